@@ -3,12 +3,10 @@
 from types import ModuleType
 from typing import Any
 
-from compat import levels
-from compat.grad_mode import is_grad_enabled
-from compat.nn.modules.utils import parse_to
-from compat.registry import names_of
-from compat.tensor import Tensor
-from compat.torch_function import (
+from compat._core.random.generator import Generator
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
     _disabled_torch_function_impl,
@@ -16,10 +14,14 @@ from compat.torch_function import (
     _is_torch_function_enabled,
     _len_torch_function_stack,
 )
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import is_grad_enabled
+from compat.nn.modules.utils import parse_to
 
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "Generator",
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",
     "_is_torch_function_all_disabled",
@@ -33,7 +35,7 @@ globals().update(names_of("_C"))
 
 def _are_functorch_transforms_active() -> bool:
     """Whether a transform of ``torch.func`` is running in this thread."""
-    return bool(levels.state.levels)
+    return bool(level_stack.state.levels)
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:

@@ -9,44 +9,35 @@ from typing import Any as _Any
 from funcgrad.runtime import process as _process
 from compat import (
     autograd,
-    compiling as _compiling,
-    dtypes as _dtypes,
+    _compile as _compiling,
     fft,
     func,
     library,
     linalg,
-    naming as _naming,
     nn,
+    _operators as _operators,
     ops,
     optim,
     profiler,
     random,
     runtime,
-    sampling as _sampling,
     serialization,
     sparse,
     special,
-    switches as _switches,
-    threads as _threads,
     types,
     utils,
-    values as _values,
 )
+from compat._core.types import dtype as _dtypes
+from compat._core.tensor import module_errors as _naming, conversion as _values
+from compat._operators import random as _sampling
+from compat._core.config import flags as _switches, threads as _threads
 from compat.autograd import profiler as _profiler
-from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
-from compat.device import device
-from compat.dtypes import (
-    can_cast,
-    dtype,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    promote_types,
-    set_default_dtype,
-)
-from compat.errors import no_attribute as _no_attribute
+from compat._core.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+from compat._core.types.device import device
+from compat._core.types.dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
+from compat._core.types.errors import no_attribute as _no_attribute
 from compat.func import vmap
-from compat.formats import (
+from compat._core.types.memory_format import (
     LAYOUTS as _LAYOUTS,
     channels_last,
     channels_last_3d,
@@ -55,7 +46,7 @@ from compat.formats import (
     memory_format,
     preserve_format,
 )
-from compat.grad_mode import (
+from compat._core.transforms.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -64,13 +55,13 @@ from compat.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
-from compat.ops import sizes as _sizes
-from compat.ops.complaints import complain_everywhere as _complain_everywhere
-from compat.printing import get_printoptions as _get_printoptions, set_printoptions
-from compat.registry import names_of as _names_of
-from compat.size import Size
+from compat._operators.tensor import size_helpers as _sizes
+from compat._core.operators.call_errors import complain_everywhere as _complain_everywhere
+from compat._core.tensor.format import get_printoptions as _get_printoptions, set_printoptions
+from compat._core.tensor.registry import names_of as _names_of
+from compat._core.types.size import Size
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 newaxis = None
 legacy_contiguous_format = contiguous_format
@@ -90,15 +81,15 @@ _MODULES = frozenset((
     "return_types", "signal", "testing", "version", "xpu",
 ))  # fmt: skip
 _LATER = {
-    "DisableTorchFunction": "torch_function",
-    "DisableTorchFunctionSubclass": "torch_function",
+    "DisableTorchFunction": "_core.tensor.torch_function",
+    "DisableTorchFunctionSubclass": "_core.tensor.torch_function",
     "Future": "futures",
     "GradScaler": "amp",
     "OutOfMemoryError": "cuda",
-    "PyTorchFileReader": "file_reader",
+    "PyTorchFileReader": "_serialization.zip_reader",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
-    "Storage": "typed_storage",
+    "Storage": "_core.memory.typed_storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
     "cond": "_higher_order_ops",
@@ -113,11 +104,13 @@ _LATER = {
     "set_autocast_dtype": "amp.autocast_mode",
     "set_autocast_enabled": "amp.autocast_mode",
     "is_autocast_enabled": "amp.autocast_mode",
-    "torch": "whole",
+    "torch": "_core.tensor.namespace",
     "while_loop": "_higher_order_ops",
 }
-_LATER |= dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "symbols")
-_LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbols")
+_LATER |= dict.fromkeys(
+    ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "_core.types.symint"
+)
+_LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "_core.types.symint")
 
 
 def __getattr__(name: str) -> _Any:
@@ -133,6 +126,11 @@ def __getattr__(name: str) -> _Any:
 _naming.name_modules()
 _naming.seal_attributes()
 _process.imported()
+
+
+# The mechanism is not an attribute: ``torch`` is this module. Imports find it all the same.
+for _name in ("_addresses", "_compile", "_core", "_operators", "_serialization"):
+    globals().pop(_name, None)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 """``torch._ops``: the classes of what is in ``torch.ops``."""
 
-from compat.ops.overloads import OpOverload, OpOverloadPacket, aten
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten
 
 __all__ = ["OpOverload", "OpOverloadPacket", "aten"]

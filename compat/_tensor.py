@@ -1,7 +1,7 @@
 """``torch._tensor``: the class of tensors under the address that it has in Python."""
 
-from compat.tensor import Tensor
-from compat.unpickling import KNOWN
+from compat._core.tensor.tensor import Tensor
+from compat._serialization.unpickler import KNOWN
 
 __all__ = ["Tensor"]
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.printing import array_text, get_printoptions, options, printoptions, set_printoptions, with_suffixes
+from compat._core.tensor.format import (
+    array_text,
+    get_printoptions,
+    options,
+    printoptions,
+    set_printoptions,
+    with_suffixes,
+)
 
 #: The settings themselves.
 PRINT_OPTS = options

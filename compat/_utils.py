@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.device import device as Device
-from compat.unpickling import KNOWN
+from compat._core.types.device import device as Device
+from compat._serialization.unpickler import KNOWN
 
 # What files call to make tensors, for those who read them themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._utils"})

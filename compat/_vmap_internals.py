@@ -9,11 +9,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat import levels
-from compat.errors import warn
-from compat.func.batching import Mapped
-from compat.tensor import Tensor
-from compat.trees import TreeSpec
+from compat._core.pytree.trees import TreeSpec
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
+from compat._core.types.errors import warn
+from compat.func._vmap import Mapped
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
@@ -57,7 +57,7 @@ def _vmap(
             )
         mapped = _Older(func, in_dims, out_dims, "error", args, {})
         mapped.absent = allow_none_pass_through
-        with levels.graphs():
+        with level_stack.graphs():
             return mapped.run(mapped.leaves, mapped.size)
 
     return wrapped

@@ -6,8 +6,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from compat.absent import refusing
-from compat.device import device as Device
+from compat._core.stubs import refusing
+from compat._core.types.device import device as Device
 
 
 def is_available() -> bool:

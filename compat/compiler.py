@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.compiling import compile
+from compat._compile import compile
 from funcgrad import runtime
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import no_attribute
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
+from compat._core.types.errors import no_attribute
 
 _NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NoReturn, TypeVar
 
-from compat.device import device
+from compat._core.types.device import device
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
@@ -33,6 +33,8 @@ class Future(Generic[T]):
         >>> doubled.wait()
         42
     """
+
+    __module__ = "compat.jit"
 
     def __init__(self, *, devices: Sequence[Any] | None = None):
         for d in map(device, devices or ()):

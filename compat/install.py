@@ -17,12 +17,20 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from compat._addresses import is_shown
+
 _OURS, _THEIRS = "compat", "torch"
 #: What of ours each of their packages is.
-_PACKAGES = {_THEIRS: _OURS, "functorch": f"{_OURS}.func.older"}
+_PACKAGES = {_THEIRS: _OURS, "functorch": f"{_OURS}.func._functorch"}
 _HERE = os.path.dirname(os.path.abspath(__file__))
 #: Where another process finds ``torch``.
 _ALIAS = os.path.join(_HERE, "_alias")
+
+
+def _is_hidden(alias: str) -> bool:
+    """Whether what would be at an address below ``torch`` is not PyTorch's."""
+    head, _, rest = alias.partition(".")
+    return head == _THEIRS and not is_shown(rest)
 
 
 class _Alias(Loader):
@@ -44,7 +52,9 @@ class _Alias(Loader):
         # What is loaded of its submodules is loaded under the other name, too. Importing it again would put it in the
         # place of a function of its name, as torch.autograd.gradcheck is one.
         for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
-            sys.modules.setdefault(self.alias + name.removeprefix(self.name), sys.modules[name])
+            alias = self.alias + name.removeprefix(self.name)
+            if not _is_hidden(alias):
+                sys.modules.setdefault(alias, sys.modules[name])
 
 
 class _Finder(MetaPathFinder):
@@ -56,6 +66,8 @@ class _Finder(MetaPathFinder):
         head, dot, rest = fullname.partition(".")
         if head not in _PACKAGES:
             return None
+        if _is_hidden(fullname):  # nor are the next finders to look in compat's folder
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         name = _PACKAGES[head] + dot + rest
         found = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
         if found is None:

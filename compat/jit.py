@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from compat import serialization
-from compat.errors import warn
+from compat._core.types.errors import warn
 from compat.futures import Future, _check
 from compat.nn.modules.module import Module
 

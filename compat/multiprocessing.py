@@ -26,11 +26,11 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from compat.hosted import rejoin
-from compat.mapped import storage_of_file
+from compat._core.memory.mmap_storage import storage_of_file
+from compat._core.memory.numpy_storage import rejoin
+from compat._core.tensor.conversion import reduced
+from compat._core.tensor.tensor import Tensor
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
-from compat.values import reduced
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",

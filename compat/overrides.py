@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from compat.tensor import Tensor
-from compat.torch_function import (
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import (
     BaseTorchFunctionMode,
     DisableTorchFunction,
     Overridable,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc  # type: ignore[import-untyped]
 
-from compat.errors import wrong_argument
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
+from compat._core.types.errors import wrong_argument
 
 __all__ = ["SobolEngine"]
 

@@ -8,7 +8,7 @@ Example:
 
 from __future__ import annotations
 
-from compat.returns import return_type
+from compat._core.types.structseq import return_type
 
 _OF_EXTREMES = "cummax cummin kthvalue max median min mode nanmedian sort topk"
 _FIELDS = dict.fromkeys(_OF_EXTREMES.split(), "values indices") | {

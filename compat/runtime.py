@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from funcgrad import runtime as _runtime
-from funcgrad.errors import hide_frames_below
+from funcgrad.core.errors import hide_frames_below
 from funcgrad.runtime import report as _report
 
 __all__ = ["eager", "explain", "flush", "reset_stats", "stats", "synchronize"]

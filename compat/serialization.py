@@ -1,7 +1,7 @@
 """``torch.save`` and ``torch.load``: PyTorch's files, in both directions.
 
-A file is a zip archive: ``data.pkl`` is the object, pickled (``compat.pickling``); ``data/0``, ``data/1``, … are the
-storages that it refers to, so tensors that share memory share it again when loaded.
+A file is a zip archive: ``data.pkl`` is the object, pickled (``compat._serialization.pickler``); ``data/0``,
+``data/1``, … are the storages that it refers to, so tensors that share memory share it again when loaded.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from compat import old_files
-from compat.device import META
-from compat.device import device as Device
-from compat.errors import CorruptFileError, CorruptPickleError, warn
-from compat.file_reader import PyTorchFileReader, name_of
-from compat.layout import Base
-from compat.pickle_machine import OutsideError
-from compat.pickle_opcodes import run
-from compat.pickling import Global, Writer
-from compat.registry import function
-from compat.storage import UntypedStorage, unknown_storage
-from compat.unpickling import Forbidden, Loaded, machine_on, names_in, reader_on
+from compat._core.memory.storage import unknown_storage
+from compat._core.memory.strides import Base
+from compat._core.tensor.registry import function
+from compat._core.types.device import META
+from compat._core.types.device import device as Device
+from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
+from compat._serialization import legacy_format
+from compat._serialization.pickle_machine import OutsideError
+from compat._serialization.pickle_opcodes import run
+from compat._serialization.pickler import Global, Writer
+from compat._serialization.unpickler import Forbidden, Loaded, machine_on, names_in, reader_on
+from compat._serialization.zip_reader import PyTorchFileReader, name_of
+from compat.storage import UntypedStorage
 
 __all__ = [
     "MAP_LOCATION", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
@@ -181,7 +182,7 @@ def save(
     # What cannot be pickled is found before anything is written.
     pickled = io.BytesIO()
     if not _use_new_zipfile_serialization:
-        old_files.write(pickled, obj, pickle_protocol)
+        legacy_format.write(pickled, obj, pickle_protocol)
         _put(f, named, pickled.getvalue())
         flush()
         return
@@ -442,7 +443,7 @@ def _load(source: _Source) -> Any:
             "torch.save your checkpoint with this option in order to use mmap."
         )
     unpicklers = _weights_only_unpicklers if source.weights_only else _general_unpicklers
-    return _guarded(source, lambda: old_files.read(file, source.place, unpicklers(source), source.weights_only))
+    return _guarded(source, lambda: legacy_format.read(file, source.place, unpicklers(source), source.weights_only))
 
 
 def _load_zip(source: _Source) -> Any:

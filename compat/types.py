@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import IO
 
-from compat.device import device as _device
-from compat.dtypes import dtype as _dtype
-from compat.formats import layout as _layout
-from compat.size import Size
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.device import device as _device
+from compat._core.types.dtype import dtype as _dtype
+from compat._core.types.memory_format import layout as _layout
+from compat._core.types.size import Size
 from compat.storage import UntypedStorage as Storage
-from compat.tensor import Tensor
 
 _bool, _int, _float, _complex, _str, _bytes = bool, int, float, complex, str, bytes
 Number = int | float | bool

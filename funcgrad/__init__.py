@@ -12,10 +12,14 @@ numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, prog
 """
 
 import funcgrad.runtime
-from funcgrad import fft, initializers, linalg, nn, numpy, random, special, trees
-from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, lax, parallel, scipy
-from funcgrad.callbacks import pure_callback
-from funcgrad.collectives import (
+from funcgrad import fft, linalg, numpy, random, special
+from funcgrad.nn import initializers, layers
+from funcgrad.core import trees
+from funcgrad.transforms import checkpoint_policies
+from funcgrad.tools import costs, debug, drawing, extend, flatten_util
+from funcgrad import interop, lax, parallel, scipy
+from funcgrad.tools.callbacks import pure_callback
+from funcgrad.lax.collectives import (
     all_gather,
     all_to_all,
     axis_index,
@@ -29,11 +33,12 @@ from funcgrad.collectives import (
     psum,
     psum_scatter,
 )
-from funcgrad.compilation import disable_jit, jit
-from funcgrad.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
-from funcgrad.custom import custom_jvp, custom_vjp
-from funcgrad.differential import elementwise_grad, make_ggnvp, multigrad_dict
-from funcgrad.errors import (
+from funcgrad.transforms.jit import disable_jit, jit
+from funcgrad.transforms.map import associative_scan, map
+from funcgrad.control import cond, fori_loop, scan, switch, while_loop
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.tools.differential import elementwise_grad, make_ggnvp, multigrad_dict
+from funcgrad.core.errors import (
     ConcretizationError,
     DerivativeLostError,
     FuncgradError,
@@ -41,16 +46,16 @@ from funcgrad.errors import (
     NonDifferentiableError,
     ProgramError,
 )
-from funcgrad.devices import block_until_ready, device_get, device_put, devices
-from funcgrad.inspection import closure_convert, eval_shape, make_jaxpr, trace
-from funcgrad.ir import ArrayType, Program
-from funcgrad.jacobians import hessian, jacfwd, jacrev
+from funcgrad.parallel.devices import block_until_ready, device_get, device_put, devices
+from funcgrad.transforms.trace import closure_convert, eval_shape, make_jaxpr, trace
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.transforms.jacobians import hessian, jacfwd, jacrev
 from funcgrad.parallel.mapping import shard_map
-from funcgrad.rematerialization import checkpoint, checkpoint_name
-from funcgrad.serialization import export, load
-from funcgrad.sharding import with_sharding_constraint
-from funcgrad.transforms import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
-from funcgrad.vectorization import vmap
+from funcgrad.transforms.checkpoint import checkpoint, checkpoint_name
+from funcgrad.tools.export import export, load
+from funcgrad.arguments.sharding_constraint import with_sharding_constraint
+from funcgrad.transforms.autodiff import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
+from funcgrad.transforms.vmap import vmap
 
 #: Another name of ``checkpoint``.
 remat = checkpoint

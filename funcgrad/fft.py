@@ -20,7 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.fourier import (
     OPPOSITE,
     Axes,
@@ -35,7 +37,6 @@ from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import roll
 from funcgrad.primitives.elementwise import conj
 from funcgrad.runtime import from_numpy
-from funcgrad.tracing import type_of
 
 __all__ = [
     "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn",
@@ -389,7 +390,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def _frequencies(counts: Callable[[int], np.ndarray], n: int, d: float, dtype: Any, name: str) -> Any:
-    n, d = checks.integer(name, "n", n, least=1), checks.number(name, "d", d)
+    n, d = validate.integer(name, "n", n, least=1), validate.number(name, "d", d)
     kind = dtypes.canonical(float if dtype is None else dtype)
     if not dtypes.is_floating(kind):
         raise TypeError(f"{name}: dtype must be floating, got {kind}")
@@ -483,6 +484,6 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 
 def _shifted(x: Any, axes: int | Axes, direction: int, name: str) -> Any:
     x = asoperand(x, name)
-    chosen = checks.axes(name, axes, type_of(x).ndim)
+    chosen = validate.axes(name, axes, type_of(x).ndim)
     # Half of the size, rounded down for one direction and up for the other.
     return roll(x, [direction * (type_of(x).shape[a] // 2) for a in chosen], list(chosen)) if chosen else x

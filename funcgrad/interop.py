@@ -16,18 +16,19 @@ from typing import Any
 import jax
 from jax.interpreters import ad, batching
 
-from funcgrad import checks, trees
-from funcgrad.caching import Cache, Group
-from funcgrad.compilation import Jitted, jit
+from funcgrad.arguments import validate
 from funcgrad.control.call import batched_program
 from funcgrad.control.split import split_for_forward
+from funcgrad.core import trees
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Code, Program, kept_with_program
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import is_array, state, traced, type_of, typed
 from funcgrad.interpreters.lower import lowered, program_p
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Code, Program, kept_with_program
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import is_array, state, traced, type_of, typed
+from funcgrad.transforms.jit import Jitted, jit
 
 try:
     # Not public: without it JAX computes constants of its functions while it traces them for us.
@@ -236,7 +237,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> print(fg.grad(lambda p: fnp.sum(logit(p) * 2.0))(fnp.array([0.5, 0.2])))
         [ 8.  12.5]
     """
-    checks.function("from_jax", f)
+    validate.function("from_jax", f)
     functions: Cache[Hashable, Foreign] = Cache(_FUNCTIONS)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -289,7 +290,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> print(jax.grad(f)(fnp.array([0.5, 1.0])))
         [0.75 3.  ]
     """
-    jitted: Any = f if isinstance(f, Jitted) else jit(checks.function("to_jax", f))
+    jitted: Any = f if isinstance(f, Jitted) else jit(validate.function("to_jax", f))
     return jitted.compiled
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from funcgrad import runtime
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
 
 # The first example of a new shape compiles, which takes as long as it takes; a deadline would measure XLA.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -53,17 +53,15 @@ class PublicBases(griffe.Extension):
 class PublicNames(griffe.Extension):
     """Says under which of PyTorch's names a function of ``compat`` is found; leaves out helpers that have none.
 
-    ``compat.ops`` and ``compat.sampling`` hold functions by theme, and their own names are not what users write.
+    ``compat._operators`` holds functions by family, and their own names are not what users write.
     """
-
-    THEMES = ("ops", "sampling")
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
         if pkg.name != "compat":
             return
         names = _published()
-        for theme in self.THEMES:
-            for module in pkg[theme].modules.values():
+        for family in pkg["_operators"].modules.values():
+            for module in family.modules.values():
                 for name, member in list(module.members.items()):
                     if member.is_alias or not (member.is_function or member.is_class):
                         continue
@@ -76,7 +74,7 @@ class PublicNames(griffe.Extension):
 
 def _published() -> dict[int, list[str]]:
     """The public names of functions, by their identity, as they stand in a docstring."""
-    registry = griffe.dynamic_import("compat.registry")
+    registry = griffe.dynamic_import("compat._core.tensor.registry")
     griffe.dynamic_import("compat")
     names: dict[int, list[str]] = {}
     for place in registry.places():

@@ -12,14 +12,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.compiling.capture import Capturing, NotReplayable, ValueNeeded, single
-from compat.compiling.replay import Replay
-from compat.grad_mode import mode
+from compat._compile.capture import Capturing, NotReplayable, ValueNeeded, single
+from compat._compile.replay import Replay
+from compat._core.transforms.grad_mode import mode
 from compat.nn.modules.module import Module
-from compat.registry import function
-from compat.tensor import Tensor, sync
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, sync
 from funcgrad import runtime, trees
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
 
 __all__ = ["Compiled", "OptimizedModule", "compile"]
 
@@ -131,6 +131,8 @@ class OptimizedModule(Module):
     Attributes:
         _orig_mod: the module.
     """
+
+    __module__ = "compat._dynamo.eval_frame"
 
     def __init__(self, module: Module, fullgraph: bool):
         super().__init__()

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat.compiling.watch import TensorState, Watch
-from compat.layout import Layout
-from compat.ops.inspection import Inspection, inspections
-from compat.optim.given import Given, given
+from compat._compile.guards import TensorState, Watch
+from compat._core.memory.strides import Layout
+from compat._core.operators.value_checks import Inspection, inspections
+from compat._core.tensor.tensor import Tensor, wrap
+from compat.optim._hyperparameters import Given, given
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, wrap
 from funcgrad import runtime, trees
 
 

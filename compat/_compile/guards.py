@@ -14,10 +14,10 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor, sync
 from compat.nn.modules.module import Module
-from compat.optim.given import Given, at, signs
+from compat.optim._hyperparameters import Given, at, signs
 from compat.optim.optimizer import Optimizer
-from compat.tensor import Tensor, sync
 
 #: Containers with more elements are taken as they are: nobody keeps a network's parts in a list that long.
 _LONG = 1000

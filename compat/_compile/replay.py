@@ -7,14 +7,15 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from compat.autograd.node import NO_EDGE, Node
-from compat.compiling.capture import Call, Constant, Gradient, Returned
-from compat.errors import FREED
-from compat.grad_mode import next_sequence
-from compat.optim.given import Given, at
-from compat.random import Generator, default_generator
-from compat.rng.engine import Engine
-from compat.tensor import Tensor, autograd_of, from_buffer
+from compat._compile.capture import Call, Constant, Gradient, Returned
+from compat._core.autograd.node import NO_EDGE, Node
+from compat._core.random.engine import Engine
+from compat._core.random.generator import Generator
+from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
+from compat._core.transforms.grad_mode import next_sequence
+from compat._core.types.errors import FREED
+from compat.optim._hyperparameters import Given, at
+from compat.random import default_generator
 from funcgrad import runtime, trees
 
 

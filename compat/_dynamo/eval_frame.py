@@ -1,6 +1,6 @@
 """``torch._dynamo.eval_frame``: the class of compiled modules."""
 
-from compat.compiling import OptimizedModule
+from compat._compile import OptimizedModule
 
 __all__ = ["OptimizedModule", "is_dynamo_supported"]
 

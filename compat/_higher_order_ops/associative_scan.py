@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim
 from compat._higher_order_ops.scan import EMPTY
-from compat.errors import wrap_dim
-from compat.func.batching import vmap
-from compat.ops.joining import cat
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._operators.shape.cat_stack import cat
+from compat.func._vmap import vmap
 
 __all__ = ["associative_scan"]
 

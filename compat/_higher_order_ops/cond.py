@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import examples
-from compat.tensor import Tensor
-from compat.trees import tree_all
+from compat._core.pytree.trees import tree_all
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
 from funcgrad import control
 
 __all__ = ["cond"]
@@ -44,7 +44,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 def decided(pred: Tensor) -> bool:
     """Whether a tensor has a value, the same one for all examples."""
-    return examples.shown(pred._storage.buffer)
+    return vmap_checks.shown(pred._storage.buffer)
 
 
 def _check(pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.ops.joining import stack
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_unflatten
+from compat._core.pytree.trees import tree_flatten, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._operators.shape.cat_stack import stack
 
 __all__ = ["map"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim
 from compat._higher_order_ops.while_loop import check_carried
-from compat.errors import wrap_dim
-from compat.ops.joining import stack
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from compat._operators.shape.cat_stack import stack
 
 __all__ = ["scan"]
 

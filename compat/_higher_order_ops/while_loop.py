@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
 from compat._higher_order_ops.cond import decided
-from compat.ops.from_data import tensor
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_leaves, tree_map
+from compat._operators.create.from_data import tensor
 from funcgrad import control
 
 __all__ = ["while_loop"]
@@ -62,7 +62,7 @@ def _check(cond_fn: Any, body_fn: Any, carried: Any) -> None:
 
 
 def _bool(holds: Any) -> Any:
-    if isinstance(holds, bool) or (isinstance(holds, Tensor) and not holds.dim() and holds.dtype is dtypes.bool_):
+    if isinstance(holds, bool) or (isinstance(holds, Tensor) and not holds.dim() and holds.dtype is dtype.bool_):
         return holds
     raise RuntimeError(f"cond_fn must return a boolean scalar tensor or a boolean but got {holds}")
 

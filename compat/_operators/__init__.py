@@ -1,219 +1,105 @@
-"""The operations, one module a family. A new family is imported here; its declarations make themselves public."""
+"""The operators, by family. A new module is imported here; its declarations make themselves public."""
 
-from pkgutil import iter_modules
-from typing import Any
-
-from compat.ops import (
-    descriptions,
-    diagonals,
-    distances,
-    contraction,
-    adaptive,
-    activation,
-    arithmetic,
-    asserting,
-    attention,
-    attributes,
-    attention_heads,
-    blending,
-    comparison,
-    complex,
-    complex_views,
-    convolution,
-    convolution_tbc,
-    coordinates,
-    copying,
-    creation,
-    ctc,
-    cumulative,
-    embedding,
-    embedding_bag,
-    einsum,
-    exponential,
-    extremes,
-    fft,
-    finite_differences,
-    from_data,
-    from_memory,
-    foreach,
-    fractional_pooling,
-    histograms,
-    index_rows,
-    indexing,
-    joining,
-    likelihood,
-    linalg_factors,
-    linalg_inverses,
-    linalg_ranks,
-    linalg_indefinite,
-    linalg_reflections,
-    linalg_solving,
-    linalg_spectral,
-    linear_cross_entropy,
-    loss,
-    mapping,
-    matrices,
-    losses_pairs,
-    losses_margin,
-    norm,
-    packing,
-    norms,
-    number_parts,
-    old_constructors,
-    padding,
-    parts,
-    pooling,
-    pooling_places,
-    products,
-    products_fused,
-    quotients,
-    rectifiers,
-    recurrent,
-    recurrent_cells,
-    reduction,
-    removed,
-    rounding,
-    folding,
-    tapers,
-    scattered_parts,
-    differences,
-    splitting,
-    sets,
-    order_statistics,
-    resampling,
-    sampling_grid,
-    unpooling,
-    rrelu,
-    scaling,
-    scattering,
-    segments,
-    selection,
-    sequences,
-    softmax,
-    spectra,
-    sorting,
-    special,
-    special_functions,
-    state,
-    subscript,
-    trigonometry,
-    turning,
-    view_copies,
-    views,
-    weight_norm,
-)
+import compat._operators.activation.piecewise
+import compat._operators.activation.rrelu
+import compat._operators.activation.smooth
+import compat._operators.activation.softmax
+import compat._operators.create.copy_to_fill
+import compat._operators.create.factories
+import compat._operators.create.from_buffer
+import compat._operators.create.from_data
+import compat._operators.create.legacy_constructors
+import compat._operators.create.ranges
+import compat._operators.indexing.embedding
+import compat._operators.indexing.embedding_bag
+import compat._operators.indexing.gather
+import compat._operators.indexing.getitem
+import compat._operators.indexing.index_add
+import compat._operators.indexing.scatter
+import compat._operators.indexing.sorting
+import compat._operators.indexing.unique_search
+import compat._operators.indexing.unravel
+import compat._operators.indexing.view_scatter
+import compat._operators.linalg.cdist
+import compat._operators.linalg.einsum
+import compat._operators.linalg.factorizations
+import compat._operators.linalg.householder
+import compat._operators.linalg.inverse_det
+import compat._operators.linalg.ldl
+import compat._operators.linalg.matmul
+import compat._operators.linalg.matrix_power
+import compat._operators.linalg.pinv_lstsq
+import compat._operators.linalg.products_fused
+import compat._operators.linalg.solve
+import compat._operators.linalg.svd_eig
+import compat._operators.linalg.tensordot
+import compat._operators.loss.composite
+import compat._operators.loss.ctc
+import compat._operators.loss.linear_cross_entropy
+import compat._operators.loss.margin
+import compat._operators.loss.nll
+import compat._operators.loss.pointwise
+import compat._operators.nn.adaptive
+import compat._operators.nn.convolution
+import compat._operators.nn.convolution_tbc
+import compat._operators.nn.fractional_pooling
+import compat._operators.nn.grid_sample
+import compat._operators.nn.interpolate
+import compat._operators.nn.multi_head
+import compat._operators.nn.normalization
+import compat._operators.nn.packed_sequence
+import compat._operators.nn.pooling
+import compat._operators.nn.pooling_indices
+import compat._operators.nn.rnn
+import compat._operators.nn.rnn_cells
+import compat._operators.nn.scaled_dot_product
+import compat._operators.nn.unpooling
+import compat._operators.nn.weight_norm
+import compat._operators.pointwise.addcmul_lerp
+import compat._operators.pointwise.arithmetic
+import compat._operators.pointwise.comparison
+import compat._operators.pointwise.complex
+import compat._operators.pointwise.division
+import compat._operators.pointwise.exp_log_pow
+import compat._operators.pointwise.float_bits
+import compat._operators.pointwise.rounding
+import compat._operators.pointwise.special
+import compat._operators.pointwise.torch_special
+import compat._operators.pointwise.trigonometry
+import compat._operators.pointwise.where_clamp
+import compat._operators.reduction.cumulative
+import compat._operators.reduction.histograms
+import compat._operators.reduction.median_quantile
+import compat._operators.reduction.min_max
+import compat._operators.reduction.segment_reduce
+import compat._operators.reduction.sum_mean_var
+import compat._operators.reduction.vector_norms
+import compat._operators.shape.cat_stack
+import compat._operators.shape.flip_roll
+import compat._operators.shape.padding
+import compat._operators.shape.tril_diag
+import compat._operators.shape.unfold_pixel_shuffle
+import compat._operators.signal.diff_cov
+import compat._operators.signal.fft
+import compat._operators.signal.gradient
+import compat._operators.signal.stft
+import compat._operators.signal.windows
+import compat._operators.tensor.apply
+import compat._operators.tensor.asserting
+import compat._operators.tensor.attributes
+import compat._operators.tensor.foreach
+import compat._operators.tensor.grad_scaler
+import compat._operators.tensor.properties
+import compat._operators.tensor.removed
+import compat._operators.tensor.set_resize_detach
+import compat._operators.view.complex_views
+import compat._operators.view.shape
+import compat._operators.view.slicing
+import compat._operators.view.splitting
+import compat._operators.view.view_copies
 
 # After them all, since it knows what they declare.
-from compat.ops import watching, dispatching, watched_makers, wrappers  # isort: skip
-from compat.ops.libraries import namespace  # isort: skip
-from compat.ops.overloads import aten  # isort: skip
-
-_rooms = frozenset(room.name for room in iter_modules(__path__))
-
-
-def __getattr__(name: str) -> Any:
-    """The library of operations of a name: ``torch.ops.my`` is there as soon as it is asked for."""
-    if name.startswith("__") or name in _rooms:
-        raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    found = globals()[name] = namespace(name)
-    return found
-
-
-__all__ = [
-    "aten",
-    "diagonals",
-    "distances",
-    "contraction",
-    "adaptive",
-    "activation",
-    "arithmetic",
-    "asserting",
-    "attention",
-    "attributes",
-    "attention_heads",
-    "blending",
-    "comparison",
-    "complex",
-    "complex_views",
-    "convolution",
-    "coordinates",
-    "copying",
-    "creation",
-    "ctc",
-    "cumulative",
-    "embedding",
-    "embedding_bag",
-    "einsum",
-    "exponential",
-    "extremes",
-    "finite_differences",
-    "from_data",
-    "from_memory",
-    "foreach",
-    "histograms",
-    "index_rows",
-    "indexing",
-    "joining",
-    "likelihood",
-    "linalg_factors",
-    "linalg_inverses",
-    "linalg_ranks",
-    "linalg_indefinite",
-    "linalg_reflections",
-    "linalg_solving",
-    "linalg_spectral",
-    "loss",
-    "mapping",
-    "matrices",
-    "losses_pairs",
-    "losses_margin",
-    "norm",
-    "packing",
-    "norms",
-    "number_parts",
-    "old_constructors",
-    "padding",
-    "parts",
-    "pooling",
-    "pooling_places",
-    "products",
-    "products_fused",
-    "quotients",
-    "rectifiers",
-    "recurrent",
-    "recurrent_cells",
-    "reduction",
-    "removed",
-    "rounding",
-    "folding",
-    "tapers",
-    "scattered_parts",
-    "differences",
-    "splitting",
-    "sets",
-    "order_statistics",
-    "resampling",
-    "sampling_grid",
-    "unpooling",
-    "rrelu",
-    "scaling",
-    "scattering",
-    "segments",
-    "selection",
-    "sequences",
-    "softmax",
-    "spectra",
-    "sorting",
-    "special",
-    "state",
-    "subscript",
-    "trigonometry",
-    "turning",
-    "view_copies",
-    "views",
-    "weight_norm",
-    "dispatching",
-    "watched_makers",
-    "watching",
-    "wrappers",
-]
+import compat._core.dispatch.dispatch_mode  # isort: skip
+import compat._core.dispatch.torch_dispatch  # isort: skip
+import compat._core.dispatch.factory_modes  # isort: skip
+import compat._core.dispatch.wrapper_subclass  # isort: skip

@@ -1,7 +1,8 @@
 """The files that PyTorch wrote before version 1.6, and writes still when asked to: pickles, then the storages' bytes.
 
 One after the other come a number that such files begin with, the format's version, facts about the machine, the object
-(``compat.pickling``), the keys of its storages in order, and for each of these its number of elements and its bytes.
+(``compat._serialization.pickler``), the keys of its storages in order, and for each of these its number of elements and
+its bytes.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from compat.device import META
-from compat.dtypes import dtype as Dtype
-from compat.errors import CorruptFileError
-from compat.file_reader import size_of
-from compat.pickle_machine import Machine
-from compat.pickle_opcodes import run
-from compat.pickling import Global, Writer
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.types.device import META
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import CorruptFileError
+from compat._serialization.pickle_machine import Machine
+from compat._serialization.pickle_opcodes import run
+from compat._serialization.pickler import Global, Writer
+from compat._serialization.unpickler import Loaded, text_of
+from compat._serialization.zip_reader import size_of
 from compat.storage import UntypedStorage
-from compat.typed_storage import TypedStorage
-from compat.unpickling import Loaded, text_of
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
@@ -109,8 +110,9 @@ def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], w
 
     Args:
         file: where it is.
-        place: as for ``compat.unpickling``'s ``Loaded``.
-        unpicklers: what makes ``compat.unpickling``'s machine, of the contents, a place in them and the storages; or,
+        place: as for ``compat._serialization.unpickler``'s ``Loaded``.
+        unpicklers: what makes ``compat._serialization.unpickler``'s machine, of the contents, a place in them and the
+        storages; or,
             without ``weights_only``, its ``Reader``, of the file and the storages.
 
     Raises:

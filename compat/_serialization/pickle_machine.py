@@ -19,7 +19,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
-from compat.errors import CorruptPickleError
+from compat._core.types.errors import CorruptPickleError
 
 #: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
 _ALLOWANCE = 8
@@ -49,7 +49,8 @@ def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 
 class Machine:
-    """The stack, the memo and the rules, for one pickle; what the opcodes do stands in ``compat.pickle_opcodes``.
+    """The stack, the memo and the rules, for one pickle; what the opcodes do stands in
+    ``compat._serialization.pickle_opcodes``.
 
     Args:
         data: the bytes in which it is.

@@ -1,4 +1,4 @@
-"""The opcodes of pickles, for the machine of ``compat.pickle_machine``: one function for each."""
+"""The opcodes of pickles, for the machine of ``compat._serialization.pickle_machine``: one function for each."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from compat.errors import CorruptFileError, CorruptPickleError
-from compat.pickle_machine import Machine, outside
+from compat._core.types.errors import CorruptFileError, CorruptPickleError
+from compat._serialization.pickle_machine import Machine, outside
 
 _HIGHEST_PROTOCOL = 5
 

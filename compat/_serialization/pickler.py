@@ -11,18 +11,19 @@ from collections import OrderedDict
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
-from compat import dtypes, formats
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
+from compat._core.dispatch.dispatched_duals import is_wrapper
+from compat._core.dispatch.wrapper_subclass import place_of
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.tensor.registry import address_of
+from compat._core.tensor.subclass_state import state_of
+from compat._core.tensor.tensor import Tensor, sync
+from compat._core.types import dtype as dtypes
+from compat._core.types import memory_format
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.size import Size
 from compat.nn.parameter import Parameter
-from compat.ops.dispatched_duals import is_wrapper
-from compat.ops.wrappers import place_of
-from compat.registry import address_of
-from compat.size import Size
-from compat.slots import state_of
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, sync
-from compat.typed_storage import TypedStorage
 
 # ---------------------------------------------------------------- names
 
@@ -128,7 +129,7 @@ class Writer(_Pickler):
             return Global("torch", "Size"), (tuple(obj),)
         if isinstance(obj, Device):
             return Global("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
-        if isinstance(obj, formats.layout):
+        if isinstance(obj, memory_format.layout):
             return LAYOUT, (repr(obj),)
         return NotImplemented
 

@@ -18,18 +18,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compat import dtypes, formats
-from compat.device import META
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import CorruptFileError, CorruptPickleError
-from compat.hosted import storage_over
-from compat.layout import Base, checked_place, contiguous_strides, layout_of
-from compat.nn.parameter import Parameter
-from compat.ops.creation import empty_strided
-from compat.ops.wrappers import rebuild
-from compat.pickle_machine import CALLS, Machine, outside
-from compat.pickling import (
+from compat._core.dispatch.wrapper_subclass import rebuild
+from compat._core.memory.numpy_storage import storage_over
+from compat._core.memory.storage import new_storage
+from compat._core.memory.strides import Base, checked_place, contiguous_strides, layout_of
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.types import dtype as dtypes
+from compat._core.types import memory_format
+from compat._core.types.device import META
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import CorruptFileError, CorruptPickleError
+from compat._core.types.size import Size
+from compat._operators.create.factories import empty_strided
+from compat._serialization.pickle_machine import CALLS, Machine, outside
+from compat._serialization.pickler import (
     CLASSES,
     DTYPES,
     LAYOUT,
@@ -46,11 +52,8 @@ from compat.pickling import (
     address,
     ours,
 )  # fmt: skip
-from compat.registry import names_of
-from compat.size import Size
-from compat.storage import UntypedStorage, new_storage
-from compat.tensor import SHARED, Tensor, Version, wrap
-from compat.typed_storage import TypedStorage
+from compat.nn.parameter import Parameter
+from compat.storage import UntypedStorage
 from funcgrad import runtime
 
 
@@ -196,7 +199,7 @@ def _rebuild_wrapper(
 
 
 def _rebuild_sparse(layout: Any, parts: tuple) -> Tensor:
-    if layout is not formats.LAYOUTS["sparse_coo"]:
+    if layout is not memory_format.LAYOUTS["sparse_coo"]:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     indices, values, size, *coalesced = parts
     if not isinstance(indices, Tensor) or not isinstance(values, Tensor):
@@ -265,7 +268,7 @@ def _is_ours(cls: type) -> bool:
 
 
 def _layout(text: str) -> Any:
-    return formats.LAYOUTS[text.removeprefix("torch.")]
+    return memory_format.LAYOUTS[text.removeprefix("torch.")]
 
 
 #: What makes tensors of the base class, which ``_subclass`` then makes of another.

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from typing import Any
 
-from compat.errors import CorruptFileError
+from compat._core.types.errors import CorruptFileError
 
 __all__ = ["PyTorchFileReader"]
 
@@ -62,6 +62,8 @@ class PyTorchFileReader:
         >>> reader.has_record("data/0"), len(reader.get_record("data/0"))
         (True, 8)
     """
+
+    __module__ = "compat"
 
     def __init__(self, file: Any):
         self._name = repr(file) if isinstance(file, str) else name_of(file)
@@ -214,7 +216,7 @@ class PyTorchFileReader:
 
     def get_storage_from_record(self, name: str, numel: int, kind: Any) -> Any:
         """The first bytes of a record as the storage of a tensor without elements, which is how PyTorch gives it."""
-        from compat.dtypes import uint8
-        from compat.ops.from_memory import frombuffer
+        from compat._core.types.dtype import uint8
+        from compat._operators.create.from_buffer import frombuffer
 
         return frombuffer(bytearray(self.get_record(name))[:numel], dtype=uint8)[:0]

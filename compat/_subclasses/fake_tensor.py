@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 __all__ = ["FakeTensor", "is_fake", "unset_fake_temporarily"]
 

@@ -1,7 +1,7 @@
 """``autocast``: a block in which products are computed in a lower precision; and what scripts ask about it.
 
 On a CPU, products, convolutions and attention are computed in bfloat16 or float16, and what needs precision, such as
-losses, in float32 (``compat.amp.rules``); everything else takes its arguments as they come.
+losses, in float32 (``compat._core.dispatch.autocast_rules``); everything else takes its arguments as they come.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.amp.rules import rules
-from compat.compiling import circumstances
-from compat.device import device as Device
-from compat.dtypes import bfloat16, float16, float32, float64, promote_types
-from compat.dtypes import dtype as Dtype
-from compat.errors import warn
-from compat.tensor import Tensor
-from compat.torch_function import TorchFunctionMode
+from compat._compile import circumstances
+from compat._core.dispatch.autocast_rules import rules
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import TorchFunctionMode
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import bfloat16, float16, float32, float64, promote_types
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import warn
 
 
 class _State(threading.local):

@@ -7,10 +7,10 @@ from enum import Enum
 from inspect import signature
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -1,26 +1,15 @@
 """``torch.autograd``: the backward graph and what runs it."""
 
-from compat.autograd import (
-    anomaly_mode,
-    engine,
-    forward_ad,
-    function,
-    functional,
-    grad_mode,
-    graph,
-    introspection,
-    node,
-    saved,
-    variable,
-)
+from compat.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, _engine_queries, variable
+from compat._core.autograd import engine, node, saved_variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from compat.autograd.backward import backward, grad
+from compat._core.autograd.backward import backward, grad
 from compat.autograd.function import Function
 from compat.autograd.gradcheck import gradcheck, gradgradcheck
-from compat.autograd.introspection import _profiler_enabled, kineto_available
-from compat.autograd.saved import SavedTensor
+from compat.autograd._engine_queries import _profiler_enabled, kineto_available
+from compat._core.autograd.saved_variable import SavedTensor
 from compat.autograd.variable import Variable
-from compat.grad_mode import (
+from compat._core.transforms.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat import dtypes
+from compat._core.autograd.backward import grad
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
 from compat.autograd import forward_ad
-from compat.autograd.backward import grad
-from compat.registry import names_of
-from compat.tensor import Tensor
 from funcgrad import runtime
 
 
@@ -34,7 +34,7 @@ def differentiable(outputs: Any) -> list[Tensor]:
 
 
 def moving(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.dtype.category >= dtypes.FLOATING
+    return isinstance(x, Tensor) and x.dtype.category >= dtype.FLOATING
 
 
 @dataclass
@@ -282,7 +282,7 @@ def _units(x: Tensor) -> Iterator[Tensor]:
 def _rounding(gradients: Sequence[Tensor]) -> float:
     """How far two runs may be apart: a program may be compiled between them, together with its neighbours, and rounds
     as that comes."""
-    return max((8 * dtypes.finfo(a.dtype).eps * float(a.abs().max()) for a in gradients if a.numel()), default=0.0)
+    return max((8 * dtype.finfo(a.dtype).eps * float(a.abs().max()) for a in gradients if a.numel()), default=0.0)
 
 
 def _quotient(a: Any, b: Any, step: float) -> Tensor:
@@ -296,7 +296,7 @@ def _quotient(a: Any, b: Any, step: float) -> Tensor:
 
 
 def close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
-    common = dtypes.promote_types(a.dtype, b.dtype)
+    common = dtype.promote_types(a.dtype, b.dtype)
     return bool(torch_function("allclose")(a.to(common), b.to(common), rtol, atol))
 
 

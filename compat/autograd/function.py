@@ -9,19 +9,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
-from compat.autograd.anomaly_mode import made
-from compat.autograd.function_results import keep, wrap_results
-from compat.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
-from compat.autograd.saved import SavedTensor, unpack
-from compat.dtypes import dtype as Dtype
-from compat.dtypes import float32
-from compat.errors import FREED
-from compat.grad_mode import mode, next_sequence, no_grad
-from compat.meta import in_transform
-from compat.size import Size
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
+from compat._core.autograd.anomaly_mode import made
+from compat._core.autograd.function_results import keep, wrap_results
+from compat._core.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
+from compat._core.autograd.saved_variable import SavedTensor, unpack
+from compat._core.memory.meta import in_transform
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode, next_sequence, no_grad
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import float32
+from compat._core.types.errors import FREED
+from compat._core.types.size import Size
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
 
@@ -253,7 +253,7 @@ class BackwardCFunction(Node, FunctionCtx):
         known = self._results[nr]
         if known is None or not (known[2] or self._materialize_non_diff_grads):
             return None
-        from compat.registry import names_of
+        from compat._core.tensor.registry import names_of
 
         zeros: Tensor = names_of("torch")["zeros"](known[0], dtype=known[1])
         return zeros
@@ -380,11 +380,11 @@ class Function(metaclass=FunctionMeta):
         """Runs ``forward`` and records ``backward``."""
         if cls._separate() or kwargs:
             args = _bound(cls, args, kwargs)
-        if levels.state.levels and not levels.state.graphs and not cls._separate():
+        if level_stack.state.levels and not level_stack.state.graphs and not cls._separate():
             raise RuntimeError(_NOT_SEPARATE)
-        given = tree_leaves(args) if levels.state.levels else args
+        given = tree_leaves(args) if level_stack.state.levels else args
         if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
-            from compat.autograd.function_traced import apply_traced
+            from compat._core.autograd.function_transforms import apply_traced
 
             return apply_traced(cls, args)
         return cls._recorded(args, cls._run)
@@ -458,7 +458,7 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     bound.apply_defaults()
     if bound.kwargs:
         named = {name: x for name, x in bound.kwargs.items() if isinstance(x, Tensor)}
-        if named and any(entered.kind == "vmap" for entered in levels.state.levels):
+        if named and any(entered.kind == "vmap" for entered in level_stack.state.levels):
             raise NotImplementedError(
                 "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
                 f"autograd.Function. Got: {named}"

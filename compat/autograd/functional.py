@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
+from compat._core.autograd.backward import grad
+from compat._core.autograd.node import has_say
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from compat.autograd import forward_ad
-from compat.autograd.backward import grad
-from compat.autograd.node import has_say
-from compat.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
-from compat.registry import names_of
-from compat.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -410,7 +410,7 @@ def _rows_at_once(outputs: _Tensors, inputs: _Tensors, create_graph: bool) -> li
         grads = _gradients(flat, inputs.tensors, seeds, create_graph)
         return tuple(_torch("zeros_like")(x) if g is None else g for g, x in zip(grads, inputs.tensors))
 
-    with levels.graphs():
+    with level_stack.graphs():
         columns = _torch("vmap")(pull)(*basis(flat))
     parts = [c.split([len(out) for out in flat], 0) for c in columns]
     return [
@@ -447,7 +447,7 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
         each = [push(*[u[i] for u in units]) for i in range(len(units[0]))]
         moved = [_torch("stack")(column, -1) for column in zip(*each)]
     else:
-        with levels.graphs():
+        with level_stack.graphs():
             moved = _torch("vmap")(push, out_dims=-1)(*units)
     counts = [x.numel() for x in given.tensors]
     rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]

@@ -1,6 +1,6 @@
 """``torch.autograd.grad_mode``: the guards under their PyTorch address."""
 
-from compat.grad_mode import (
+from compat._core.transforms.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,

@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import dtypes, levels
+from compat._core.autograd.backward import grad
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
 from compat.autograd import forward_ad
-from compat.autograd.backward import grad
-from compat.autograd.gradcheck_cases import (
+from compat.autograd._engine_queries import UndefinedGradBackward, put_behind
+from compat.autograd._gradcheck_cases import (
     Case,
     Check,
     GradcheckError,
@@ -25,11 +31,6 @@ from compat.autograd.gradcheck_cases import (
     several,
     torch_function,
 )
-from compat.autograd.introspection import UndefinedGradBackward, put_behind
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.registry import names_of
-from compat.tensor import Tensor
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -46,7 +47,7 @@ def _compare_batched(function: Callable[..., Any], given: Sequence[Tensor], outp
     stack = torch_function("stack")
     expected = [stack(list(column)) for column in zip(*[function(x) for x in given])]
     try:
-        with levels.graphs():
+        with level_stack.graphs():
             found = torch_function("vmap")(function)(stack(list(given)))
     except RuntimeError as error:
         raise GradcheckError(f"While computing batched gradients, got: {error}\n\n{about}") from error

@@ -1,6 +1,6 @@
 """``torch.autograd.profiler_util``: what a profiler recorded, under PyTorch's names."""
 
-from compat.profiler.events import (
+from compat.profiler._events import (
     DeviceType,
     EventList,
     FormattedTimesMixin,
@@ -9,8 +9,8 @@ from compat.profiler.events import (
     Interval,
     Kernel,
 )
-from compat.profiler.table import memory_text as _format_memory
-from compat.profiler.table import time_text as _format_time
+from compat.profiler._table import memory_text as _format_memory
+from compat.profiler._table import time_text as _format_time
 
 __all__ = [
     "DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel",

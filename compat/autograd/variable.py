@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.autograd.engine import queue_callback
-from compat.errors import warn
-from compat.registry import publish
-from compat.tensor import Tensor
+from compat._core.autograd.engine import queue_callback
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 
 _VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 
@@ -37,7 +37,7 @@ class ImperativeEngine:
 
     def is_checkpoint_valid(self) -> bool:
         """Whether the pass that is running accumulates into all leaves: recomputing with a backward needs that."""
-        from compat.grad_mode import mode
+        from compat._core.transforms.grad_mode import mode
 
         return mode.task is None or mode.task.wanted is None
 

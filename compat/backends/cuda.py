@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.absent import answering
-from compat.backends.settings import Settings
-from compat.ops.attention_backends import allowed
+from compat._core.stubs import answering
+from compat._operators.nn.attention_backends import allowed
+from compat.backends._settings import Settings
 
 is_built = answering("is_built", lambda: False, "there is no code for GPUs")
 matmul = Settings(

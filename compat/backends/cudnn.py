@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compat.absent import answering
-from compat.backends.settings import Settings, flags_of
+from compat._core.stubs import answering
+from compat.backends._settings import Settings, flags_of
 
 enabled = True
 benchmark = False

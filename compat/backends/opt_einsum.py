@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.absent import answering
+from compat._core.stubs import answering
 
 enabled = True
 strategy = "auto"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from compat._core.types.dtype import bfloat16
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import warn
 from compat.amp.autocast_mode import autocast as _autocast
 from compat.amp.grad_scaler import GradScaler as _GradScaler
-from compat.dtypes import bfloat16
-from compat.dtypes import dtype as Dtype
-from compat.errors import warn
 
 __all__ = ["GradScaler", "autocast"]
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import compat.cuda.amp
 import compat.cuda.nvtx
-from compat.absent import answering, refusing
-from compat.device import device as _Device
-from compat.ops.old_constructors import OF_CUDA
+from compat._core.stubs import answering, refusing
+from compat._core.types.device import device as _Device
+from compat._operators.create.legacy_constructors import OF_CUDA
 
 globals().update(OF_CUDA)  # FloatTensor and its kin
 _ABSENT = "Torch not compiled with CUDA enabled"
@@ -165,6 +165,8 @@ class CUDAGraph:
 
 class OutOfMemoryError(RuntimeError):
     """A GPU has no memory left."""
+
+    __module__ = "compat"
 
 
 # With no GPU there is no memory whose peak could be forgotten.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from compat import amp as _amp
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import float16
+from compat._core.types.errors import warn
 from compat.amp.autocast_mode import autocast as _autocast
 from compat.amp.grad_scaler import GradScaler as _GradScaler
-from compat.dtypes import dtype as Dtype
-from compat.dtypes import float16
-from compat.errors import warn
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

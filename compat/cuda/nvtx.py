@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.absent import refusing
+from compat._core.stubs import refusing
 
 __all__ = ["mark", "range_end", "range_pop", "range_push", "range_start"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from compat.absent import answering, refusing
+from compat._core.stubs import answering, refusing
 
 __all__ = ["Backend", "P2POp", "ProcessGroup", "ReduceOp", "Work", "group", "is_available", "is_initialized"]
 

@@ -1,6 +1,6 @@
 """``torch.distributions``: probability distributions, their samples, densities, entropies and divergences."""
 
-from compat.distributions import constraints, kl, kl_pairs, transforms, utils
+from compat.distributions import constraints, kl, _kl_pairs, transforms, utils
 from compat.distributions.bernoulli import Bernoulli
 from compat.distributions.beta import Beta
 from compat.distributions.binomial import Binomial

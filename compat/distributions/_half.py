@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AbsTransform
-from compat.whole import torch
 
 __all__ = ["Half"]
 

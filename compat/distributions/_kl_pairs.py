@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat.distributions._kl_registry import register_kl
 from compat.distributions.bernoulli import Bernoulli
 from compat.distributions.beta import Beta
 from compat.distributions.binomial import Binomial
@@ -15,14 +17,12 @@ from compat.distributions.continuous_bernoulli import ContinuousBernoulli
 from compat.distributions.exponential import Exponential
 from compat.distributions.gamma import Gamma
 from compat.distributions.gumbel import Gumbel
-from compat.distributions.kl_registry import register_kl
 from compat.distributions.laplace import Laplace
 from compat.distributions.normal import Normal
 from compat.distributions.pareto import Pareto
 from compat.distributions.poisson import Poisson
 from compat.distributions.uniform import Uniform
 from compat.distributions.utils import euler_constant
-from compat.whole import torch
 
 # ---------------------------------------------------------------- where p is and q is not
 

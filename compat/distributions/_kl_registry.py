@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from compat.errors import warn
-from funcgrad.caching import Cache, Group
+from compat._core.types.errors import warn
+from funcgrad.core.caching import Cache, Group
 
 __all__ = ["kl_divergence", "register_kl"]
 

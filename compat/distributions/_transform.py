@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.utils import _sum_rightmost, lazy_property
-from compat.whole import torch
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform"]
 
@@ -36,6 +36,8 @@ class Transform:
         >>> y, t.inv(y), t.log_abs_det_jacobian(t.inv(y), y)
         (tensor([1.0000, 2.7183]), tensor([0., 1.]), tensor([0., 1.]))
     """
+
+    __module__ = "compat.distributions.transforms"
 
     bijective: Any = False
     domain: Any
@@ -204,6 +206,8 @@ class ComposeTransform(Transform):
         tensor([1.])
     """
 
+    __module__ = "compat.distributions.transforms"
+
     _settings = ("parts",)
 
     def __init__(self, parts: Sequence[Any], cache_size: int = 0):
@@ -298,6 +302,8 @@ class IndependentTransform(Transform):
         >>> made.log_abs_det_jacobian(torch.tensor([1.0, 2.0]), None)
         tensor(3.)
     """
+
+    __module__ = "compat.distributions.transforms"
 
     _settings = ("base_transform", "reinterpreted_batch_ndims")
 
@@ -399,6 +405,8 @@ class CatTransform(_Several):
         tensor([1., 0., 0.])
     """
 
+    __module__ = "compat.distributions.transforms"
+
     _settings = ("transforms", "dim", "lengths")
 
     def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
@@ -456,6 +464,8 @@ class StackTransform(_Several):
         >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -2.0]))
         tensor([1., 2.])
     """
+
+    __module__ = "compat.distributions.transforms"
 
     _settings = ("transforms", "dim")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.dirichlet import Dirichlet
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.utils import broadcast_all
-from compat.whole import torch
 
 __all__ = ["Beta"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
+from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.probs_or_logits import ProbsOrLogits
 from compat.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
 from compat.nn import functional as F
-from compat.whole import torch
 
 __all__ = ["ContinuousBernoulli"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat._core.types.errors import warn
 from compat.distributions import constraints
 from compat.distributions.utils import broadcast_all, lazy_property
-from compat.errors import warn
-from compat.whole import torch
 
 __all__ = ["Distribution"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.namespace import torch
 from compat.distributions.distribution import Distribution
-from compat.whole import torch
 
 __all__ = ["ExponentialFamily"]
 

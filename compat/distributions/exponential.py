@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
-from compat.whole import torch
 
 __all__ = ["Exponential"]
 

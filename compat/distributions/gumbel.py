@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, ExpTransform
 from compat.distributions.uniform import Uniform
 from compat.distributions.utils import euler_constant
-from compat.whole import torch
 
 __all__ = ["Gumbel"]
 

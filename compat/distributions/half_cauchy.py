@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat.distributions._half import Half
 from compat.distributions.cauchy import Cauchy
-from compat.distributions.half import Half
-from compat.whole import torch
 
 __all__ = ["HalfCauchy"]
 

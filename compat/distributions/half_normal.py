@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.distributions.half import Half
+from compat.distributions._half import Half
 from compat.distributions.normal import Normal
 
 __all__ = ["HalfNormal"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.utils import _sum_rightmost
-from compat.whole import torch
 
 __all__ = ["Independent"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.gamma import Gamma
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import PowerTransform
-from compat.whole import torch
 
 __all__ = ["InverseGamma"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat.distributions._kl_registry import kl_divergence, register_kl
 from compat.distributions.bernoulli import Bernoulli
 from compat.distributions.beta import Beta
 from compat.distributions.binomial import Binomial
@@ -18,7 +20,6 @@ from compat.distributions.geometric import Geometric
 from compat.distributions.gumbel import Gumbel
 from compat.distributions.half_normal import HalfNormal
 from compat.distributions.independent import Independent
-from compat.distributions.kl_registry import kl_divergence, register_kl
 from compat.distributions.laplace import Laplace
 from compat.distributions.lowrank_multivariate_normal import (
     LowRankMultivariateNormal,
@@ -34,7 +35,6 @@ from compat.distributions.transformed_distribution import TransformedDistributio
 from compat.distributions.uniform import Uniform
 from compat.distributions.utils import _sum_rightmost, euler_constant
 from compat.nn import functional as F
-from compat.whole import torch
 
 __all__ = ["kl_divergence", "register_kl"]
 

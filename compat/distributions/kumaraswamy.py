@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, PowerTransform
 from compat.distributions.uniform import Uniform
 from compat.distributions.utils import euler_constant
-from compat.whole import torch
 
 __all__ = ["Kumaraswamy"]
 

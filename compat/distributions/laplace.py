@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.distributions.location_scale import LocationScale
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
+from compat.distributions._location_scale import LocationScale
 
 __all__ = ["Laplace"]
 

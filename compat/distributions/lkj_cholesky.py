@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.beta import Beta
 from compat.distributions.distribution import Distribution
 from compat.distributions.utils import broadcast_all
-from compat.whole import torch
 
 __all__ = ["LKJCholesky"]
 

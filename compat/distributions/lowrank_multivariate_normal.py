@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.multivariate_normal import mahalanobis, times_vector
 from compat.distributions.utils import _standard_normal, lazy_property
-from compat.whole import torch
 
 __all__ = ["LowRankMultivariateNormal"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.binomial import Binomial
 from compat.distributions.categorical import Categorical
 from compat.distributions.distribution import Distribution
 from compat.distributions.utils import broadcast_all
-from compat.whole import torch
 
 __all__ = ["Multinomial"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.utils import _standard_normal, lazy_property
-from compat.whole import torch
 
 __all__ = ["MultivariateNormal"]
 

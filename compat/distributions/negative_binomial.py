@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
+from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.distribution import Distribution
 from compat.distributions.gamma import Gamma
-from compat.distributions.probs_or_logits import ProbsOrLogits
 from compat.distributions.utils import lazy_property
 from compat.nn import functional as F
-from compat.whole import torch
 
 __all__ = ["NegativeBinomial"]
 

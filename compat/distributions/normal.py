@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat.distributions._location_scale import LocationScale
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.location_scale import LocationScale
 from compat.distributions.utils import _standard_normal
-from compat.whole import torch
 
 __all__ = ["Normal"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical
 from compat.distributions.distribution import Distribution
 from compat.nn import functional as F
-from compat.whole import torch
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 

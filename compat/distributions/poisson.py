@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.utils import broadcast_all
-from compat.whole import torch
 
 __all__ = ["Poisson"]
 

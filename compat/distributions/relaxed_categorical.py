@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical
 from compat.distributions.distribution import Distribution
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import ExpTransform
 from compat.distributions.utils import broadcast_all, clamp_probs
-from compat.whole import torch
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 

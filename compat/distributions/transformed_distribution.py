@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
+from compat.distributions._transform import ComposeTransform, Transform
 from compat.distributions.distribution import Distribution
 from compat.distributions.independent import Independent
-from compat.distributions.transform import ComposeTransform, Transform
 from compat.distributions.utils import _sum_rightmost
-from compat.whole import torch
 
 __all__ = ["TransformedDistribution"]
 

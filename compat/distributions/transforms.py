@@ -9,8 +9,9 @@ import math
 from numbers import Number
 from typing import Any
 
+from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
-from compat.distributions.transform import (
+from compat.distributions._transform import (
     CatTransform,
     ComposeTransform,
     IndependentTransform,
@@ -20,7 +21,6 @@ from compat.distributions.transform import (
 )
 from compat.distributions.utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 from compat.nn import functional as F
-from compat.whole import torch
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform", "CorrCholeskyTransform",

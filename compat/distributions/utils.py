@@ -7,8 +7,8 @@ from functools import update_wrapper
 from numbers import Number
 from typing import Any
 
+from compat._core.tensor.namespace import torch
 from compat.overrides import is_tensor_like
-from compat.whole import torch
 
 __all__ = [
     "broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits", "tril_matrix_to_vec",

@@ -6,13 +6,13 @@ import math
 from numbers import Number
 from typing import Any
 
+from compat._core.tensor.namespace import torch
+from compat._core.types.errors import warn
 from compat.distributions import constraints
 from compat.distributions.chi2 import Chi2
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.multivariate_normal import half_logdet, scale_tril_of
 from compat.distributions.utils import lazy_property
-from compat.errors import warn
-from compat.whole import torch
 
 __all__ = ["Wishart"]
 

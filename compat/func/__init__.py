@@ -4,22 +4,22 @@ A tensor whose buffer is a funcgrad tracer makes every operation replay its prog
 transform here wraps arrays as tensors on the way in and unwraps them on the way out; the rest is funcgrad's.
 """
 
-from compat import levels
-from compat.func import core as core
-from compat.func.batching import vmap
-from compat.func.debugging import debug_unwrap
-from compat.func.followed import hook, know, mark
-from compat.func.forward import jvp, linearize
-from compat.func.functionalization import functionalize
-from compat.func.jacobians import hessian, jacfwd, jacrev
-from compat.func.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
-from compat.func.recording import lift
-from compat.func.reverse import grad, grad_and_value, vjp
+from compat._core.transforms import level_stack
+from compat.func import _core_trees as core
+from compat.func._vmap import vmap
+from compat.func._debugging import debug_unwrap
+from compat.func._followed import hook, know, mark
+from compat.func._forward import jvp, linearize
+from compat.func._functionalize import functionalize
+from compat.func._jacobians import hessian, jacfwd, jacrev
+from compat.func._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from compat.func._recording import lift
+from compat.func._reverse import grad, grad_and_value, vjp
 
 __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
-levels.set_lift(lift)
-levels.set_following(mark, know, hook)
+level_stack.set_lift(lift)
+level_stack.set_following(mark, know, hook)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat.layout import Base, Layout, contiguous_strides
-from compat.ops.complex_views import view_as_complex, view_as_real
-from compat.ops.views import as_strided, movedim, permute
-from compat.placing import Placing
-from compat.tensor import Tensor
+from compat._core.memory.strides import Base, Layout, contiguous_strides
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.logical_strides import Placing
+from compat._operators.view.complex_views import view_as_complex, view_as_real
+from compat._operators.view.shape import as_strided, movedim, permute
 from funcgrad import runtime
+from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import BatchTracer
-from funcgrad.tracing import Tracer
 
 
 def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int) -> Tensor | None:

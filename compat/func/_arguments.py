@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.captures import give
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.capture_checks import give
+from compat._core.tensor.tensor import Tensor
 
 Argnums = int | tuple[int, ...]
 

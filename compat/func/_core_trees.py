@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import levels
-from compat.arrays import array, elements, tensor_of
-from compat.grad_mode import mode
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, elements, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
-from funcgrad.trees import register_array_type
+from funcgrad.core.trees import register_array_type
 
 
 def operand(t: Tensor) -> Any:
@@ -25,7 +25,12 @@ def operand(t: Tensor) -> Any:
     """
     if t.is_sparse:
         raise TypeError("A function of funcgrad was given a sparse tensor. Use tensor.to_dense() instead.")
-    if t.requires_grad and mode.grad and levels.in_graph(t) and not (levels.state.levels or levels.state.duals):
+    if (
+        t.requires_grad
+        and mode.grad
+        and level_stack.in_graph(t)
+        and not (level_stack.state.levels or level_stack.state.duals)
+    ):
         raise RuntimeError(
             "A function of funcgrad was given a Tensor that requires grad, whose graph would end there. Use "
             "tensor.detach() instead, or differentiate by the tensor with funcgrad.grad."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import examples
-from compat.arrays import tensor_of
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensor_of
+from compat._core.transforms import vmap_checks
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
@@ -29,7 +29,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     x: Any = tensor._storage.buffer
     if recurse:
-        x = examples.inmost(x)
-    elif isinstance(x, examples.TRACED):
-        x = examples.wrapped(x)
+        x = vmap_checks.inmost(x)
+    elif isinstance(x, vmap_checks.TRACED):
+        x = vmap_checks.wrapped(x)
     return tensor if x is tensor._storage.buffer else tensor_of(x)

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat import levels
-from compat.arrays import TensorTracer, array, outside, tensor_of
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from compat._core.tensor.capture_checks import capturing
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import TensorTracer, array, outside, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.logical_strides import place_as
 from compat.autograd.graph import disable_saved_tensors_hooks
-from compat.captures import capturing
-from compat.placing import place_as
-from compat.tensor import Tensor
-from compat.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
-from funcgrad.dtypes import is_complex
+from funcgrad.core.dtypes import is_complex
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives.elementwise import conj
-from funcgrad.tracing import Tracer, type_of
 
 
 def tensors_outside(tree: Any) -> Any:
@@ -28,7 +28,7 @@ def tensors_outside(tree: Any) -> Any:
     def one(x: Any) -> Tensor:
         if not isinstance(x, Tensor):
             raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
-        return tensor_of(levels.held(outside(array(x)))) if x._storage.base.traced else x
+        return tensor_of(level_stack.held(outside(array(x)))) if x._storage.base.traced else x
 
     return tree_map(one, tree)
 
@@ -76,7 +76,7 @@ class Flat:
     def __call__(self, *arrays: Any) -> list[Any]:
         interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
         if any(isinstance(getattr(x, "value", None), TensorTracer) for x in arrays):
-            levels.through(interpreter)
+            level_stack.through(interpreter)
         with self._level() as entered:
             entered.interpreter = interpreter
             given = [place_as(tensor_of(a), x) for a, x in zip(arrays, self.leaves)]
@@ -102,8 +102,8 @@ class Flat:
             self.leaves[i].copy_(tensor_of(x))
 
     @contextmanager
-    def _level(self) -> Iterator[levels.Level]:
-        with levels.level(self.kind) as entered, capturing():
+    def _level(self) -> Iterator[level_stack.Level]:
+        with level_stack.level(self.kind) as entered, capturing():
             if self.kind != "grad":
                 yield entered
                 return

@@ -13,22 +13,24 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes, lens, levels
-from compat.arrays import array, elements, tensor_of
-from compat.autograd.node import Edge, Node, accumulator, edge_of
-from compat.dtypes import dtype as Dtype
-from compat.errors import FREED
-from compat.func.flat import conjugate
-from compat.func.recording import node_name
-from compat.grad_mode import mode, next_sequence
-from compat.layout import Layout, contiguous_layout
-from compat.size import Size
-from compat.tensor import Tensor, from_buffer
+from compat._core.autograd.node import Edge, Node, accumulator, edge_of
+from compat._core.memory import strided_access
+from compat._core.memory.strides import Layout, contiguous_layout
+from compat._core.tensor.tensor import Tensor, from_buffer
+from compat._core.tensor.tracing import array, elements, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.types import dtype
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import FREED
+from compat._core.types.size import Size
+from compat.func._flat import conjugate
+from compat.func._recording import node_name
 from funcgrad import runtime
-from funcgrad.caching import memoized
+from funcgrad.core.caching import memoized
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.rules import accumulate, pull
-from funcgrad.tracing import type_of
 
 
 class Followed(Node):
@@ -42,10 +44,10 @@ class Followed(Node):
 
     __slots__ = ("tracer", "level", "upto", "_found")
     tracer: ReverseTracer | None
-    level: levels.Level
+    level: level_stack.Level
     upto: int
 
-    def __init__(self, tracer: ReverseTracer, level: levels.Level):
+    def __init__(self, tracer: ReverseTracer, level: level_stack.Level):
         self.tracer, self.level, self.upto = tracer, level, len(tracer.interpreter.tape)
         self._sequence, self._hooks = next_sequence(), None
         self._found: tuple[list[tuple], list[int]] | None = None
@@ -53,7 +55,7 @@ class Followed(Node):
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         if nr or self.tracer is None:
             return None
-        return Size(self.tracer.type.shape), dtypes.from_numpy(self.tracer.type.dtype)
+        return Size(self.tracer.type.shape), dtype.from_numpy(self.tracer.type.dtype)
 
     def release(self) -> None:
         self.tracer = None
@@ -137,10 +139,10 @@ def _pull(rule: Any, values: Sequence[Any], slots: Sequence[Any], out: Any, para
 # ---------------------------------------------------------------- knowing tensors
 
 
-def _level_of(x: Any) -> levels.Level | None:
+def _level_of(x: Any) -> level_stack.Level | None:
     """The transform that differentiates a value, if it is the innermost one to follow it."""
     if x.__class__ is ReverseTracer:
-        for entered in levels.state.levels:
+        for entered in level_stack.state.levels:
             if entered.interpreter is x.interpreter:
                 return entered
     return None
@@ -192,11 +194,11 @@ class _Hooked:
         rule, values, slots, out, _, params, _ = self.entry
         cts = list(received)
         if cts[self.place] is not None:
-            grad = tensor_of(conjugate(lens.read(runtime.ready(cts[self.place]), self.layout)))
+            grad = tensor_of(conjugate(strided_access.read(runtime.ready(cts[self.place]), self.layout)))
             for hook in list(self.hooks.values()):
                 given = hook(grad)
                 grad = grad if given is None else given
-            cts[self.place] = lens.write(None, self.layout, 0, conjugate(array(grad)))
+            cts[self.place] = strided_access.write(None, self.layout, 0, conjugate(array(grad)))
         return rule(cts) if values is None else _pull(rule, values, slots, out, params, cts[0])
 
 

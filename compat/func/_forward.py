@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
-from compat.arrays import array, tensor_of
-from compat.autograd.forward_ad import check_tangent
-from compat.dtypes import FLOATING
-from compat.func.flat import Flat, tensors_outside
-from compat.grad_mode import mode
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_unflatten
+from compat._core.autograd.forward_ad import check_tangent
+from compat._core.pytree.trees import tree_flatten, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.dtype import FLOATING
+from compat.func._flat import Flat, tensors_outside
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.transpose import linearize_flat
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 _NAME = "jvp(f, primals, tangents)"
 
@@ -58,7 +58,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         check_tangent(x, d)
     values, moving = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
     if not mode.forward:
-        values, moving = [levels.held(x) for x in values], [levels.held(d) for d in moving]
+        values, moving = [level_stack.held(x) for x in values], [level_stack.held(d) for d in moving]
     flat = Flat(func, leaves, tree, "jvp", _NAME, has_aux)
     outs, moved = jvp_flat(flat, values, moving)
     flat.write_back()
@@ -68,7 +68,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             "with strict=True."
         )
     found = [zeros(type_of(o)) if t is None else t for o, t in zip(outs, moved)]
-    result = flat.wrap([levels.held(o) for o in outs]), flat.wrap([levels.held(t) for t in found])
+    result = flat.wrap([level_stack.held(o) for o in outs]), flat.wrap([level_stack.held(t) for t in found])
     return (*result, tensors_outside(flat.aux)) if has_aux else result
 
 

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat import levels
+from compat._core.transforms import level_stack
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
@@ -37,7 +37,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
     @functools.wraps(func)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with levels.level("functionalize"):
+        with level_stack.level("functionalize"):
             return func(*args, **kwargs)
 
     return wrapped

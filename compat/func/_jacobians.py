@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._operators.shape.cat_stack import cat
 from compat.autograd.functional import basis
-from compat.func.arguments import Argnums, check_real, chosen, of_chosen
-from compat.func.batching import vmap
-from compat.func.forward import jvp
-from compat.func.reverse import vjp
-from compat.ops.joining import cat
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from compat.func._arguments import Argnums, check_real, chosen, of_chosen
+from compat.func._forward import jvp
+from compat.func._reverse import vjp
+from compat.func._vmap import vmap
 
 
 def jacrev(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._operators.shape.cat_stack import stack
 from compat.nn.modules.batchnorm import _BatchNorm
 from compat.nn.utils.stateless import call
-from compat.ops.joining import stack
-from compat.tensor import Tensor
 
 
 def functional_call(

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import levels
-from compat.arrays import TensorTracer, elements, tensor_of
-from compat.ops.kernel import KERNELS, Kernel
-from compat.ops.node import make_node_class
-from compat.tensor import Tensor, sync
-from funcgrad.caching import Cache
-from funcgrad.primitive import Primitive
+from compat._core.operators.kernel import KERNELS, Kernel
+from compat._core.operators.op_node import make_node_class
+from compat._core.tensor.tensor import Tensor, sync
+from compat._core.tensor.tracing import TensorTracer, elements, tensor_of
+from compat._core.transforms import level_stack
+from funcgrad.core.caching import Cache
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, bind
 from funcgrad.primitives.elementwise import stop_gradient
-from funcgrad.tracing import Interpreter, bind
 
 
 class Recording(Interpreter):
@@ -27,7 +27,7 @@ class Recording(Interpreter):
     description = "the graph of tensors"
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not levels.recorded() or primitive is stop_gradient:
+        if not level_stack.recorded() or primitive is stop_gradient:
             return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
         results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
         found = [lift(t) if t._rg else elements(t) for t in results]

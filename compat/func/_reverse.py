@@ -6,18 +6,18 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat import levels
-from compat.arrays import array, tensor_of
-from compat.errors import size_text
-from compat.func.arguments import Argnums, check_differentiable, chosen, of_chosen
-from compat.func.flat import Flat, conjugate, paired, tensors_outside
-from compat.func.followed import hooked
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_unflatten, treespec_pprint
-from funcgrad.dtypes import is_inexact
+from compat._core.pytree.trees import tree_flatten, tree_unflatten, treespec_pprint
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.types.errors import size_text
+from compat.func._arguments import Argnums, check_differentiable, chosen, of_chosen
+from compat.func._flat import Flat, conjugate, paired, tensors_outside
+from compat.func._followed import hooked
+from funcgrad.core.dtypes import is_inexact
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -56,7 +56,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
     # The pullback may be called where there is a graph, though the function was called under no_grad.
-    values = [levels.held(array(x, anyway=name is _VJP)) for x in leaves]
+    values = [level_stack.held(array(x, anyway=name is _VJP)) for x in leaves]
     flat = Flat(func, leaves, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)
     flat.write_back()
@@ -77,7 +77,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
                 f"function. cotangents: {treespec_pprint(structure)}, primal output: {treespec_pprint(flat.out_tree)}"
             )
         grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(found, out_types))])
-        given = [zeros(t) if g is None else levels.held(conjugate(g)) for g, t in zip(grads, types)]
+        given = [zeros(t) if g is None else level_stack.held(conjugate(g)) for g, t in zip(grads, types)]
         return tree_unflatten([hooked(tensor_of(g), x) for g, x in zip(given, flat.given)], tree)
 
     return result, pullback, flat.aux

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from compat import levels
-from compat.arrays import array, tensor_of
-from compat.func.aliasing import placed_view, view_of
-from compat.ops.joining import cat
-from compat.placing import place_as
-from compat.registry import function
-from compat.tensor import Tensor
-from compat.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from compat._core.pytree.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.logical_strides import place_as
+from compat._operators.shape.cat_stack import cat
+from compat.func._aliasing import placed_view, view_of
 from funcgrad import runtime
+from funcgrad.core.tracing import running
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
-from funcgrad.tracing import running
 
 
 @function("torch.vmap")
@@ -270,11 +270,11 @@ class Mapped:
     def _whole(self, x: Tensor, interpreter: Batching, made: dict[Any, Tensor]) -> Tensor | None:
         """The memory that a result is in, of all examples, which come first; None if it is no memory of its own."""
         storage: Any = x._storage
-        detached = isinstance(storage, levels.Aside) and storage.forward
+        detached = isinstance(storage, level_stack.Aside) and storage.forward
         if detached:
             storage = storage.under
         buffer = runtime.ready(storage.buffer)
-        if isinstance(storage, levels.Aside) or not (
+        if isinstance(storage, level_stack.Aside) or not (
             isinstance(buffer, BatchTracer) and buffer.interpreter is interpreter
         ):
             return None
@@ -293,7 +293,7 @@ def _check_dim(x: Tensor, dim: int) -> None:
 @contextmanager
 def mapping(interpreter: Batching, randomness: str) -> Iterator[None]:
     """Runs the body inside a ``vmap``."""
-    with running(interpreter), levels.level("vmap", randomness) as entered:
+    with running(interpreter), level_stack.level("vmap", randomness) as entered:
         entered.interpreter = interpreter
         yield
 

@@ -4,7 +4,7 @@
 them becomes a ``Graph``, and a ``GraphModule`` does what that says.
 """
 
-from compat.fx import graph, graph_module, interpreter, node, pickling as _pickling, proxy
+from compat.fx import graph, graph_module, interpreter, node, _pickling, proxy
 from compat.fx._symbolic_trace import PH, Tracer, symbolic_trace, wrap
 from compat.fx.graph import CodeGen, Graph
 from compat.fx.graph_module import GraphModule

@@ -7,12 +7,12 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from compat import dtypes
-from compat.device import device as Device
-from compat.formats import layout as Layout
-from compat.formats import memory_format as MemoryFormat
+from compat._core.tensor.namespace import torch
+from compat._core.types import dtype
+from compat._core.types.device import device as Device
+from compat._core.types.memory_format import layout as Layout
+from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat.fx.node import Node, target_name
-from compat.whole import torch
 
 if TYPE_CHECKING:
     from compat.fx.graph import Graph
@@ -40,6 +40,9 @@ class PythonCode(NamedTuple):
     globals: dict[str, Any]
 
 
+PythonCode.__module__ = "compat.fx.graph"
+
+
 def _attribute(at: str, path: str) -> str:
     """How an attribute by dotted names is written, names that Python would not read included."""
     for name in path.split("."):
@@ -49,6 +52,8 @@ def _attribute(at: str, path: str) -> str:
 
 class CodeGen:
     """Writes a graph as a function ``forward``."""
+
+    __module__ = "compat.fx.graph"
 
     def __init__(self) -> None:
         self.globals: dict[str, Any] = {"torch": torch, "inf": float("inf"), "nan": float("nan")}
@@ -88,7 +93,7 @@ class CodeGen:
             return f"slice({', '.join(self._written(part) for part in (x.start, x.stop, x.step))})"
         if x is None or isinstance(x, bool | int | float | complex | str | bytes | Device | range) or x is Ellipsis:
             return repr(x)
-        if isinstance(x, dtypes.dtype | Layout | MemoryFormat | torch.Size):
+        if isinstance(x, dtype.dtype | Layout | MemoryFormat | torch.Size):
             return repr(x)
         if callable(x):
             return self._global(target_name(x), x)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat.fx._codegen import CodeGen, PythonCode
 from compat.fx._symbolic_trace import Tracer
-from compat.fx.codegen import CodeGen, PythonCode
 from compat.fx.graph_module import OWN, GraphModule, define
 from compat.nn.modules.module import Module
 

@@ -13,6 +13,7 @@ from itertools import chain
 from types import FunctionType, ModuleType
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node, map_aggregate
@@ -20,7 +21,6 @@ from compat.fx.proxy import ParameterProxy, Proxy, TracerBase
 from compat.nn.modules.container import Sequential
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["PH", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from compat.fx.codegen import CodeGen, PythonCode
+from compat.fx._codegen import CodeGen, PythonCode
 from compat.fx.node import Argument, Node, Target, map_arg, target_name
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]

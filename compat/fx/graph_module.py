@@ -7,11 +7,11 @@ import linecache
 from itertools import count
 from typing import Any
 
-from compat.fx.codegen import PythonCode
+from compat._core.tensor.tensor import Tensor
+from compat.fx._codegen import PythonCode
 from compat.fx.graph import Graph
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["GraphModule"]
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from compat import dtypes
-from compat.device import device as Device
-from compat.formats import layout as Layout
-from compat.formats import memory_format as MemoryFormat
+from compat._core.types import dtype
+from compat._core.types.device import device as Device
+from compat._core.types.memory_format import layout as Layout
+from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat.fx.graph import Graph
 from compat.fx.node import Argument, Node, Target, map_aggregate
 from compat.overrides import is_tensor_method_or_property
@@ -69,7 +69,7 @@ class TracerBase:
             return a
         if isinstance(a, str | bytes | bool | int | float | complex | range | Node):
             return a
-        if isinstance(a, dtypes.dtype | Device | Layout | MemoryFormat):
+        if isinstance(a, dtype.dtype | Device | Layout | MemoryFormat):
             return a
         raise NotImplementedError(f"argument of type: {type(a)}")
 

@@ -14,11 +14,11 @@ Example:
     tensor([1., 1.])
 """
 
-from compat.library.checking import OpCheckError, opcheck
-from compat.library.custom import CustomOpDef, custom_op
-from compat.library.inferring import infer_schema
-from compat.library.tags import Tag
-from compat.library.registering import (
+from compat.library._opcheck import OpCheckError, opcheck
+from compat.library._custom_op import CustomOpDef, custom_op
+from compat.library._infer_schema import infer_schema
+from compat.library._tags import Tag
+from compat.library._registration import (
     Library,
     _scoped_library,
     define,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat.library import registering
-from compat.library.inferring import infer_schema
-from compat.library.operations import EXPLICIT, KEYS
-from compat.library.registering import Library, operation_of
+from compat.library import _registration
+from compat.library._infer_schema import infer_schema
+from compat.library._operation import EXPLICIT, KEYS
+from compat.library._registration import Library, operation_of
 
 _made: dict[str, CustomOpDef] = {}
 
@@ -51,22 +51,22 @@ class CustomOpDef:
         arguments = self._opoverload._schema.arguments
         if device_types is not None and not any(a.type.startswith("Tensor") or a.name == "device" for a in arguments):
             raise ValueError("Functions without tensor inputs are required to have a `device: torch.device` argument")
-        return registering.register_kernel(self, device_types, fn, lib=self._lib)
+        return _registration.register_kernel(self, device_types, fn, lib=self._lib)
 
     def register_fake(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         """Gives it a kernel for tensors without values."""
-        registering.register_fake(self, fn, lib=self._lib)
+        _registration.register_fake(self, fn, lib=self._lib)
         return fn
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
     ) -> None:
         """Gives it its gradients; see ``torch.library.register_autograd``."""
-        registering.register_autograd(self, backward, setup_context=setup_context, lib=self._lib)
+        _registration.register_autograd(self, backward, setup_context=setup_context, lib=self._lib)
 
     def register_vmap(self, func: Callable[..., Any] | None = None) -> Any:
         """Gives it its rule for ``vmap``; a decorator without ``func``."""
-        return registering.register_vmap(self, func, lib=self._lib)
+        return _registration.register_vmap(self, func, lib=self._lib)
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.autograd.node import Node, edge_of
-from compat.errors import warn
-from compat.grad_mode import next_sequence
-from compat.registry import function
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
+from compat._core.autograd.node import Node, edge_of
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import next_sequence
+from compat._core.types.errors import warn
 
 _MODES = ("nothing", "warn")
 _mode = "warn"

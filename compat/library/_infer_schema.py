@@ -9,9 +9,9 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from compat.device import device
-from compat.dtypes import dtype
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.device import device
+from compat._core.types.dtype import dtype
 
 _NAMES: dict[Any, str] = {
     Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", dtype: "ScalarType", device: "Device",

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.pytree.trees import tree_leaves, tree_map
+from compat._core.tensor.tensor import Tensor, array_of
 from compat.autograd.gradcheck import gradcheck
-from compat.library.operations import AUTOGRAD, IMPLICIT, Operation
-from compat.library.registering import operation_of
-from compat.tensor import Tensor, array_of
-from compat.trees import tree_leaves, tree_map
+from compat.library._operation import AUTOGRAD, IMPLICIT, Operation
+from compat.library._registration import operation_of
 
 
 class OpCheckError(Exception):

@@ -12,21 +12,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from compat._core.dispatch.dispatch_mode import around
+from compat._core.dispatch.op_namespace import Packet, namespace
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket
+from compat._core.dispatch.overrides import Declined, answer, answer_of_mode, owners, state
+from compat._core.memory.meta import NO_KERNEL
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from compat._core.schema.parser import FunctionSchema
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.level_stack import state as transforms
+from compat._core.types.device import device
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
-from compat.device import device
-from compat.grad_mode import mode
-from compat.levels import state as transforms
-from compat.library import fallback
-from compat.library.schema import FunctionSchema
-from compat.meta import NO_KERNEL
-from compat.ops.asking import Declined, answer, answer_of_mode, owners, state
-from compat.ops.libraries import Packet, namespace
-from compat.ops.overloads import OpOverload, OpOverloadPacket
-from compat.ops.watching import around
-from compat.registry import names_of
-from compat.tensor import Tensor
-from compat.trees import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
+from compat.library import _fallback
 
 #: Kernels by the name of what they are for; what stands for all of them comes last.
 CPU, META, AUTOGRAD = "CPU", "Meta", "Autograd"
@@ -89,7 +89,7 @@ class Operation(OpOverload):
             return _Call(self, tree, named).recorded(leaves)
         found = self.below(given, named)
         if wanted and AUTOGRAD not in self.kernels:
-            fallback.watch(self.name(), (given, named), found)
+            _fallback.watch(self.name(), (given, named), found)
         return found
 
     def below(self, args: tuple, kwargs: dict[str, Any]) -> Any:

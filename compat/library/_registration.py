@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat.device import device
-from compat.library import operations
-from compat.library.operations import KEYS, META, Operation, find
-from compat.ops.overloads import OpOverload
+from compat._core.dispatch.overloads import OpOverload
+from compat._core.types.device import device
+from compat.library import _operation as operations
+from compat.library._operation import KEYS, META, Operation, find
 
 _RESERVED = ("prim",)
 #: The libraries of which there may be only one ``DEF``.
@@ -48,6 +48,8 @@ class Library:
         >>> torch.ops.docs_lib.twice(torch.ones(2))
         tensor([2., 2.])
     """
+
+    __module__ = "compat.library"
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
         if kind not in ("IMPL", "DEF", "FRAGMENT"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from compat.registry import function
+from compat._core.tensor.registry import function
 
 _NAMES = (
     "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated inplace inplace_view "

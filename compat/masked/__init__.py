@@ -1,28 +1,7 @@
 """``torch.masked``: reductions and normalizations of those elements that a mask keeps."""
 
-from compat.masked.normalizations import (
-    cumprod,
-    cumsum,
-    log_softmax,
-    logaddexp,
-    normalize,
-    softmax,
-    softmin,
-)
-from compat.masked.reductions import (
-    amax,
-    amin,
-    argmax,
-    argmin,
-    logsumexp,
-    mean,
-    median,
-    norm,
-    prod,
-    std,
-    sum,
-    var,
-)
+from compat.masked._normalizations import cumprod, cumsum, log_softmax, logaddexp, normalize, softmax, softmin
+from compat.masked._reductions import amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
 
 __all__: list[str] = []
 

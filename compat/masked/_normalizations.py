@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.masked.keeping import dimensions, keep
-from compat.masked.reductions import norm
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
+from compat.masked._fill import dimensions, keep
+from compat.masked._reductions import norm
 
 __all__ = ["cumprod", "cumsum", "log_softmax", "logaddexp", "normalize", "softmax", "softmin"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.masked.keeping import dimensions, keep, mask_like
-from compat.whole import torch
+from compat._core.tensor.namespace import torch
+from compat.masked._fill import dimensions, keep, mask_like
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var",

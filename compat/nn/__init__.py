@@ -2,7 +2,7 @@
 
 from typing import Any as _Any
 
-from compat.errors import no_attribute as _no_attribute
+from compat._core.types.errors import no_attribute as _no_attribute
 from compat.nn import attention, common_types, functional, init, modules, parallel, parameter, utils
 from compat.nn.parallel import DataParallel
 from compat.nn.parameter import Buffer, Parameter

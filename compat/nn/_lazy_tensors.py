@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import empty
+from compat.nn._uninitialized import UninitializedTensorMixin
 from compat.nn.parameter import Parameter
-from compat.nn.uninitialized import UninitializedTensorMixin
-from compat.ops.creation import empty
-from compat.tensor import Tensor
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -26,6 +26,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         >>> type(weight).__name__, weight.shape
         ('Parameter', torch.Size([2, 3]))
     """
+
+    __module__ = "compat.nn.parameter"
 
     __slots__ = ()
     cls_to_become = Parameter
@@ -48,6 +50,8 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
         device, dtype: where and as what it is to be.
         persistent: whether it is part of the module's ``state_dict``.
     """
+
+    __module__ = "compat.nn.parameter"
 
     __slots__ = ()
     cls_to_become = Tensor

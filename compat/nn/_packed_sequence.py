@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compat import dtypes
+from compat._core.types import dtype as dtypes
 
 
 class PackedSequence_(NamedTuple):
@@ -28,6 +28,8 @@ class PackedSequence(PackedSequence_):
         >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).data
         tensor([1, 4, 2, 5, 3])
     """
+
+    __module__ = "compat.nn.utils.rnn"
 
     __slots__ = ()
 

@@ -1,6 +1,6 @@
 """Parameters and buffers whose size is not known yet: what they have in common.
 
-The tensors themselves are in ``compat.nn.lazy_tensors``, which is imported when the first one is made: they override
+The tensors themselves are in ``compat.nn._lazy_tensors``, which is imported when the first one is made: they override
 functions of tensors, and programs without them need not ask for that at every call.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.ops.creation import empty
+from compat._operators.create.factories import empty
 
 #: What can be done to a tensor without a size, by name.
 _ALLOWED = frozenset(
@@ -24,6 +24,8 @@ class UninitializedTensorMixin:
     Attributes:
         cls_to_become: its class from then on.
     """
+
+    __module__ = "compat.nn.parameter"
 
     __slots__ = ()
     cls_to_become: type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar, Union
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 T = TypeVar("T")
 

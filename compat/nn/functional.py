@@ -1,6 +1,6 @@
 """``torch.nn.functional``: what layers compute, as functions.
 
-The operations themselves are declared in ``compat.ops`` and found here under their public names.
+The operations themselves are declared in ``compat._operators`` and found here under their public names.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from compat.registry import lookups as _lookups
+from compat._core.tensor.registry import lookups as _lookups
 
 _published, __dir__ = _lookups("nn.functional", globals())
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import enable_grad
+from compat._operators.create.factories import zeros
 from compat.autograd import grad
-from compat.grad_mode import enable_grad
 from compat.nn import functional as F
-from compat.ops.creation import zeros
-from compat.tensor import Tensor
 
 __all__ = [f"conv{n}d_{what}" for n in (1, 2, 3) for what in ("input", "weight")]
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.sampling.filling import truncated_normal_
-from compat.sampling.making import randperm
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.errors import warn
+from compat._operators.random.filling import truncated_normal_
+from compat._operators.random.making import randperm
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",

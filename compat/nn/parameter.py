@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import no_attribute
-from compat.nn.uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
-from compat.ops.creation import empty
-from compat.registry import publish
-from compat.tensor import Tensor, Version
-from compat.torch_function import disabled
+from compat._core.tensor.autograd_state import Version
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import disabled
+from compat._core.types.errors import no_attribute
+from compat._operators.create.factories import empty
+from compat.nn._uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
@@ -117,9 +118,9 @@ publish(Buffer, "nn.Buffer")
 
 
 def __getattr__(name: str) -> Any:
-    # They are imported when they are asked for, for what ``compat.nn.uninitialized`` says.
+    # They are imported when they are asked for, for what ``compat.nn._uninitialized`` says.
     if name in ("UninitializedBuffer", "UninitializedParameter"):
         from importlib import import_module
 
-        return getattr(import_module("compat.nn.lazy_tensors"), name)
+        return getattr(import_module("compat.nn._lazy_tensors"), name)
     raise no_attribute(__name__, name)

@@ -7,9 +7,9 @@ from compat.optim.adam import Adam
 from compat.optim.adamax import Adamax
 from compat.optim.adamw import AdamW
 from compat.optim.asgd import ASGD
-from compat.optim.factored import Adafactor
+from compat.optim._adafactor import Adafactor
 from compat.optim.lbfgs import LBFGS
-from compat.optim.muon import Muon
+from compat.optim._muon import Muon
 from compat.optim.nadam import NAdam
 from compat.optim.optimizer import Optimizer
 from compat.optim.radam import RAdam

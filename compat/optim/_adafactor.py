@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from operator import ge, le
 from typing import Any, NamedTuple
 
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job
-from compat.optim.arithmetic import like, wide
+from compat._core.operators.multi_tensor import Job
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import zeros_like
+from compat.optim._arithmetic import like, wide
+from compat.optim._stateful import count_in_tensors
 from compat.optim.optimizer import Group, Together, check_single, is_zero, number_of, number_tensor
-from compat.optim.stateful import count_in_tensors
-from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.tracing import type_of
+from funcgrad.core.tracing import type_of
 
 
 class _Flags(NamedTuple):
@@ -78,6 +78,8 @@ class Adafactor(Together):
         >>> [(name, tuple(value.shape)) for name, value in optimizer.state[w].items()]
         [('step', ()), ('row_var', (2, 1)), ('col_var', (1, 3))]
     """
+
+    __module__ = "compat.optim"
 
     def __init__(
         self,

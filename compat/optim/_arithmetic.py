@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import numpy as np
-from funcgrad.dtypes import float64
-from funcgrad.tracing import type_of
+from funcgrad.core.dtypes import float64
+from funcgrad.core.tracing import type_of
 
 
 def like(number: Any, x: Any) -> Any:

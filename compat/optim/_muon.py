@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job
-from compat.optim.arithmetic import like
+from compat._core.operators.multi_tensor import Job
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import zeros_like
+from compat.optim._arithmetic import like
 from compat.optim.optimizer import Group, Together, check_single, number_of
-from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.dtypes import bfloat16, float32
-from funcgrad.tracing import type_of
+from funcgrad.core.dtypes import bfloat16, float32
+from funcgrad.core.tracing import type_of
 
 
 class _Flags(NamedTuple):
@@ -83,6 +83,8 @@ class Muon(Together):
         >>> layer(torch.ones(1, 4)).sum().backward()
         >>> optimizer.step()
     """
+
+    __module__ = "compat.optim"
 
     def __init__(
         self,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from compat.grad_mode import enable_grad, no_grad
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job, write_recorded, write_together
-from compat.optim.arithmetic import like, regularized
+from compat._core.operators.multi_tensor import Job, write_recorded, write_together
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import enable_grad, no_grad
+from compat._operators.create.factories import zeros_like
+from compat.optim._arithmetic import like, regularized
 from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor, real_rows
-from compat.tensor import Tensor
 
 Arrays = Sequence[Any]
 

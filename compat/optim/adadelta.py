@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim.arithmetic import like, regularized
+from compat._core.tensor.tensor import Tensor
+from compat.optim._arithmetic import like, regularized
+from compat.optim._stateful import Arrays, Flags, Stateful, functional
 from compat.optim.optimizer import Group, check_least, check_lr, check_setting
-from compat.optim.stateful import Arrays, Flags, Stateful, functional
-from compat.tensor import Tensor
 from funcgrad import numpy as np
 
 

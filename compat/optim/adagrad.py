@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.grad_mode import no_grad
-from compat.ops.creation import full_like
-from compat.optim.arithmetic import like, regularized, wide
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._operators.create.factories import full_like
+from compat._operators.sparse.conversion import sparse_coo_tensor
+from compat.optim._arithmetic import like, regularized, wide
+from compat.optim._stateful import Arrays, Flags, Stateful, functional
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, is_zero, number_tensor
-from compat.optim.stateful import Arrays, Flags, Stateful, functional
-from compat.sparse.making import sparse_coo_tensor
-from compat.tensor import Tensor
 from funcgrad import numpy as np
 
 

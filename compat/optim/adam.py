@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compat.optim.arithmetic import like, wide
+from compat._core.tensor.tensor import Tensor
+from compat.optim._arithmetic import like, wide
+from compat.optim._stateful import Arrays, Stateful, decayed, functional
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, check_setting, is_zero
-from compat.optim.stateful import Arrays, Stateful, decayed, functional
-from compat.tensor import Tensor
 from funcgrad import numpy as np
 
 

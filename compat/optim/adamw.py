@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.optim.adam import Adam, adam
-from compat.tensor import Tensor
 
 
 class AdamW(Adam):

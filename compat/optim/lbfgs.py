@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compat.grad_mode import enable_grad, no_grad
-from compat.ops.creation import zeros_like
+from compat._core.tensor.registry import names_of
+from compat._core.transforms.grad_mode import enable_grad, no_grad
+from compat._operators.create.factories import zeros_like
 from compat.optim.optimizer import Optimizer, check_lr, real
-from compat.registry import names_of
 
 
 class LBFGS(Optimizer):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat.optim._arithmetic import like, wide
+from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
 from compat.optim.adam import check_moments
-from compat.optim.arithmetic import like, wide
 from compat.optim.optimizer import Group, check_least, check_lr, is_zero, number_tensor
-from compat.optim.stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
-from compat.tensor import Tensor
 from funcgrad import numpy as np
 
 

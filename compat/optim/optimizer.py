@@ -9,17 +9,17 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from compat import dtypes
-from compat.errors import warn
-from compat.grad_mode import enable_grad, no_grad
-from compat.hooks import RemovableHandle
+from compat._core.operators.multi_tensor import Job, write_recorded, write_together
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import enable_grad, no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
+from compat._core.types.hooks import RemovableHandle
+from compat._operators.create.factories import full
+from compat._operators.view.complex_views import view_as_real
 from compat.nn.modules.module import clear_grad
 from compat.nn.modules.utils import typename
-from compat.ops.complex_views import view_as_real
-from compat.ops.creation import full
-from compat.ops.together import Job, write_recorded, write_together
-from compat.optim.given import Given
-from compat.tensor import Tensor
+from compat.optim._hyperparameters import Given
 from funcgrad import runtime
 
 Hook = Callable[..., Any]

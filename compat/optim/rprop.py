@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.creation import full_like
-from compat.optim.arithmetic import like
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import full_like
+from compat.optim._arithmetic import like
+from compat.optim._stateful import Arrays, Stateful, functional
 from compat.optim.optimizer import Group, check_lr
-from compat.optim.stateful import Arrays, Stateful, functional
-from compat.tensor import Tensor
 from funcgrad import numpy as np
 
 

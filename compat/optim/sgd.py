@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat.grad_mode import no_grad
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job
-from compat.optim.arithmetic import like, regularized
+from compat._core.operators.multi_tensor import Job
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._operators.create.factories import zeros_like
+from compat.optim._arithmetic import like, regularized
+from compat.optim._stateful import write_jobs
 from compat.optim.optimizer import Group, Together, check_fused, check_setting, check_single, is_zero, number_of
-from compat.optim.stateful import write_jobs
-from compat.tensor import Tensor
 from funcgrad import stop_gradient
 
 

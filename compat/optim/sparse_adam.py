@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.grad_mode import no_grad
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job
+from compat._core.operators.multi_tensor import Job
+from compat._core.transforms.grad_mode import no_grad
+from compat._operators.create.factories import zeros_like
+from compat._operators.sparse.conversion import sparse_coo_tensor
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import Group, Together, check_setting, check_single
-from compat.sparse.making import sparse_coo_tensor
 
 
 class SparseAdam(Together):

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from compat.dtypes import int64
-from compat.grad_mode import no_grad
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.dtype import int64
+from compat._operators.create.factories import zeros
 from compat.nn.modules.batchnorm import _BatchNorm
 from compat.nn.modules.module import Module
-from compat.ops.creation import zeros
-from compat.optim.lr_scheduler.base import LRScheduler, for_each_group
+from compat.optim.lr_scheduler._base import LRScheduler, for_each_group
 from compat.optim.optimizer import Optimizer
 
 __all__ = [

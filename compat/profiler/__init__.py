@@ -18,10 +18,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat import runtime
-from compat.grad_mode import mode, next_sequence
-from compat.profiler.events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat.profiler._events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
 
 __all__ = [
     "DeviceType",
@@ -168,6 +168,8 @@ class record_function:
         >>> [(row.key, row.count) for row in profiler.key_averages()]
         [('product', 1), ('aten::mm', 1)]
     """
+
+    __module__ = "compat.autograd.profiler"
 
     def __init__(self, name: str, args: str | None = None):
         self.name = name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, NamedTuple
 
-from compat.profiler.table import table_of, time_text
+from compat.profiler._table import table_of, time_text
 
 Shapes = list[list[int]]
 
@@ -190,6 +190,9 @@ class FunctionEvent(FormattedTimesMixin):
         )
 
 
+FunctionEvent.__module__ = "compat.autograd.profiler_util"
+
+
 #: What is the same for all ranges that are counted together, and what is summed.
 _COMMON = (
     ("node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes", "stack")
@@ -264,6 +267,8 @@ class EventList(list):
         profile_memory: whether their memory is shown.
         options: what else PyTorch takes: accepted.
     """
+
+    __module__ = "compat.autograd.profiler_util"
 
     def __init__(self, rows: Iterable[Any] = (), *, profile_memory: bool = False, **options: Any):
         super().__init__(rows)

@@ -10,8 +10,8 @@ Example:
             [1., 0.]])
 """
 
-from compat.registry import lookups as _lookups
-from compat.sparse import arithmetic, linear, making, older, reductions, shapes
+from compat._core.tensor.registry import lookups as _lookups
+from compat._operators.sparse import arithmetic, linear, conversion, legacy, reductions, shapes
 
 __getattr__, __dir__ = _lookups("sparse", globals())
 

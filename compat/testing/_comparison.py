@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.dtypes import dtype as Dtype
-from compat.dtypes import promote_types
-from compat.ops.from_data import tensor
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import promote_types
+from compat._operators.create.from_data import tensor
 
 #: Relative and absolute, by dtype; other dtypes have to be equal.
 _TOLERANCES = {

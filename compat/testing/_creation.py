@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.dtypes import dtype as Dtype
-from compat.dtypes import finfo, iinfo
-from compat.errors import warn
-from compat.ops.complex_views import view_as_real
-from compat.ops.creation import empty, full
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import finfo, iinfo
+from compat._core.types.errors import warn
+from compat._operators.create.factories import empty, full
+from compat._operators.view.complex_views import view_as_real
 
 Bounds = tuple[float, float]
 

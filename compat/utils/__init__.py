@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compat.errors import no_attribute
+from compat._core.types.errors import no_attribute
 from compat.utils import data, dlpack, hooks
 
 __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"]
@@ -11,7 +11,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 def __getattr__(name: str) -> Any:
     # Imported when they are asked for: few programs need them.
     if name == "swap_tensors":
-        from compat.swapping import swap_tensors
+        from compat._core.tensor.swap import swap_tensors
 
         return swap_tensors
     if name not in (

@@ -6,8 +6,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.tensor import Tensor
-from compat.trees import tree_leaves, tree_map
+from compat._core.pytree.trees import tree_leaves, tree_map
+from compat._core.tensor.tensor import Tensor
 from compat.utils._python_dispatch import TorchDispatchMode
 
 _SHORT = {

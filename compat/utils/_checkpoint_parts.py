@@ -6,10 +6,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat.autograd.node import edge_of
-from compat.autograd.saved import save, unpack
-from compat.errors import warn
-from compat.tensor import Tensor
+from compat._core.autograd.node import edge_of
+from compat._core.autograd.saved_variable import save, unpack
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 
 
 class KeptArguments:
@@ -74,6 +74,8 @@ def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, devic
 class DefaultDeviceType:
     """The type of device whose random numbers a checkpoint keeps, besides the CPU's."""
 
+    __module__ = "compat.utils.checkpoint"
+
     _type = "cpu"
 
     @staticmethod
@@ -89,6 +91,8 @@ class DefaultDeviceType:
 
 class GraphExecGroup:
     """A context in which backward passes belong together."""
+
+    __module__ = "compat.utils.checkpoint"
 
     _current = threading.local()
 

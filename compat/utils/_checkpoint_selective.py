@@ -9,14 +9,16 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.ops.overloads import OpOverload, OpOverloadPacket, aten
-from compat.tensor import Tensor
-from compat.trees import tree_map
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten
+from compat._core.pytree.trees import tree_map
+from compat._core.tensor.tensor import Tensor
 from compat.utils._python_dispatch import TorchDispatchMode
 
 
 class CheckpointPolicy(enum.Enum):
     """What a policy says of an operation: its results are kept, or it is computed again."""
+
+    __module__ = "compat.utils.checkpoint"
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -42,6 +44,8 @@ class SelectiveCheckpointContext:
         is_recompute: whether this is the second computation.
         op_output: what the operation gave in the first one.
     """
+
+    __module__ = "compat.utils.checkpoint"
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None):
         self.is_recompute = is_recompute

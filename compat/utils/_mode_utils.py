@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.ops.asking import NoDispatch
+from compat._core.dispatch.overrides import NoDispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 

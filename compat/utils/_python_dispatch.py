@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from compat.grad_mode import mode
-from compat.ops import watched_makers
-from compat.ops.asking import has_say, state
-from compat.ops.watching import unwatched, watched
-from compat.tensor import Tensor
+from compat._core.dispatch import factory_modes
+from compat._core.dispatch.dispatch_mode import unwatched, watched
+from compat._core.dispatch.overrides import has_say, state
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
 
@@ -46,7 +46,7 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        watched_makers.enable()
+        factory_modes.enable()
         stack = ExitStack()
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called

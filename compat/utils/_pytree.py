@@ -1,10 +1,17 @@
-"""``torch.utils._pytree``: containers of tensors; ``compat.trees`` under PyTorch's name."""
+"""``torch.utils._pytree``: containers of tensors; ``compat._core.pytree.trees`` under PyTorch's name."""
 
 from typing import Any, TypeAlias
 
-from compat import tree_nodes as _nodes
-from compat.tree_nodes import SUPPORTED_NODES, GetAttrKey, MappingKey, NodeDef, SequenceKey, register_pytree_node
-from compat.trees import (
+from compat._core.pytree import registry as _nodes
+from compat._core.pytree.registry import (
+    SUPPORTED_NODES,
+    GetAttrKey,
+    MappingKey,
+    NodeDef,
+    SequenceKey,
+    register_pytree_node,
+)
+from compat._core.pytree.trees import (
     LeafSpec,
     PyTree,
     TreeSpec,
@@ -26,12 +33,8 @@ from compat.trees import (
     tree_unflatten,
     treespec_pprint,
 )
-from compat.trees import (
-    broadcast_to_and_flatten as _broadcast_to_and_flatten,
-)
-from compat.trees import (
-    kind_of as _get_node_type,
-)
+from compat._core.pytree.trees import broadcast_to_and_flatten as _broadcast_to_and_flatten
+from compat._core.pytree.trees import kind_of as _get_node_type
 
 __all__ = [
     "SUPPORTED_NODES", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",

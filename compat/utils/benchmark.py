@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import runtime
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 __all__ = ["Measurement", "Timer"]
 

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
+from compat._core.autograd.backward import backward as _backward
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
+from compat._core.types.errors import warn
 from compat.amp.autocast_mode import (
     autocast,
     get_autocast_dtype,
     is_autocast_cache_enabled,
     is_autocast_enabled,
 )
-from compat.autograd.backward import backward as _backward
 from compat.autograd.function import Function
 from compat.autograd.graph import saved_tensors_hooks
-from compat.errors import warn
-from compat.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
 from compat.random import default_generator
-from compat.tensor import Tensor
-from compat.utils.checkpoint_debug import Log, report
-from compat.utils.checkpoint_parts import (
+from compat.utils._checkpoint_debug import Log, report
+from compat.utils._checkpoint_parts import (
     DefaultDeviceType,
     GraphExecGroup,
     KeptArguments,
@@ -29,7 +29,7 @@ from compat.utils.checkpoint_parts import (
     get_device_states,
     set_device_states,
 )
-from compat.utils.checkpoint_selective import (
+from compat.utils._checkpoint_selective import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
     SelectiveCheckpointContext,

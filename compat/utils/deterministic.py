@@ -19,7 +19,7 @@ Example:
 import sys
 from types import ModuleType
 
-from compat.switches import fills_memory
+from compat._core.config.flags import fills_memory
 
 
 class _Module(ModuleType):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from compat.ops.overloads import OpOverloadPacket, aten
-from compat.tensor import Tensor
+from compat._core.dispatch.overloads import OpOverloadPacket, aten
+from compat._core.tensor.tensor import Tensor
 from compat.utils._python_dispatch import TorchDispatchMode
 from compat.utils.module_tracker import ModuleTracker
 

@@ -1,5 +1,5 @@
 """``torch.utils.hooks``."""
 
-from compat.hooks import HookDict, RemovableHandle
+from compat._core.types.hooks import HookDict, RemovableHandle
 
 __all__ = ["HookDict", "RemovableHandle"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from compat.nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.tensor import Tensor
+from compat.nn.modules._hooks import register_module_forward_hook, register_module_forward_pre_hook
 from compat.nn.modules.module import Module
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
 
 __all__ = ["ModuleTracker"]
 

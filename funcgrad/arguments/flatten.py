@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes, trees
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import JaxArray, Tracer, is_array, state, type_of, typed
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import zeros
 from funcgrad.runtime.deferred import ready
 from funcgrad.runtime.eager import as_array
-from funcgrad.tracing import JaxArray, Tracer, is_array, state, type_of, typed
 
 Argnums = int | Sequence[int]
 

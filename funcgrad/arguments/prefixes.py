@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from funcgrad import trees
-from funcgrad.arguments import kind
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import trees
 
 
 def spread(

@@ -8,11 +8,11 @@ from typing import Any
 import jax
 from jax.sharding import PartitionSpec, Sharding
 
-from funcgrad import trees
-from funcgrad.arguments import kind
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import trees
+from funcgrad.core.tracing import JaxArray, Tracer, state, type_of, typed
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.primitives.markers import alike_p, sharded_p
-from funcgrad.tracing import JaxArray, Tracer, state, type_of, typed
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:

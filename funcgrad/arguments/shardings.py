@@ -9,12 +9,12 @@ from typing import Any
 import jax
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
-from funcgrad import trees
-from funcgrad.arguments import kind
-from funcgrad.ir import ArrayType
-from funcgrad.prefixes import spread
+from funcgrad.arguments.flatten import kind
+from funcgrad.arguments.prefixes import spread
+from funcgrad.core import trees
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.primitives.markers import sharded_p
-from funcgrad.tracing import is_array, type_of, typed
 
 _WANTED = "a Sharding, a PartitionSpec or None"
 

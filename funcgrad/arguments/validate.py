@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.arguments import kind
-from funcgrad.errors import ConcretizationError
+from funcgrad.arguments.flatten import kind
+from funcgrad.core.errors import ConcretizationError
 
 
 def integer(name: str, what: str, x: Any, least: int | None = None) -> int:

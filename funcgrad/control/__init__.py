@@ -3,7 +3,6 @@
 from funcgrad.control.call import call
 from funcgrad.control.cond import cond
 from funcgrad.control.loops import fori_loop, while_loop
-from funcgrad.control.mapping import associative_scan, map
 from funcgrad.control.scan import scan
 from funcgrad.control.switch import switch
 

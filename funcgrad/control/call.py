@@ -10,6 +10,10 @@ from typing import Any
 
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import widen_call
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.passes import dead_code
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
@@ -17,10 +21,6 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Program, kept_with_program
-from funcgrad.passes import dead_code
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import type_of
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[list[Any], list[Any]]:

@@ -7,24 +7,24 @@ from typing import Any
 
 from jax import lax
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import kind
+from funcgrad.arguments.flatten import kind
 from funcgrad.control.loop_rules import chosen, strong
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import widen_cond
-from funcgrad.errors import here
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import here
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program, kept_with_program
-from funcgrad.passes import common_subexpressions, dead_code
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import cast, ne, number, select
 from funcgrad.primitives.shape import broadcast, zeros
-from funcgrad.tracing import is_array, type_of, typed
 
 Mask = tuple[bool, ...]
 Pair = tuple[Program, Program]

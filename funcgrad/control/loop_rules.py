@@ -7,17 +7,17 @@ from functools import lru_cache
 from typing import Any
 
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
+from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var, kept_with_program
+from funcgrad.core.passes import dead_code
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.rules import accumulate
 from funcgrad.interpreters.staging import StagedTracer, Staging, stage
-from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var, kept_with_program
-from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import broadcast, zeros
-from funcgrad.tracing import type_of
 
 #: Makes a loop: (program, consts, carry, xs, length, reverse, unroll) to (carry, ys).
 Loop = Callable[..., tuple[list[Any], list[Any]]]

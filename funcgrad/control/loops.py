@@ -8,25 +8,26 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import checks, dtypes, trees
-from funcgrad.arguments import kind
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
 from funcgrad.control.loop_rules import batched_step, jvp_step, live_carries, split_at
 from funcgrad.control.scan import leaves_of, scan, step_program
 from funcgrad.control.split import depth
 from funcgrad.control.widening import widen_while
-from funcgrad.errors import NonDifferentiableError, here
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import is_array, type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program, kept_with_program
-from funcgrad.passes import common_subexpressions, dead_code
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import select
 from funcgrad.primitives.reductions import reduce_any
 from funcgrad.primitives.shape import broadcast, zeros
-from funcgrad.tracing import is_array, type_of
 
 Mask = tuple[bool, ...]
 
@@ -201,8 +202,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         >>> print(fg.while_loop(lambda x: x < 100, lambda x: x * 2, 3.0))
         192.0
     """
-    checks.function("while_loop", cond_fun, "cond_fun")
-    checks.function("while_loop", body_fun, "body_fun")
+    validate.function("while_loop", cond_fun, "cond_fun")
+    validate.function("while_loop", body_fun, "body_fun")
     first, tree = leaves_of("init_val", init_val, "while_loop")
     step, carry, _ = step_program(
         lambda c, _: (body_fun(c), None), first, tree, [], trees.structure(None), "while_loop"
@@ -245,7 +246,7 @@ def fori_loop(
         >>> print(fg.grad(lambda x: fg.fori_loop(0, 3, lambda i, c: c * x, x))(2.0))
         32.0
     """
-    checks.function("fori_loop", body_fun, "body_fun")
+    validate.function("fori_loop", body_fun, "body_fun")
     for what, bound in (("lower", lower), ("upper", upper)):
         found = trees.array_of(bound)
         if not is_array(found) or type_of(found).shape:

@@ -11,18 +11,19 @@ from typing import Any
 
 from jax import lax
 
-from funcgrad import checks, dtypes, trees
+from funcgrad.arguments import validate
 from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated_number, strong
 from funcgrad.control.widening import raised, widen_scan
-from funcgrad.errors import here
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import here
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program, kept_with_program
-from funcgrad.passes import common_subexpressions, dead_code
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import is_array, type_of, typed
 
 # ---------------------------------------------------------------- the primitive
 
@@ -132,7 +133,7 @@ def scan(
         >>> print(fg.grad(lambda x: fg.scan(lambda c, _: (c * x, None), 1.0, length=3)[0])(2.0))
         12.0
     """
-    checks.function("scan", f)
+    validate.function("scan", f)
     first, carry_tree = leaves_of("init", init)
     slices, tree = leaves_of("xs", xs)
     count = _length(xs, slices, length)
@@ -159,7 +160,7 @@ def leaves_of(name: str, value: Any, caller: str = "scan") -> tuple[list[Any], A
 
 
 def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
-    sizes = {} if length is None else {checks.integer("scan", "length", length, least=0): "length"}
+    sizes = {} if length is None else {validate.integer("scan", "length", length, least=0): "length"}
     for (path, leaf), type in zip(trees.tree_flatten_with_path(xs)[0], map(type_of, leaves), strict=True):
         if not type.ndim:
             raise ValueError(f"scan: xs{trees.keystr(path)} is {leaf!r}, which has no axis to loop over")

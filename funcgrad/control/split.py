@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from funcgrad.core.ir import Literal, Program, Var, kept_with_program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.tracing import Tracer, running
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import Pullback, vjp_flat
 from funcgrad.interpreters.staging import Staging, stage
 from funcgrad.interpreters.transpose import linearize_flat
-from funcgrad.ir import Literal, Program, Var, kept_with_program
-from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import Tracer, running
 
 Backward = Callable[[tuple[bool, ...]], tuple[Program, list[bool]]]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import checks, dtypes, trees
+from funcgrad.arguments import validate
 from funcgrad.control.cond import branch_programs, cond_programs
+from funcgrad.core import dtypes, trees
+from funcgrad.core.ir import Program
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import Program
 from funcgrad.primitives.elementwise import lt, number
-from funcgrad.tracing import is_array, type_of, typed
 
 Branch = Callable[..., Any]
 
@@ -44,7 +45,7 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
     index = trees.array_of(index)
     if not is_array(index) or type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
         raise TypeError(f"switch: the index must be one integer, got {index!r}")
-    branches = checks.sequence("switch", "branches", branches)
+    branches = validate.sequence("switch", "branches", branches)
     if not branches:
         raise ValueError("switch: there are no branches to choose from")
     labelled = {f"branches[{i}]": branch for i, branch in enumerate(branches)}

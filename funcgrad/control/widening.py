@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program, kept_with_program
 from funcgrad.primitives.collectives import Over, pvary_p
-from funcgrad.tracing import type_of
 
 Axes = frozenset[str]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from funcgrad.errors import is_installed
+from funcgrad.core.errors import is_installed
 
 Frame = types.FrameType
 

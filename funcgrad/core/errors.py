@@ -9,9 +9,9 @@ import sysconfig
 from collections.abc import Sequence
 from types import CodeType, FrameType
 
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
 
-_HIDDEN = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
+_HIDDEN = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.caching import Interned
-from funcgrad.errors import ProgramError, describe_location
+from funcgrad.core import dtypes
+from funcgrad.core.caching import Interned
+from funcgrad.core.errors import ProgramError, describe_location
 
 if TYPE_CHECKING:
-    from funcgrad.primitive import Primitive
+    from funcgrad.core.primitive import Primitive
 
 Shape = tuple[int, ...]
 

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.ir import Atom, Equation, Program, Var, kept_with_program
+from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
 
 def dead_code(program: Program) -> Program:

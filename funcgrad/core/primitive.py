@@ -30,9 +30,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.caching import Cache, Group
-from funcgrad.errors import locate
-from funcgrad.ir import ArrayType
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import locate
+from funcgrad.core.ir import ArrayType
 
 Rule = Callable[..., Any]
 _NOWHERE: frozenset[str] = frozenset()

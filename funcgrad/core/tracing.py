@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
-from funcgrad import callers, dtypes
-from funcgrad.caching import Cache, Group
-from funcgrad.errors import (
+from funcgrad.core import callers, dtypes
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import (
     ConcretizationError,
     DerivativeLostError,
     LeakedTracerError,
@@ -32,8 +32,8 @@ from funcgrad.errors import (
     here,
     user_location,
 )
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, set_bind
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, set_bind
 
 # funcgrad decides dtypes itself (dtypes.py); JAX would otherwise cut float64 down to float32.
 jax.config.update("jax_enable_x64", True)

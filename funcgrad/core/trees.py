@@ -18,8 +18,8 @@ from jax.tree_util import (
 from jax.tree_util import tree_transpose as transpose
 from jax.tree_util import tree_unflatten as unflatten
 
-from funcgrad.errors import TreeDepthError
-from funcgrad.tracing import Tracer, array_classes
+from funcgrad.core.errors import TreeDepthError
+from funcgrad.core.tracing import Tracer, array_classes
 
 #: How many lists, tuples and dicts may be inside of one another.
 MOST_DEEP = 200
@@ -45,7 +45,7 @@ def check_depth(tree: Any) -> None:
         >>> check_depth(loop)
         Traceback (most recent call last):
             ...
-        funcgrad.errors.TreeDepthError: a structure of lists, tuples and dicts is nested more than 200 deep, ...
+        funcgrad.core.errors.TreeDepthError: a structure of lists, tuples and dicts is nested more than 200 deep, ...
     """
     level = [tree]
     for _ in range(MOST_DEEP):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.errors import ConcretizationError, FuncgradError, here
-from funcgrad.primitive import Primitive
+from funcgrad.core.errors import ConcretizationError, FuncgradError, here
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
 from funcgrad.primitives.shape import broadcast, moved, reshape
-from funcgrad.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
 
 
 class BatchTracer(Tracer):

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.dtypes import is_complex
+from funcgrad.core.dtypes import is_complex
+from funcgrad.core.ir import Atom, Equation, Literal, Program, Var
+from funcgrad.core.tracing import bind, state, type_of
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import Atom, Equation, Literal, Program, Var
 from funcgrad.primitives import contraction, convolution, elementwise, indexing, reductions, shape
 from funcgrad.primitives.elementwise import cast, conj, imag, make_complex, neg, real
-from funcgrad.tracing import bind, state, type_of
 
 #: What gives conjugated results of conjugated operands.
 COMMUTING = frozenset(
@@ -59,9 +59,9 @@ def conjugated_late(program: Program, past: Sequence[Var]) -> Program:
 
     Example:
         >>> import numpy as np
-        >>> from funcgrad.interpreters.conjugating import conjugated_late
+        >>> from funcgrad.interpreters.conjugate import conjugated_late
         >>> from funcgrad.interpreters.staging import stage
-        >>> from funcgrad.ir import ArrayType
+        >>> from funcgrad.core.ir import ArrayType
         >>> from funcgrad.primitives.elementwise import conj, mul
         >>> z = ArrayType((), np.dtype(np.complex64))
         >>> program = stage(lambda g, x: [conj(mul(conj(g), x))], [z, z])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.ir import Atom, Literal, Program, Var
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import bind, state
+from funcgrad.core.ir import Atom, Literal, Program, Var
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import bind, state
 
 _perform: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
 

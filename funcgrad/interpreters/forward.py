@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, bind, check_outside, differentiated_by, running, type_of
 from funcgrad.interpreters.rules import no_rule, push
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, check_outside, differentiated_by, running, type_of
 
 
 class ForwardTracer(Tracer):

@@ -16,11 +16,11 @@ from typing import Any, cast
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from funcgrad.caching import Cache, Group, memoized
-from funcgrad.errors import file_and_line
-from funcgrad.interpreters.recipes import Recipe, Step
-from funcgrad.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
-from funcgrad.primitive import Primitive
+from funcgrad.core.caching import Cache, Group, memoized
+from funcgrad.core.errors import file_and_line
+from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
+from funcgrad.core.primitive import Primitive
+from funcgrad.interpreters.hlo_templates import Recipe, Step
 from funcgrad.primitives.contraction import worth_turning
 from funcgrad.primitives.markers import alike_p, anywhere_on
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.errors import Source
-from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
-from funcgrad.interpreters.transpose import linearize_flat, transpose_program
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import (
+from funcgrad.core.errors import Source
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import (
     Interpreter,
     Tracer,
     base,
@@ -29,6 +27,8 @@ from funcgrad.tracing import (
     surrounding,
     type_of,
 )
+from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
+from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 
 _new = object.__new__
 Pullback = Callable[[Sequence[Any]], list[Any]]

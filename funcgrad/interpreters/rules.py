@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.errors import NonDifferentiableError, here
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import state, type_of
 from funcgrad.primitives.collectives import Over, psum_p
 from funcgrad.primitives.elementwise import add
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import broadcast, reshape, zeros
-from funcgrad.tracing import state, type_of
 
 
 def abstract(x: Any) -> ArrayType:

@@ -10,11 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad.errors import ConcretizationError, Source
-from funcgrad.interpreters.evaluate import evaluate
-from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import (
+from funcgrad.core.errors import ConcretizationError, Source
+from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import (
     Interpreter,
     Tracer,
     concrete,
@@ -25,6 +24,7 @@ from funcgrad.tracing import (
     type_of,
     typed,
 )
+from funcgrad.interpreters.evaluate import evaluate
 
 
 class StagedTracer(Tracer):

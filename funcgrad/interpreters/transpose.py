@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
+from funcgrad.core.tracing import bind, running, type_of
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
 from funcgrad.interpreters.staging import Staging
-from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
-from funcgrad.tracing import bind, running, type_of
 
 
 def transpose_program(program: Program, cotangents: Sequence[Any]) -> list[Any]:

@@ -23,7 +23,7 @@ from jax.lax import (
 )
 
 from funcgrad.lax import linalg
-from funcgrad.collectives import (
+from funcgrad.lax.collectives import (
     all_gather,
     all_to_all,
     axis_index,
@@ -37,7 +37,8 @@ from funcgrad.collectives import (
     psum,
     psum_scatter,
 )
-from funcgrad.control import associative_scan, fori_loop, map, scan, while_loop
+from funcgrad.transforms.map import associative_scan, map
+from funcgrad.control import fori_loop, scan, while_loop
 from funcgrad.lax.contraction import *
 from funcgrad.lax.control import *
 from funcgrad.lax.convolution import *
@@ -52,5 +53,5 @@ from funcgrad.lax.slicing import *
 from funcgrad.lax.solvers import *
 from funcgrad.lax.sorting import *
 from funcgrad.lax.windows import *
-from funcgrad.sharding import with_sharding_constraint
-from funcgrad.transforms import stop_gradient
+from funcgrad.arguments.sharding_constraint import with_sharding_constraint
+from funcgrad.transforms.autodiff import stop_gradient

@@ -16,10 +16,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import checks, dtypes, trees
 from funcgrad import numpy as fnp
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes, trees
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import axis_called
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.collectives import (
     MeshAxis,
     Over,
@@ -34,7 +36,6 @@ from funcgrad.primitives.collectives import (
     pvary_p,
 )
 from funcgrad.primitives.elementwise import cast
-from funcgrad.tracing import type_of
 
 AxisName = Any
 """What ``vmap`` calls an axis, any hashable value, usually a string; or the name of an axis of a mesh."""
@@ -260,7 +261,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
     axes = _Axes(axis_name)
 
     def one(leaf: Any) -> Any:
-        at = checks.axis("all_gather", axis, leaf.ndim + (not tiled))
+        at = validate.axis("all_gather", axis, leaf.ndim + (not tiled))
         out = axes.single("all_gather", all_gather_p, leaf, axis=at, count=axes.size)
         return _merged(out, at) if tiled else out
 
@@ -312,7 +313,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     def one(leaf: Any) -> Any:
         leaf = _countable(leaf)
-        at = checks.axis("psum_scatter", scatter_dimension, leaf.ndim, "scatter_dimension")
+        at = validate.axis("psum_scatter", scatter_dimension, leaf.ndim, "scatter_dimension")
         parts = _divided("psum_scatter", leaf, at, axes.size, tiled)
         return axes.single("psum_scatter", psum_scatter_p, parts, axis=at, count=axes.size)
 
@@ -345,9 +346,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     axes = _Axes(axis_name)
     size = axes.size
     pairs = []
-    for ends in checks.sequence("ppermute", "perm", perm):
-        source, target = checks.pair("ppermute", "each of perm", ends, "two numbers of examples")
-        pairs.append(checks.integers("ppermute", "each of perm", (source, target)))
+    for ends in validate.sequence("ppermute", "perm", perm):
+        source, target = validate.pair("ppermute", "each of perm", ends, "two numbers of examples")
+        pairs.append(validate.integers("ppermute", "each of perm", (source, target)))
     for ends in zip(*pairs):
         if len(set(ends)) != len(ends) or not all(0 <= n < size for n in ends):
             raise ValueError(f"ppermute: perm {pairs} must name each of {size} examples at most once on each side")
@@ -375,7 +376,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
         >>> print(fg.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))
         [3. 1. 2.]
     """
-    perm = checks.integers("pshuffle", "perm", perm)
+    perm = validate.integers("pshuffle", "perm", perm)
     if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle: perm {list(perm)} is no permutation of {axis_size(axis_name)} examples")
     return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
@@ -410,8 +411,8 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     size = axes.size
 
     def one(leaf: Any) -> Any:
-        split = checks.axis("all_to_all", split_axis, leaf.ndim, "split_axis")
-        concat = checks.axis("all_to_all", concat_axis, leaf.ndim, "concat_axis")
+        split = validate.axis("all_to_all", split_axis, leaf.ndim, "split_axis")
+        concat = validate.axis("all_to_all", concat_axis, leaf.ndim, "concat_axis")
         parts = _divided("all_to_all", leaf, split, size, tiled)
         out = axes.single("all_to_all", all_to_all_p, parts, split=split, concat=concat, count=size)
         return _merged(out, concat) if tiled else out

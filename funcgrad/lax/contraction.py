@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import axes_of, checked
 from funcgrad.numpy.promotion import astype, promoted_pair
 from funcgrad.primitives import contraction as c
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of, typed
 
 __all__ = ["batch_matmul", "dot", "dot_general", "ragged_dot"]
 

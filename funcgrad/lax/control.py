@@ -7,9 +7,10 @@ from typing import Any
 
 import jax
 
-from funcgrad import control, trees
+from funcgrad import control
+from funcgrad.core import trees
+from funcgrad.core.tracing import is_array, typed
 from funcgrad.primitives.markers import barrier_p
-from funcgrad.tracing import is_array, typed
 
 __all__ = ["cond", "optimization_barrier", "platform_dependent", "switch"]
 

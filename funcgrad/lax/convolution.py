@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jax.lax import ConvDimensionNumbers
 
+from funcgrad.core.tracing import type_of
 from funcgrad.lax.contraction import preferred
 from funcgrad.lax.operands import sizes_of
 from funcgrad.lax.shapes import transpose
@@ -17,7 +18,6 @@ from funcgrad.primitives import convolution as c
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.geometry import dilated
-from funcgrad.tracing import type_of
 
 __all__ = [
     "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, sizes_of
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.elementwise import broadcast_shapes as _broadcast_shapes
-from funcgrad.tracing import type_of, typed
 
 __all__ = [
     "bitcast_convert_type", "broadcast_shapes", "broadcasted_iota", "dtype", "empty", "full", "full_like", "iota",
@@ -141,7 +142,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     sizes, kind = sizes_of("broadcasted_iota", shape), dtypes.canonical(dtype)
     if kind == dtypes.bool_:
         raise TypeError("broadcasted_iota: bools cannot count")
-    return s.iota(shape=sizes, axis=checks.axis("broadcasted_iota", dimension, len(sizes)), dtype=kind)
+    return s.iota(shape=sizes, axis=validate.axis("broadcasted_iota", dimension, len(sizes)), dtype=kind)
 
 
 def dtype(x: Any) -> np.dtype:

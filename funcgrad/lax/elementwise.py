@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from jax.lax import RoundingMethod
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, same_dtype, same_rank
 from funcgrad.numpy.promotion import astype
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import special as s
-from funcgrad.tracing import type_of, typed
 
 _DOCUMENT = """{what}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from jax.lax import FftType
 
-from funcgrad import dtypes
 from funcgrad import fft as transforms
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import checked, sizes_of
-from funcgrad.tracing import type_of
 
 __all__ = ["fft"]
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from jax.lax import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, same_dtype, sizes_of
 from funcgrad.numpy.promotion import astype
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of, typed
 
 __all__ = [
     "gather", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min", "scatter_mul", "scatter_sub",

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import checked, same_dtype
 from funcgrad.primitives import linalg as m
 from funcgrad.primitives import linalg_equations, linalg_factors, linalg_solving, linalg_spectral
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.elementwise import add, cast, complex_abs, div, scale, sqrt, square, sub
-from funcgrad.tracing import type_of
 
 __all__ = [
     "cholesky", "cholesky_update", "eig", "eigh", "hessenberg", "householder_product", "lu",

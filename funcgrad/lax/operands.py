@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks, dtypes, trees
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes, trees
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.numpy.promotion import astype
-from funcgrad.tracing import is_array, type_of, typed
 
 
 def checked(name: str, x: Any) -> Any:
@@ -62,7 +63,7 @@ def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
         TypeError: for what is no sequence of integers.
         ValueError: for one that is out of range, or there twice.
     """
-    return checks.axes(name, checks.sequence(name, "axes", axes), ndim)
+    return validate.axes(name, validate.sequence(name, "axes", axes), ndim)
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
@@ -72,4 +73,4 @@ def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
         TypeError: for what is no sequence of integers that are known.
         ValueError: for negative ones.
     """
-    return checks.shape(name, "shape", checks.sequence(name, "shape", shape))
+    return validate.shape(name, "shape", validate.sequence(name, "shape", shape))

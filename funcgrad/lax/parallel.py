@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import collectives, trees
 from funcgrad import numpy as fnp
+from funcgrad.core import trees
+from funcgrad.lax import collectives
 
 __all__ = ["pbroadcast", "pswapaxes"]
 

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes, trees
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes, trees
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType
 from funcgrad.lax.operands import axes_of, checked, same_dtype
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of, typed
-from funcgrad.vectorization import vmap
+from funcgrad.transforms.vmap import vmap
 
 __all__ = [
     "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "reduce", "reduce_and", "reduce_max", "reduce_min",
@@ -304,7 +305,7 @@ def _running(
         x = checked(name, operand)
         if not accepts(type_of(x).dtype):
             raise TypeError(f"{name}: takes {kinds}, got {type_of(x)}")
-        return body(x, axis=checks.axis(name, axis, type_of(x).ndim), reverse=bool(reverse))
+        return body(x, axis=validate.axis(name, axis, type_of(x).ndim), reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _RUNNING.format(what=what, name=name, kinds=kinds, example=example[0], shown=example[1])

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import axes_of, checked, same_dtype, sizes_of
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
 
 __all__ = [
     "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_to_rank", "collapse", "concatenate", "expand_dims",
@@ -334,7 +334,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     if not len(operands):
         raise ValueError("concatenate: there are no arrays")
     xs = same_dtype("concatenate", *operands)
-    return s.concatenate(*xs, axis=checks.axis("concatenate", dimension, type_of(xs[0]).ndim))
+    return s.concatenate(*xs, axis=validate.axis("concatenate", dimension, type_of(xs[0]).ndim))
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -382,7 +382,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """
     x, lengths = checked("split", operand), sizes_of("split", sizes)
     shape = type_of(x).shape
-    along = checks.axis("split", axis, len(shape))
+    along = validate.axis("split", axis, len(shape))
     if sum(lengths) != shape[along]:
         raise ValueError(
             f"split: parts of {lengths} are not the {shape[along]} elements of {type_of(x)} along axis {along}"
@@ -414,7 +414,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
         [1 2] [3 4]
     """
     x = checked("unstack", x)
-    along = checks.axis("unstack", axis, type_of(x).ndim)
+    along = validate.axis("unstack", axis, type_of(x).ndim)
     return tuple(squeeze(part, (along,)) for part in split(x, (1,) * type_of(x).shape[along], along))
 
 

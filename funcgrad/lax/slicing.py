@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, same_dtype, sizes_of
 from funcgrad.lax.shapes import expand_dims, squeeze, unstack
 from funcgrad.numpy import dynamic
@@ -16,7 +18,6 @@ from funcgrad.numpy.promotion import astype
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of, typed
 
 __all__ = [
     "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
@@ -76,7 +77,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     """
     x = checked("slice_in_dim", operand)
     shape = type_of(x).shape
-    along = checks.axis("slice_in_dim", axis, len(shape))
+    along = validate.axis("slice_in_dim", axis, len(shape))
     start, limit = 0 if start_index is None else start_index, shape[along] if limit_index is None else limit_index
     start, limit = (place + (shape[along] if place < 0 else 0) for place in (start, limit))
     return s.cut(x, along, start, limit, stride)
@@ -103,7 +104,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
         [3 4]
     """
     x = checked("index_in_dim", operand)
-    along = checks.axis("index_in_dim", axis, type_of(x).ndim)
+    along = validate.axis("index_in_dim", axis, type_of(x).ndim)
     size = type_of(x).shape[along]
     if not -size <= index < size:
         raise ValueError(f"index_in_dim: index {index} is out of range for {type_of(x)} along axis {along}")
@@ -189,7 +190,7 @@ def dynamic_update_slice(
 def _at(name: str, x: Any, index: Any, axis: int) -> tuple[list[Any], int]:
     """The places of a window that begins at ``index`` along one axis."""
     ndim = type_of(x).ndim
-    along = checks.axis(name, axis, ndim)
+    along = validate.axis(name, axis, ndim)
     index = typed(checked(name, index))
     if type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
         raise TypeError(f"{name}: the place must be one integer, got {type_of(index)}")
@@ -306,7 +307,7 @@ def dynamic_update_index_in_dim(
     """
     x, new = same_dtype("dynamic_update_index_in_dim", operand, update)
     if type_of(new).ndim < type_of(x).ndim:
-        new = expand_dims(new, (checks.axis("dynamic_update_index_in_dim", axis, type_of(x).ndim),))
+        new = expand_dims(new, (validate.axis("dynamic_update_index_in_dim", axis, type_of(x).ndim),))
     return dynamic_update_slice_in_dim(x, new, index, axis, allow_negative_indices=allow_negative_indices)
 
 
@@ -332,7 +333,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
     """
     x = checked("index_take", src)
     shape = type_of(x).shape
-    along = [checks.axis("index_take", a, len(shape)) for a in axes]
+    along = [validate.axis("index_take", a, len(shape)) for a in axes]
     places = [typed(checked("index_take", i)) for i in idxs]
     if len(places) != len(along) or len({type_of(i).shape for i in places}) != 1 or type_of(places[0]).ndim != 1:
         raise ValueError(f"index_take: wants a vector for each of the axes {tuple(along)}, all of one length")

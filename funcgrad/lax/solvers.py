@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import trees
-from funcgrad.arguments import zero_tangent
-from funcgrad.custom import custom_jvp, custom_vjp
-from funcgrad.errors import NonDifferentiableError, here
-from funcgrad.inspection import closure_convert
-from funcgrad.transforms import jvp, linear_transpose, linearize, vjp
+from funcgrad.arguments.flatten import zero_tangent
+from funcgrad.core import trees
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.transforms.autodiff import jvp, linear_transpose, linearize, vjp
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
+from funcgrad.transforms.trace import closure_convert
 
 __all__ = ["custom_linear_solve", "custom_root"]
 

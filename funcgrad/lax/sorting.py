@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import checked
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import sorting
 from funcgrad.primitives.shape import moved
-from funcgrad.tracing import type_of
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
 
@@ -41,7 +42,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     xs = [checked("sort", x) for x in (operand if several else [operand])]
     if not xs:
         raise ValueError("sort: there are no arrays")
-    axis = checks.axis("sort", dimension, type_of(xs[0]).ndim)
+    axis = validate.axis("sort", dimension, type_of(xs[0]).ndim)
     found = sorting.sort(*xs, axis=axis, keys=int(num_keys), stable=bool(is_stable))
     return tuple(found) if several else found[0]
 
@@ -90,7 +91,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
         [5. 3.] [2 0]
     """
     x = checked("top_k", operand)
-    along = checks.axis("top_k", axis, type_of(x).ndim)
+    along = validate.axis("top_k", axis, type_of(x).ndim)
     last = type_of(x).ndim - 1
     values, places = sorting.top_k(moved(x, along, last), k=int(k))
     return moved(values, last, along), moved(places, last, along)
@@ -166,7 +167,7 @@ def _arg_extreme(name: str, primitive: Any, operand: Any, axis: int, index_dtype
     x, dtype = checked(name, operand), dtypes.canonical(index_dtype)
     if not dtypes.is_integer(dtype):
         raise TypeError(f"{name}: index_dtype must be of integers, got {dtype}")
-    return primitive(x, axis=checks.axis(name, axis, type_of(x).ndim), dtype=dtype)
+    return primitive(x, axis=validate.axis(name, axis, type_of(x).ndim), dtype=dtype)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.errors import ConcretizationError
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.tracing import concrete, differentiated_by, type_of, typed
 from funcgrad.lax.operands import same_dtype, sizes_of
 from funcgrad.lax.reductions import MONOIDS, Combine, elementwise_of, monoid
 from funcgrad.primitives import shape as s
 from funcgrad.primitives import windows as w
 from funcgrad.primitives.geometry import Axis, check_window, dilated, sliding
-from funcgrad.tracing import concrete, differentiated_by, type_of, typed
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 

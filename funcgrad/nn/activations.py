@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.logarithms import logaddexp
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = [
     "celu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "log_sigmoid", "mish", "relu6", "selu",
@@ -263,7 +263,7 @@ def glu(x: Any, axis: int = -1) -> Any:
         [1.]
     """
     (x,) = promoted(asoperand(x, "glu"), floating=True)
-    place = checks.axis("glu", axis, type_of(x).ndim)
+    place = validate.axis("glu", axis, type_of(x).ndim)
     half, odd = divmod(type_of(x).shape[place], 2)
     if odd:
         raise ValueError(f"glu: axis {axis} of {type_of(x)} must be of even size")

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import softmax
 from funcgrad.numpy.shape import expand_dims, repeat, squeeze
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite

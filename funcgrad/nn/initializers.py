@@ -21,7 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes, random
+from funcgrad import random
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
 from funcgrad.numpy import creation
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.padding import pad
@@ -59,7 +61,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         >>> print(zeros(None, (2,)))
         [0. 0.]
     """
-    return creation.zeros(checks.shape("zeros", "shape", shape), dtype)
+    return creation.zeros(validate.shape("zeros", "shape", shape), dtype)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
@@ -81,7 +83,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         >>> print(ones(None, (2,)))
         [1. 1.]
     """
-    return creation.ones(checks.shape("ones", "shape", shape), dtype)
+    return creation.ones(validate.shape("ones", "shape", shape), dtype)
 
 
 def constant(value: Any, dtype: Any = np.float32) -> Initializer:
@@ -102,7 +104,7 @@ def constant(value: Any, dtype: Any = np.float32) -> Initializer:
         >>> print(constant(3.0)(None, (2,)))
         [3. 3.]
     """
-    return lambda key, shape, dtype=dtype: creation.full(checks.shape("constant", "shape", shape), value, dtype=dtype)
+    return lambda key, shape, dtype=dtype: creation.full(validate.shape("constant", "shape", shape), value, dtype=dtype)
 
 
 def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
@@ -172,7 +174,7 @@ def truncated_normal(
 
 
 def _weight(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    sizes = checks.shape(name, "shape", shape)
+    sizes = validate.shape(name, "shape", shape)
     if len(sizes) < 2:
         raise ValueError(f"{name}: a weight has at least two axes, got shape {sizes}")
     return sizes
@@ -182,7 +184,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
     """How many numbers go into one that comes out, and the other way round."""
     named = {"in_axis": in_axis, "out_axis": out_axis, "batch_axis": batch_axis}
     sides = [
-        checks.axes("variance_scaling", checks.integers("variance_scaling", n, axes), len(shape), n)
+        validate.axes("variance_scaling", validate.integers("variance_scaling", n, axes), len(shape), n)
         for n, axes in named.items()
     ]
     ins, outs, batch = (math.prod(shape[a] for a in side) for side in sides)
@@ -224,9 +226,9 @@ def variance_scaling(
         >>> print(round(float(w.std() * 20), 1))
         1.0
     """
-    checks.one_of("variance_scaling", "mode", mode, ("fan_in", "fan_out", "fan_avg"))
-    checks.one_of("variance_scaling", "distribution", distribution, ("normal", "uniform", "truncated_normal"))
-    scale = checks.number("variance_scaling", "scale", scale)
+    validate.one_of("variance_scaling", "mode", mode, ("fan_in", "fan_out", "fan_avg"))
+    validate.one_of("variance_scaling", "distribution", distribution, ("normal", "uniform", "truncated_normal"))
+    scale = validate.number("variance_scaling", "scale", scale)
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         shape = _weight("variance_scaling", shape)
@@ -305,7 +307,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         shape = _weight("orthogonal", shape)
-        at = checks.axis("orthogonal", column_axis, len(shape), "column_axis")
+        at = validate.axis("orthogonal", column_axis, len(shape), "column_axis")
         columns, rows = shape[at], math.prod((*shape[:at], *shape[at + 1 :]))
         n, m = max(rows, columns), min(rows, columns)
         q = random.orthogonal(key, n, (), dtypes.canonical(dtype), m=m)
@@ -346,7 +348,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
     """
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
-        shape = checks.shape("delta_orthogonal", "shape", shape)
+        shape = validate.shape("delta_orthogonal", "shape", shape)
         if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
             raise ValueError(
                 "delta_orthogonal: a kernel has one to three axes of places, then inputs and at least as many outputs, "

@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes, initializers
-from funcgrad.activations import (
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
+from funcgrad.nn import initializers
+from funcgrad.nn.activations import (
     celu,
     glu,
     hard_sigmoid,
@@ -27,8 +30,7 @@ from funcgrad.activations import (
     soft_sign,
     squareplus,
 )
-from funcgrad.attention import dot_product_attention
-from funcgrad.composite import composite
+from funcgrad.nn.attention import dot_product_attention
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
@@ -40,8 +42,8 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.shape import full, iota
 from funcgrad.primitives.windows import Window, window_max, window_over, window_sum
+from funcgrad.runtime.call_cache import composite
 from funcgrad.special.logistic import logsumexp
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- activations
 
@@ -215,7 +217,7 @@ Spatial = int | Sequence[int]
 
 def _each(value: Spatial, axes: int, name: str, what: str, least: int = 1) -> tuple[int, ...]:
     """One number for each spatial axis."""
-    values = checks.integers(name, what, value, least)
+    values = validate.integers(name, what, value, least)
     values = values if isinstance(value, Sequence | np.ndarray) else values * axes
     if len(values) != axes:
         raise ValueError(f"{name}: {what} must be an int or one for each of the {axes} spatial axes, got {value!r}")
@@ -268,7 +270,7 @@ def conv(
         strides=strides,
         padding=_conv_padding(padding, type_of(weight).shape[2:], strides, holes),
         rhs_dilation=holes,
-        groups=checks.integer("conv", "groups", groups, least=1),
+        groups=validate.integer("conv", "groups", groups, least=1),
     )
     return out if bias is None else e.add(out, reshape(bias, (-1, *(1,) * axes)))
 
@@ -294,7 +296,7 @@ def _pooling(
     """The operand and the window that slides along its spatial axes, all but the first two."""
     (x,) = promoted(asoperand(x, name))
     ndim = type_of(x).ndim
-    axes = len(checks.integers(name, "size", size)) if isinstance(size, Sequence) else ndim - 2
+    axes = len(validate.integers(name, "size", size)) if isinstance(size, Sequence) else ndim - 2
     if not 0 < axes < ndim:
         raise ValueError(
             f"{name}: wants (batch, channels, ...) and a window of at most its spatial axes, got {type_of(x)}"
@@ -401,10 +403,10 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
     t = type_of(labels)
     if not dtypes.is_integer(t.dtype):
         raise TypeError(f"one_hot: labels must be integers, got {t}")
-    count = checks.integer("one_hot", "num_classes", num_classes, least=0)
+    count = validate.integer("one_hot", "num_classes", num_classes, least=0)
     numbers = iota(shape=(*t.shape, count), axis=t.ndim, dtype=t.dtype)
     hot = astype(p.eq(expand_dims(labels, -1), numbers), dtypes.canonical(dtype))
-    return moveaxis(hot, -1, checks.axis("one_hot", axis, t.ndim + 1))
+    return moveaxis(hot, -1, validate.axis("one_hot", axis, t.ndim + 1))
 
 
 @composite
@@ -468,12 +470,12 @@ def cross_entropy(
         >>> print(cross_entropy(np.array([[0.0, 1000.0]]), np.array([1])))
         0.0
     """
-    checks.one_of("cross_entropy", "reduction", reduction, ("mean", "sum", "none"))
+    validate.one_of("cross_entropy", "reduction", reduction, ("mean", "sum", "none"))
     label_smoothing = asoperand(label_smoothing, "cross_entropy: label_smoothing")
     (logits,) = promoted(asoperand(logits, "cross_entropy"), floating=True)
     labels = asoperand(labels, "cross_entropy")
     t, given = type_of(logits), type_of(labels)
-    axis = checks.axis("cross_entropy", axis, t.ndim)
+    axis = validate.axis("cross_entropy", axis, t.ndim)
     chances = log_softmax(logits, axis)
     if dtypes.is_integer(given.dtype):
         if given.shape != (*t.shape[:axis], *t.shape[axis + 1 :]):

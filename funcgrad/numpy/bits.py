@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, promoted, promoted_pair
@@ -16,7 +17,7 @@ from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import integers
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 _ORDER = {"big": np.arange(7, -1, -1, dtype=np.uint8), "little": np.arange(8, dtype=np.uint8)}
 
@@ -88,7 +89,7 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     bits = p.bitwise_and(p.shift_right(expand_dims(rows, -1), _bit_order(bitorder, "unpackbits")), np.uint8(1))
     bits = reshape(bits, (*lead, 8 * n))
     if count is not None:
-        count = checks.integer("unpackbits", "count", count)
+        count = validate.integer("unpackbits", "count", count)
         wanted = count if count >= 0 else 8 * n + count
         bits = concatenate([bits, full(np.uint8(0), (*lead, max(wanted - 8 * n, 0)))], -1)[..., :wanted]
     return moveaxis(bits, -1, axis)

@@ -9,8 +9,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.tracing import is_array, type_of
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import is_array, type_of
 
 e, pi, euler_gamma, inf, nan, newaxis = np.e, np.pi, np.euler_gamma, np.inf, np.nan, None
 

@@ -9,15 +9,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.arguments import kind
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import Tracer, is_array, type_of
 from funcgrad.numpy.promotion import asoperand, astype, from_sequence, placed
 from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import broadcast
 from funcgrad.primitives.shape import reshape as reshape_p
 from funcgrad.runtime.eager import as_array
-from funcgrad.tracing import Tracer, is_array, type_of
 
 
 def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -93,7 +94,7 @@ def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, de
         (1, 2)
     """
     made = _made(x, dtype, device, copy or None)
-    lacking = checks.integer("array", "ndmin", ndmin) - type_of(made).ndim
+    lacking = validate.integer("array", "ndmin", ndmin) - type_of(made).ndim
     return reshape_p(made, shape=(*(1,) * lacking, *type_of(made).shape)) if lacking > 0 else made
 
 
@@ -138,7 +139,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(f"from_dlpack: wants what has __dlpack__ and __dlpack_device__, got {kind(x)}")
-    checks.one_of("from_dlpack", "copy", copy, (None, True, False))
+    validate.one_of("from_dlpack", "copy", copy, (None, True, False))
     array = jax.dlpack.from_dlpack(x, copy=copy)
     return array if device is None or array.device == device else placed(array, device)
 
@@ -164,7 +165,7 @@ def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Any:
     """
     if not hasattr(iterable, "__iter__"):
         raise TypeError(f"fromiter: wants something to iterate over, got {kind(iterable)}")
-    wanted = checks.integer("fromiter", "count", count)
+    wanted = validate.integer("fromiter", "count", count)
     found = list(islice(iterable, wanted if wanted >= 0 else None))
     if len(found) < wanted:
         raise ValueError(f"fromiter: wants {wanted} elements, got {len(found)}")
@@ -192,7 +193,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
         [7 7]
     """
     value = asarray(fill_value, dtype)
-    dims = checks.shape("full", "shape", shape)
+    dims = validate.shape("full", "shape", shape)
     own = type_of(value).shape
     if len(own) > len(dims) or p.broadcast_shapes("full", own, dims) != dims:
         raise ValueError(f"full: a fill_value of shape {own} does not broadcast to the shape {dims}")
@@ -218,7 +219,7 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         >>> print(zeros(2))
         [0. 0.]
     """
-    dims, wanted = checks.shape("zeros", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
+    dims, wanted = validate.shape("zeros", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
     return full(dims, 0, wanted, device=device)
 
 
@@ -238,7 +239,7 @@ def ones(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         >>> print(ones(2))
         [1. 1.]
     """
-    dims, wanted = checks.shape("ones", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
+    dims, wanted = validate.shape("ones", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
     return full(dims, 1, wanted, device=device)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import At, diag, diagonal, take
@@ -16,7 +16,7 @@ from funcgrad.numpy.positions import nonzero
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.numpy.writable import changed
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
@@ -37,8 +37,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
         >>> print(*diag_indices(2))
         [0 1] [0 1]
     """
-    places = asarray(np.arange(checks.integer("diag_indices", "n", n, 0)))
-    return (places,) * checks.integer("diag_indices", "ndim", ndim, 0)
+    places = asarray(np.arange(validate.integer("diag_indices", "n", n, 0)))
+    return (places,) * validate.integer("diag_indices", "ndim", ndim, 0)
 
 
 def diag_indices_from(x: Any) -> tuple[Any, ...]:
@@ -65,9 +65,9 @@ def diag_indices_from(x: Any) -> tuple[Any, ...]:
 
 
 def _triangle_indices(n: Any, m: Any, k: Any, lower: bool, name: str) -> tuple[Any, Any]:
-    rows = checks.integer(name, "n", n, 0)
-    columns = rows if m is None else checks.integer(name, "m", m, 0)
-    number = checks.integer(name, "k", k)
+    rows = validate.integer(name, "n", n, 0)
+    columns = rows if m is None else validate.integer(name, "m", m, 0)
+    number = validate.integer(name, "k", k)
     mask = np.tri(rows, columns, number if lower else number - 1, dtype=bool)
     row, column = np.nonzero(mask if lower else ~mask)
     return asarray(row), asarray(column)
@@ -189,8 +189,8 @@ def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
         >>> print(*mask_indices(2, triu))
         [0 0 1] [0 1 1]
     """
-    side = checks.integer("mask_indices", "n", n, 0)
-    checks.function("mask_indices", mask_func, "mask_func")
+    side = validate.integer("mask_indices", "n", n, 0)
+    validate.function("mask_indices", mask_func, "mask_func")
     return nonzero(mask_func(asarray(np.ones((side, side), np.int64)), k))
 
 

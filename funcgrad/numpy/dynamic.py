@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise import where
 from funcgrad.numpy.indices import index_dtype
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import moveaxis, stack
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
-from funcgrad.tracing import type_of
 
 __all__ = ["dynamic_slice", "dynamic_update_slice", "top_k"]
 
@@ -55,7 +55,7 @@ def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any
         [1 2 3] [2 3 4]
     """
     x = asoperand(x, "dynamic_slice")
-    sizes = checks.shape("dynamic_slice", "slice_sizes", slice_sizes)
+    sizes = validate.shape("dynamic_slice", "slice_sizes", slice_sizes)
     return ix.dynamic_slice(x, _starts(x, start_indices, "dynamic_slice"), sizes=sizes)
 
 
@@ -103,8 +103,8 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
     """
     x = asoperand(x, "top_k")
     t = type_of(x)
-    axis = checks.axis("top_k", axis, t.ndim)
-    k = checks.integer("top_k", "k", k)
+    axis = validate.axis("top_k", axis, t.ndim)
+    k = validate.integer("top_k", "k", k)
     if not 0 <= k <= t.shape[axis]:
         raise ValueError(f"top_k: cannot take {k} of the {t.shape[axis]} elements of {t} along axis {axis}")
     values, places = sorting.top_k(moveaxis(x, axis, -1), k=k)

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.indexing import At, take
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, ravel, reshape
 from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives.shape import full
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import type_of, valueless
 
 
 @composite
@@ -198,7 +198,7 @@ def resize(x: Any, new_shape: Any) -> Any:
          [3 1]]
     """
     x = ravel(asoperand(x, "resize"))
-    wanted = checks.shape("resize", "new_shape", new_shape)
+    wanted = validate.shape("resize", "new_shape", new_shape)
     size, total = type_of(x).size, math.prod(wanted)
     if not size or not total:
         return full(type_of(x).dtype.type(0), wanted)

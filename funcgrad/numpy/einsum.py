@@ -11,7 +11,9 @@ from typing import Any
 
 import opt_einsum  # type: ignore[import-untyped]
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise import not_equal
 from funcgrad.numpy.indexing import diagonal
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -19,7 +21,6 @@ from funcgrad.numpy.shape import reshape, transpose
 from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.elementwise import mul
 from funcgrad.primitives.shape import reduce_sum
-from funcgrad.tracing import type_of
 
 # A label is a letter, or for the axes of an ellipsis a number counted from the last: -1, -2, ...
 Label = str | int
@@ -95,8 +96,8 @@ def _from_lists(arguments: tuple) -> tuple[str, tuple]:
     pairs, rest = len(arguments) // 2, len(arguments) % 2
 
     def letters(numbers: Any) -> str:
-        labels = checks.sequence("einsum", "labels", numbers)
-        places = [n if n is Ellipsis else checks.integer("einsum", "each of the labels", n) for n in labels]
+        labels = validate.sequence("einsum", "labels", numbers)
+        places = [n if n is Ellipsis else validate.integer("einsum", "each of the labels", n) for n in labels]
         return "".join("..." if n is Ellipsis else opt_einsum.get_symbol(n) for n in places)
 
     terms = ",".join(letters(arguments[2 * i + 1]) for i in range(pairs))

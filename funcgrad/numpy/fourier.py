@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.primitives import fft as p
 from funcgrad.primitives.elementwise import scale
 from funcgrad.primitives.shape import pad, slice_
-from funcgrad.tracing import type_of
 
 Axes = Sequence[int] | None
 
@@ -31,7 +32,7 @@ def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> A
 
 def checked_norm(norm: str | None, name: str) -> str:
     """One of the three, ``"backward"`` if not given."""
-    return checks.one_of(name, "norm", "backward" if norm is None else norm, OPPOSITE)
+    return validate.one_of(name, "norm", "backward" if norm is None else norm, OPPOSITE)
 
 
 def transformable(x: Any, name: str, real: bool = False) -> Any:
@@ -67,19 +68,19 @@ def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> An
 def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], list[int]]:
     """What ``s`` and ``axes`` mean for ``x``: one size for each axis."""
     ndim, shape = type_of(x).ndim, type_of(x).shape
-    s = s if s is None else checks.sequence(name, "s", s)
+    s = s if s is None else validate.sequence(name, "s", s)
     if axes is None:
         count = ndim if s is None else len(s)
         if count > ndim:
             raise ValueError(f"{name}: s {tuple(s or ())} has more sizes than {type_of(x)} has axes")
         chosen = list(range(ndim - count, ndim))
     else:
-        chosen = [checks.axis(name, a, ndim) for a in checks.sequence(name, "axes", axes)]
+        chosen = [validate.axis(name, a, ndim) for a in validate.sequence(name, "axes", axes)]
     if s is None:
         return [shape[a] for a in chosen], chosen
     if len(s) != len(chosen):
         raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(chosen)} must have the same length")
-    sizes = [-1 if n is None else checks.integer(name, "the size", n) for n in s]
+    sizes = [-1 if n is None else validate.integer(name, "the size", n) for n in s]
     return [shape[a] if n == -1 else n for n, a in zip(sizes, chosen, strict=True)], chosen
 
 

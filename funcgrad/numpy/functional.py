@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape, stack
-from funcgrad.tracing import type_of
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -39,10 +39,10 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
         [ 4 10]
     """
     x = asoperand(x, "apply_along_axis")
-    axis = checks.axis("apply_along_axis", axis, type_of(x).ndim)
+    axis = validate.axis("apply_along_axis", axis, type_of(x).ndim)
     rows = moveaxis(x, axis, -1)
     shape = type_of(rows).shape
-    checks.function("apply_along_axis", func1d)
+    validate.function("apply_along_axis", func1d)
     if not type_of(x).size:
         raise ValueError(f"apply_along_axis: there are no vectors in {type_of(x)}")
     flat = reshape(rows, (-1, shape[-1]))
@@ -74,9 +74,9 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
         [[6.]]
     """
     x = asoperand(x, "apply_over_axes")
-    checks.function("apply_over_axes", func)
-    for given in checks.integers("apply_over_axes", "axes", axes):
-        axis = checks.axis("apply_over_axes", given, type_of(x).ndim)
+    validate.function("apply_over_axes", func)
+    for given in validate.integers("apply_over_axes", "axes", axes):
+        axis = validate.axis("apply_over_axes", given, type_of(x).ndim)
         result = func(x, axis)
         x = result if type_of(result).ndim == type_of(x).ndim else expand_dims(result, axis)
     return x
@@ -102,8 +102,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         >>> print(select([x < 0, x > 1], [-x, x * x]))
         [2. 0. 9.]
     """
-    condlist = checks.sequence("select", "condlist", condlist)
-    choicelist = checks.sequence("select", "choicelist", choicelist)
+    condlist = validate.sequence("select", "condlist", condlist)
+    choicelist = validate.sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices; wanted as many")
     if not condlist:
@@ -137,7 +137,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x = asoperand(x, "piecewise")
     single = not isinstance(condlist, list | tuple) and type_of(asoperand(condlist)).ndim <= type_of(x).ndim
     conditions = [condlist] if single or (len(condlist) and np.ndim(condlist[0]) < type_of(x).ndim) else list(condlist)
-    functions = list(checks.sequence("piecewise", "funclist", funclist))
+    functions = list(validate.sequence("piecewise", "funclist", funclist))
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
             f"piecewise: {len(conditions)} conditions want as many functions or one more, got {len(functions)}"

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import traced, type_of
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
-from funcgrad.tracing import traced, type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -42,7 +43,7 @@ def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -
          [[0 1]
           [0 1]]]
     """
-    wanted, dimensions = dtypes.canonical(dtype), checks.shape("indices", "dimensions", dimensions)
+    wanted, dimensions = dtypes.canonical(dtype), validate.shape("indices", "dimensions", dimensions)
     open_ = [
         np.arange(n).astype(wanted).reshape([-1 if i == a else 1 for i in range(len(dimensions))])
         for a, n in enumerate(dimensions)

@@ -14,8 +14,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import Tracer, state, type_of, valueless
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -26,8 +27,8 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, state, type_of, valueless
 
 # ---------------------------------------------------------------- windows
 
@@ -439,7 +440,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
     """
     x, axis = along_axis(x, axis, "take")
     indices, size = integers(indices, "take"), type_of(x).shape[axis]
-    checks.one_of("take", "mode", mode, (None, "clip", "wrap", "raise"))
+    validate.one_of("take", "mode", mode, (None, "clip", "wrap", "raise"))
     if mode in ("clip", "wrap") and size:
         indices = _brought_inside(indices, size, mode)
     else:
@@ -522,7 +523,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError(f"diagonal: wants at least two axes, got {type_of(x)}")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     *lead, rows, columns = type_of(x).shape
-    start, count = _diagonal(rows, columns, checks.integer("diagonal", "offset", offset))
+    start, count = _diagonal(rows, columns, validate.integer("diagonal", "offset", offset))
     # Row by row in a line, its elements lie evenly spaced.
     line = _reshaped(x, (*lead, rows * columns))
     return getitem(line, (..., slice(start, start + (count - 1) * (columns + 1) + 1 if count else start, columns + 1)))
@@ -554,7 +555,7 @@ def diag(x: Any, k: int = 0) -> Any:
         [[1 0]
          [0 2]]
     """
-    x, k = asoperand(x, "diag"), checks.integer("diag", "k", k)
+    x, k = asoperand(x, "diag"), validate.integer("diag", "k", k)
     ndim = type_of(x).ndim
     if ndim == 2:
         return diagonal(x, k)

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.errors import ConcretizationError, here
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import ConcretizationError, here
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import Tracer, is_array, type_of
 from funcgrad.numpy.promotion import from_sequence
 from funcgrad.primitives import elementwise as p
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, is_array, type_of
 
 
 class Range(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import state
 from funcgrad.numpy.constants import isdtype
-from funcgrad.tracing import state
 
 #: The version of the standard.
 API_VERSION = "2024.12"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from funcgrad.core.tracing import traced, type_of
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import concatenate, moveaxis, reshape
-from funcgrad.tracing import traced, type_of
 
 
 class _Joined:

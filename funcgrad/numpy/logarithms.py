@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise import divide, log, multiply
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _to_base(base: int, x: Any) -> Any:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.creation import full
 from funcgrad.numpy.promotion import asoperand, placed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import concatenate, expanded, iota
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -44,13 +45,13 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device:
 
 
 def _sizes(name: str, rows: Any, columns: Any) -> tuple[int, int]:
-    n = checks.integer(name, "N", rows, 0)
-    return n, n if columns is None else checks.integer(name, "M", columns, 0)
+    n = validate.integer(name, "N", rows, 0)
+    return n, n if columns is None else validate.integer(name, "M", columns, 0)
 
 
 def _diagonal_number(name: str, k: Any, rows: int, columns: int) -> np.int64:
     """The number of a diagonal, brought to just outside of the matrix where it is further away."""
-    return np.int64(min(max(checks.integer(name, "k", k), -rows - 1), columns + 1))
+    return np.int64(min(max(validate.integer(name, "k", k), -rows - 1), columns + 1))
 
 
 @composite
@@ -149,7 +150,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
          [0 4]]
     """
     x, rows, columns = _matrix(x, "triu")
-    return p.select(_triangle("triu", rows, columns, checks.integer("triu", "k", k) - 1), p.number(0, x), x)
+    return p.select(_triangle("triu", rows, columns, validate.integer("triu", "k", k) - 1), p.number(0, x), x)
 
 
 def _matrix(x: Any, name: str) -> tuple[Any, int, int]:
@@ -185,7 +186,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # Nu
     x = asoperand(x, "vander")
     if type_of(x).ndim != 1:
         raise ValueError(f"vander: wants a vector, got {type_of(x)}")
-    n = type_of(x).shape[0] if N is None else checks.integer("vander", "N", N, 0)
+    n = type_of(x).shape[0] if N is None else validate.integer("vander", "N", N, 0)
     columns = [p.integer_power(x, exponent=i) for i in range(n)]
     columns = columns if increasing else columns[::-1]
     if not columns:
@@ -214,8 +215,8 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
         [[ 0 10]
          [ 1 11]]
     """
-    checks.function("fromfunction", function)
-    dims = checks.shape("fromfunction", "shape", shape)
+    validate.function("fromfunction", function)
+    dims = validate.shape("fromfunction", "shape", shape)
     return function(*[iota(shape=dims, axis=a, dtype=dtypes.canonical(dtype)) for a in range(len(dims))], **kwargs)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise.declared import named
@@ -16,7 +16,7 @@ from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.quantiles import fractions, quantile
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 Axis = int | tuple[int, ...] | None
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -21,7 +22,7 @@ from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve as convolve_p
 from funcgrad.primitives.shape import full, reverse
-from funcgrad.tracing import type_of, valueless
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- differences and integrals
 
@@ -49,8 +50,8 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         [3 5]
     """
     (x,) = promoted(asoperand(x, "diff"))
-    axis = checks.axis("diff", axis, type_of(x).ndim)
-    n = checks.integer("diff", "n", n, 0)
+    axis = validate.axis("diff", axis, type_of(x).ndim)
+    n = validate.integer("diff", "n", n, 0)
     if n == 0:
         return x
     ends = [None if end is None else _as_end(end, x, axis) for end in (prepend, append)]
@@ -90,7 +91,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         3.0
     """
     y = asoperand(y, "trapezoid")
-    y = moveaxis(y, checks.axis("trapezoid", axis, type_of(y).ndim), -1)
+    y = moveaxis(y, validate.axis("trapezoid", axis, type_of(y).ndim), -1)
     widths = dx
     if x is not None:
         places = asoperand(x, "trapezoid")
@@ -127,7 +128,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if type_of(xp).ndim != 1 or type_of(xp).shape != type_of(fp).shape or not type_of(xp).size:
         raise ValueError(f"interp: xp and fp must be vectors of one size, got {type_of(xp)} and {type_of(fp)}")
     if period is not None:
-        period = period if valueless(period) else checks.number("interp", "period", period)
+        period = period if valueless(period) else validate.number("interp", "period", period)
         x, xp, fp = _periodic(x, xp, fp, abs(period))
         left = right = None
     size = type_of(xp).shape[0]
@@ -199,7 +200,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         [1.  1.5 2. ]
     """
     (f,) = promoted(asoperand(f, "gradient"), floating=True)
-    axes = checks.axes("gradient", axis, type_of(f).ndim)
+    axes = validate.axes("gradient", axis, type_of(f).ndim)
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: wants one distance, or one for each of {len(axes)} axes, got {len(varargs)}")
     if edge_order not in (1, 2):
@@ -255,9 +256,9 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
         [0 3 6 9]
     """
     if not valueless(period):
-        checks.number("unwrap", "period", period)
+        validate.number("unwrap", "period", period)
     (x,) = promoted(asoperand(x, "unwrap"), floating=not isinstance(period, int))
-    axis = checks.axis("unwrap", axis, type_of(x).ndim)
+    axis = validate.axis("unwrap", axis, type_of(x).ndim)
     half = period / 2 if dtypes.is_inexact(type_of(x).dtype) else period // 2
     low = -half if dtypes.is_inexact(type_of(x).dtype) or period % 2 == 0 else -half - 1
     jumps = diff(x, axis=axis)
@@ -524,7 +525,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         [1. 0.]
     """
     given = [("nan", nan), ("posinf", posinf), ("neginf", neginf)]
-    put = [None if v is None else checks.number("nan_to_num", name, v) for name, v in given]
+    put = [None if v is None else validate.number("nan_to_num", name, v) for name, v in given]
     if not copy and isinstance(x, Writable):
         x[...] = _of_numbers(x, *put)
         return x

@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from funcgrad import trees
-from funcgrad.errors import ConcretizationError
+from funcgrad.core import trees
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.tracing import JaxArray, Tracer, check_constant, is_array, type_of
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import JaxArray, Tracer, check_constant, is_array, type_of
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:

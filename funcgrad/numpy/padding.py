@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, astype
@@ -19,7 +20,7 @@ from funcgrad.numpy.shape import broadcast_to, concatenate
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 Pair = tuple[Any, Any]
 
@@ -84,7 +85,7 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, dict):
         pairs: Any = [(0, 0)] * ndim
         for axis, pair in given.items():
-            pairs[checks.axis("pad", axis, ndim)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
+            pairs[validate.axis("pad", axis, ndim)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
         given = pairs
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu":

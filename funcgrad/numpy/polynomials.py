@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -22,8 +23,8 @@ from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import atleast_1d, concatenate, expand_dims, ravel, reshape, transpose
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import full
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import type_of, valueless
 
 
 def _coefficients(x: Any, name: str) -> Any:
@@ -180,7 +181,7 @@ def polyder(p: Any, m: int = 1) -> Any:
         >>> print(polyder([1, 2, 3]))
         [2 2]
     """
-    m = checks.integer("polyder", "m", m, 0)
+    m = validate.integer("polyder", "m", m, 0)
     p = _coefficients(p, "polyder")
     for _ in range(m):
         n = type_of(p).size
@@ -208,7 +209,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         >>> print(polyint([2.0, 2.0], k=3.0))
         [1. 2. 3.]
     """
-    m = checks.integer("polyint", "m", m, 0)
+    m = validate.integer("polyint", "m", m, 0)
     (p,) = promoted(_coefficients(p, "polyint"), floating=True)
     constants = full(type_of(p).dtype.type(0), (m,)) if k is None else atleast_1d(asoperand(k, "polyint"))
     if type_of(constants).size not in (1, m):
@@ -330,13 +331,13 @@ def polyfit(
     """
     x, y = promoted(asoperand(x, "polyfit"), asoperand(y, "polyfit"), floating=True)
     count = type_of(x).size
-    deg = checks.integer("polyfit", "deg", deg, 0)
+    deg = validate.integer("polyfit", "deg", deg, 0)
     if type_of(y).ndim not in (1, 2):
         raise TypeError(f"polyfit: y must be a vector or a matrix, got {type_of(y)}")
     if type_of(x).ndim != 1 or not count or type_of(y).shape[0] != count:
         raise ValueError(f"polyfit: wants a vector of places and as many values, got {type_of(x)} and {type_of(y)}")
     if rcond is not None:
-        rcond = checks.number("polyfit", "rcond", rcond)
+        rcond = validate.number("polyfit", "rcond", rcond)
     rcond = count * float(np.finfo(dtypes.real_of(type_of(x).dtype)).eps) if rcond is None else rcond
     left, right = vander(x, deg + 1), y
     if w is not None:

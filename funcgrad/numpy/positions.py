@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
-from funcgrad.errors import ConcretizationError, here
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.errors import ConcretizationError, here
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import check_inside, integers
@@ -19,8 +20,8 @@ from funcgrad.numpy.shape import broadcast_to, ravel, stack
 from funcgrad.numpy.sorting import searchsorted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- what is not zero
 
@@ -76,10 +77,10 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     if not shape:
         raise ValueError("nonzero: wants an array with axes; see atleast_1d")
     mask = e.not_equal(x, 0)
-    fill_value = checks.integer("nonzero", "fill_value", fill_value)
+    fill_value = validate.integer("nonzero", "fill_value", fill_value)
     if size is None:
         return tuple(asarray(places) for places in known(mask, "nonzero").nonzero())
-    line, size = ravel(mask), checks.integer("nonzero", "size", size, 0)
+    line, size = ravel(mask), validate.integer("nonzero", "size", size, 0)
     if not type_of(line).size:
         return tuple(broadcast_to(np.int64(fill_value), (size,)) for _ in shape)
     # The k-th place is the first up to which there are k + 1.
@@ -192,10 +193,10 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
         >>> print(*unravel_index([5, 2], (2, 3)))
         [1 0] [2 2]
     """
-    dims = checks.shape("unravel_index", "shape", shape)
-    checks.one_of("unravel_index", "order", order, ("C", "F"))
+    dims = validate.shape("unravel_index", "shape", shape)
+    validate.one_of("unravel_index", "order", order, ("C", "F"))
     indices, size = integers(indices, "unravel_index"), math.prod(dims)
-    if checks.one_of("unravel_index", "mode", mode, ("raise", "clip")) == "raise":
+    if validate.one_of("unravel_index", "mode", mode, ("raise", "clip")) == "raise":
         check_inside(indices, size, "unravel_index", f"the shape {dims}", ValueError)
     places = astype(indices, dtypes.int64)
     places = p.clamp(
@@ -231,9 +232,9 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         >>> print(ravel_multi_index(([1, 0], [2, 2]), (2, 3)))
         [5 2]
     """
-    dims = checks.shape("ravel_multi_index", "dims", dims)
-    checks.one_of("ravel_multi_index", "order", order, ("C", "F"))
-    modes = checks.sequence("ravel_multi_index", "mode", (mode,) * len(dims) if isinstance(mode, str) else mode)
+    dims = validate.shape("ravel_multi_index", "dims", dims)
+    validate.one_of("ravel_multi_index", "order", order, ("C", "F"))
+    modes = validate.sequence("ravel_multi_index", "mode", (mode,) * len(dims) if isinstance(mode, str) else mode)
     coordinates = operands(multi_index, "ravel_multi_index")
     if not len(coordinates) == len(modes) == len(dims):
         raise ValueError(
@@ -244,7 +245,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
     steps = [math.prod(dims[:i] if order == "F" else dims[i + 1 :]) for i in range(len(dims))]
     for index, n, step, how in zip(coordinates, dims, steps, modes, strict=True):
         places = astype(integers(index, "ravel_multi_index"), dtypes.int64)
-        if checks.one_of("ravel_multi_index", "mode", how, ("raise", "clip", "wrap")) == "raise":
+        if validate.one_of("ravel_multi_index", "mode", how, ("raise", "clip", "wrap")) == "raise":
             check_inside(places, n, "ravel_multi_index", "a coordinate's axis", ValueError, least=0)
         inside = p.remainder(places, np.int64(n)) if how == "wrap" else p.clamp(np.int64(0), places, np.int64(n - 1))
         total = p.add(total, p.mul(inside, np.int64(step)))

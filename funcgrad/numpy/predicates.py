@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -15,7 +16,7 @@ from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def iscomplex(x: Any) -> Any:
@@ -155,7 +156,7 @@ def real_if_close(x: Any, tol: float = 100) -> Any:
     x = asoperand(x, "real_if_close")
     if not dtypes.is_complex(type_of(x).dtype):
         return x
-    tol = checks.number("real_if_close", "tol", tol)
+    tol = validate.number("real_if_close", "tol", tol)
     limit = tol * finfo(type_of(x).dtype).eps if tol > 1 else tol
     return e.real(x) if known(r.all(e.less(e.absolute(e.imag(x)), limit)), "real_if_close") else asarray(x)
 

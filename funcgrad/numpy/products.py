@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitives import contraction
 from funcgrad.primitives.elementwise import conj, mul
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _promoted(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
@@ -99,14 +99,14 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
     x, y = _promoted("tensordot", x, y, preferred_element_type)
     n, m = type_of(x).ndim, type_of(y).ndim
     if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
-        count = checks.integer("tensordot", "axes", axes, 0)
+        count = validate.integer("tensordot", "axes", axes, 0)
         if count > min(n, m):
             raise ValueError(f"tensordot: {type_of(x)} and {type_of(y)} do not both have {count} axes to sum over")
         left, right = tuple(range(n - count, n)), tuple(range(count))
     else:
-        first, second = checks.pair("tensordot", "axes", axes, "those of the one and those of the other")
-        left = checks.axes("tensordot", checks.integers("tensordot", "axes", first), n)
-        right = checks.axes("tensordot", checks.integers("tensordot", "axes", second), m)
+        first, second = validate.pair("tensordot", "axes", axes, "those of the one and those of the other")
+        left = validate.axes("tensordot", validate.integers("tensordot", "axes", first), n)
+        right = validate.axes("tensordot", validate.integers("tensordot", "axes", second), m)
     if len(left) != len(right):
         raise ValueError(f"tensordot: axes must be as many of the one as of the other, got {axes}")
     return contraction.dot(x, y, contract=(left, right), batch=((), ()))
@@ -201,7 +201,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     """
     x, y = promoted_pair(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
     shapes = type_of(x).shape, type_of(y).shape
-    lengths = [shape[checks.axis("vecdot", axis, len(shape))] for shape in shapes]
+    lengths = [shape[validate.axis("vecdot", axis, len(shape))] for shape in shapes]
     if lengths[0] != lengths[1]:
         raise ValueError(f"vecdot: operands of shapes {shapes[0]} and {shapes[1]} differ along axis {axis}")
     return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)

@@ -8,14 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import kind
-from funcgrad.caching import Cache, Group
-from funcgrad.ir import ArrayType
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import dtypes, trees
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import Tracer, is_array, type_of
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import concatenate, reshape
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, is_array, type_of
 
 
 def placed(x: Any, device: Any) -> Any:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.errors import FuncgradError, hide_frames_below
+from funcgrad.core import dtypes
+from funcgrad.core.errors import FuncgradError, hide_frames_below
+from funcgrad.core.tracing import JaxArray, Tracer, type_of
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.writable import Writable
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import JaxArray, Tracer, type_of
 
 # A binary function, folded along an axis, is the reduction or the running reduction of another name.
 _REDUCED = {

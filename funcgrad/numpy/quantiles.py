@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
@@ -20,7 +21,7 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import reductions, sorting
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 Axis = int | tuple[int, ...] | None
 
@@ -76,7 +77,7 @@ def quantile(
     if dtypes.is_complex(type_of(x).dtype):
         raise TypeError(f"quantile: takes real arrays, got {type_of(x)}")
     shape = type_of(x).shape
-    axes = checks.axes("quantile", axis, len(shape))
+    axes = validate.axes("quantile", axis, len(shape))
     rows = _rows(x, axes)
     if ignore_nan and not type_of(rows).shape[-1]:
         # As where there is nothing but NaN: one in place of all elements.
@@ -252,7 +253,7 @@ def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         3.0
     """
     shape = type_of(asoperand(x, "median")).shape
-    if not all(shape[a] for a in checks.axes("median", axis, len(shape))):
+    if not all(shape[a] for a in validate.axes("median", axis, len(shape))):
         return r.mean(x, axis, keepdims=keepdims)
     return quantile(x, 0.5, axis, method="midpoint", keepdims=keepdims)
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.arguments import kind
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import is_array, type_of, valueless
 from funcgrad.numpy.promotion import asoperand, astype, placed, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import expanded, iota, moved
-from funcgrad.tracing import is_array, type_of, valueless
+from funcgrad.runtime.call_cache import composite
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Any:
@@ -105,7 +106,7 @@ def linspace(
         >>> print(linspace(0.0, 1.0, 3))
         [0.  0.5 1. ]
     """
-    num = checks.integer("linspace", "num", num, 0)
+    num = validate.integer("linspace", "num", num, 0)
     wanted = None if dtype is None else dtypes.canonical(dtype)
     start, stop = promoted(asoperand(start, "linspace"), asoperand(stop, "linspace"), floating=True)
     if wanted is not None:
@@ -123,7 +124,7 @@ def linspace(
     result = p.select(p.eq(step, p.number(divisions, step)), stop, result)
     if wanted is not None:
         result = astype(p.floor(result) if dtypes.is_integer(wanted) else result, wanted)
-    place = checks.axis("linspace", axis, len(shape) + 1)
+    place = validate.axis("linspace", axis, len(shape) + 1)
     made = placed(moved(result, 0, place), device)
     return (made, p.div(p.sub(stop, start), p.number(divisions, start))) if retstep else made
 

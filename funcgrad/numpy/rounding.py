@@ -9,13 +9,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- division with a remainder
 
@@ -154,7 +155,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
         >>> print(round(1.25, 1), round(1250, -2))
         1.2 1200
     """
-    decimals = checks.integer("round", "decimals", decimals)
+    decimals = validate.integer("round", "decimals", decimals)
     if decimals == 0:
         return rint(x)
     (x,) = promoted(asoperand(x, "round"))

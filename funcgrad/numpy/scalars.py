@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import Tracer
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import astype
-from funcgrad.tracing import Tracer
 
 
 class ScalarType:

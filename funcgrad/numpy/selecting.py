@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing import At, along_dims, check_inside, getitem, integers, take, take_along_axis
 from funcgrad.numpy.positions import known
@@ -18,7 +18,7 @@ from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.numpy.writable import changed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- taken and chosen
 
@@ -97,7 +97,7 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     shape = p.broadcast_shapes("choose", type_of(numbers).shape, *[type_of(c).shape for c in given])
     spread = stack([broadcast_to(c, shape) for c in promoted(*given)])
     count = len(given)
-    if checks.one_of("choose", "mode", mode, ("raise", "clip", "wrap")) == "raise":
+    if validate.one_of("choose", "mode", mode, ("raise", "clip", "wrap")) == "raise":
         check_inside(numbers, count, "choose", "the choices", ValueError, least=0)
     elif mode == "wrap":
         numbers = p.remainder(*promoted(numbers, count))
@@ -128,10 +128,10 @@ def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = No
         [[3]]
     """
     x, letters = asoperand(x, "trim_zeros"), trim.lower() if isinstance(trim, str) else trim
-    checks.one_of("trim_zeros", "trim", letters, ("f", "b", "fb", "bf"))
+    validate.one_of("trim_zeros", "trim", letters, ("f", "b", "fb", "bf"))
     mask = known(e.not_equal(x, 0), "trim_zeros")
     kept = [slice(None)] * mask.ndim
-    for a in checks.axes("trim_zeros", axis, mask.ndim):
+    for a in validate.axes("trim_zeros", axis, mask.ndim):
         places = np.flatnonzero(mask.any(axis=tuple(i for i in range(mask.ndim) if i != a)))
         first, last = (int(places[0]), int(places[-1]) + 1) if places.size else (0, 0)
         trimmed = "f" in letters or not places.size, "b" in letters or not places.size
@@ -172,7 +172,7 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
     places, values = ravel(integers(ind, "put")), ravel(asoperand(v, "put"))
     size = type_of(x).size
-    if checks.one_of("put", "mode", mode, (None, "clip", "wrap", "raise")) in (None, "raise"):
+    if validate.one_of("put", "mode", mode, (None, "clip", "wrap", "raise")) in (None, "raise"):
         check_inside(places, size, "put", f"the elements of {type_of(x)}")
     elif mode == "clip":
         places = e.clip(places, 0, size - 1)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -23,7 +24,7 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
 from funcgrad.primitives.shape import full, iota
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 class UniqueAll(NamedTuple):
@@ -87,7 +88,7 @@ def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_va
     shape = type_of(x).shape
     rows = reshape(x, (-1, 1) if type_of(x).size else (0, 1))
     if axis is not None:
-        axis = checks.axis(name, axis, len(shape))
+        axis = validate.axis(name, axis, len(shape))
         rows = reshape(moveaxis(x, axis, 0), (shape[axis], type_of(x).size // max(shape[axis], 1)))
     count = type_of(rows).shape[0]
     order, new = _ordered(rows)

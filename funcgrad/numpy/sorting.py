@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
 from funcgrad.control.scan import scan
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
 from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
 from funcgrad.primitives.shape import broadcast, full, iota
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import type_of, valueless
 
 
 def _promoted(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
@@ -218,7 +219,7 @@ def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> A
 
 
 def _check_places(kth: Any, size: int, name: str) -> None:
-    for place in checks.integers(name, "kth", kth):
+    for place in validate.integers(name, "kth", kth):
         if not -size <= place < size:
             raise ValueError(f"{name}: place {place} is out of bounds for an axis of size {size}")
 
@@ -241,13 +242,13 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         >>> print(lexsort(([3, 1, 2], [0, 1, 0])))
         [2 0 1]
     """
-    columns = [asoperand(k, "lexsort") for k in checks.sequence("lexsort", "keys", keys)]
+    columns = [asoperand(k, "lexsort") for k in validate.sequence("lexsort", "keys", keys)]
     if not columns:
         raise TypeError("lexsort: wants at least one key")
     shape = type_of(columns[0]).shape
     if not shape:
         return np.int64(0)
-    along = checks.axis("lexsort", axis, len(shape))
+    along = validate.axis("lexsort", axis, len(shape))
     place = iota(shape=shape, axis=along, dtype=dtypes.int64)
     return sorting.sort(*columns[::-1], place, axis=along, keys=len(columns), stable=True)[-1]
 

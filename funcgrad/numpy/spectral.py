@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import special
+from funcgrad.runtime.call_cache import composite
 
 
 def _places(M: int, name: str) -> np.ndarray:
     """``M`` places from -1 to 1, which is 0 where there is one only; float32, as all that is new."""
-    M = checks.integer(name, "M", M, 0)
+    M = validate.integer(name, "M", M, 0)
     return (np.arange(1 - M, M, 2) / max(M - 1, 1)).astype(np.float32)
 
 

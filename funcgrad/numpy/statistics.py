@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -24,7 +25,7 @@ from funcgrad.numpy.sorting import searchsorted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives.shape import full, transpose
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- means and covariances
 
@@ -54,12 +55,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """
     if weights is None:
         mean = r.mean(x, axis, keepdims=keepdims)
-        count = math.prod(shape(x)[a] for a in checks.axes("average", axis, len(shape(x))))
+        count = math.prod(shape(x)[a] for a in validate.axes("average", axis, len(shape(x))))
         return (mean, full(p.number(count, mean), type_of(mean).shape)) if returned else mean
     x, weights = promoted(asoperand(x, "average"), asoperand(weights, "average"), floating=True)
     mine = type_of(x).shape
     if type_of(weights).shape != mine:
-        axes = checks.axes("average", axis, len(mine))
+        axes = validate.axes("average", axis, len(mine))
         if axis is None or type_of(weights).shape != tuple(mine[a] for a in axes):
             raise ValueError(
                 f"average: weights {type_of(weights)} must be like {type_of(x)}, or like its axes axis={axis}"
@@ -199,9 +200,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     x = asoperand(x, "bincount")
     if type_of(x).ndim != 1 or (type_of(x).size and not dtypes.is_integer(type_of(x).dtype)):
         raise ValueError(f"bincount: wants a vector of integers, got {type_of(x)}")
-    minlength = checks.integer("bincount", "minlength", minlength, 0)
+    minlength = validate.integer("bincount", "minlength", minlength, 0)
     if length is not None:
-        length = checks.integer("bincount", "length", length, 0)
+        length = validate.integer("bincount", "length", length, 0)
     else:
         values = known(x, "bincount")
         if values.size and values.min() < 0:
@@ -259,9 +260,9 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
     """
     x = asoperand(x, "histogram")
     if range is not None:
-        range = checks.pair("histogram", "range", range, "the first and the last edge")
+        range = validate.pair("histogram", "range", range, "the first and the last edge")
     if isinstance(bins, str):
-        checks.one_of("histogram", "bins", bins, _RULES)
+        validate.one_of("histogram", "bins", bins, _RULES)
         return asarray(np.histogram_bin_edges(known(x, "histogram"), bins, range).astype(_edge_dtype(x)))
     x = astype(x, _edge_dtype(x))
     bins = beside(x, bins, "histogram")
@@ -271,7 +272,7 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
         if (np.diff(known(bins, "histogram")) < 0).any():
             raise ValueError("histogram: bins must increase")
         return asarray(bins)
-    count = checks.integer("histogram", "bins", known(bins, "histogram"))
+    count = validate.integer("histogram", "bins", known(bins, "histogram"))
     if count < 1:
         raise ValueError(f"histogram: wants at least one bin, got {count}")
     if range is not None:
@@ -394,7 +395,7 @@ def histogramdd(
     each_bins: Sequence[Any] = bins if isinstance(bins, list | tuple) else (bins,) * count
     if len(each_bins) != count:
         raise ValueError(f"histogram: bins for {len(each_bins)} axes, but the points have {count}")
-    ranges = (None,) * count if range is None else checks.sequence("histogram", "range", range)
+    ranges = (None,) * count if range is None else validate.sequence("histogram", "range", range)
     if len(ranges) != count:
         raise ValueError(f"histogram: range has {len(ranges)} pairs, but the points have {count} coordinates")
     edges = [histogram_bin_edges(c, b, s) for c, b, s in zip(columns, each_bins, ranges, strict=True)]

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import trees
+from funcgrad.core import trees
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, bind, differentiated_by, type_of
 from funcgrad.numpy.indexing import At
 from funcgrad.numpy.promotion import asoperand
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, differentiated_by, type_of
 
 
 class Writable(Tracer):

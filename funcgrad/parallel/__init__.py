@@ -10,7 +10,7 @@ each device holds, and the function says what is exchanged, by ``psum`` and the 
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 from jax import set_mesh
 
-from funcgrad.collectives import (
+from funcgrad.lax.collectives import (
     all_gather,
     all_to_all,
     axis_index,
@@ -24,10 +24,10 @@ from funcgrad.collectives import (
     psum,
     psum_scatter,
 )
-from funcgrad.devices import device_get, device_put, devices
+from funcgrad.parallel.devices import device_get, device_put, devices
 from funcgrad.parallel.mapping import shard_map
 from funcgrad.parallel.meshes import make_mesh, virtual_devices
-from funcgrad.sharding import with_sharding_constraint
+from funcgrad.arguments.sharding_constraint import with_sharding_constraint
 
 __all__ = [
     "AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec", "all_gather", "all_to_all", "axis_index", "axis_size",

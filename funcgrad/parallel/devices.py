@@ -7,11 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import trees
+from funcgrad.arguments.prefixes import spread
+from funcgrad.core import trees
+from funcgrad.core.tracing import is_array, traced, typed
 from funcgrad.numpy.promotion import placed
-from funcgrad.prefixes import spread
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import is_array, traced, typed
 
 __all__ = ["block_until_ready", "device_get", "device_put", "devices"]
 

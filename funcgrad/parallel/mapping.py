@@ -10,18 +10,19 @@ from typing import Any
 import jax
 from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 
-from funcgrad import checks, trees
-from funcgrad.arguments import Flat, kind, settled
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import Flat, kind, settled
+from funcgrad.arguments.prefixes import spread
 from funcgrad.control.widening import raised
-from funcgrad.inspection import positional_names
+from funcgrad.core import trees
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.passes import common_subexpressions, dead_code, interned
+from funcgrad.core.tracing import is_array, state, type_of, typed
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType
 from funcgrad.parallel.parts import Region, entries, map_program, names_in
-from funcgrad.passes import common_subexpressions, dead_code, interned
-from funcgrad.prefixes import spread
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.primitives.markers import automatic
-from funcgrad.tracing import is_array, state, type_of, typed
+from funcgrad.transforms.trace import positional_names
 
 _MISSING: Any = inspect.Parameter.empty
 
@@ -79,7 +80,7 @@ def shard_map(
         return functools.partial(
             shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh, axis_names=axis_names, check_vma=check_vma
         )
-    function = checks.function("shard_map", f)
+    function = validate.function("shard_map", f)
     if in_specs is _MISSING:
         raise TypeError("shard_map: in_specs must say how each argument is divided")
     in_specs = tuple(in_specs) if isinstance(in_specs, list) else in_specs

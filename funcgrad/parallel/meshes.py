@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jax.sharding import AxisType, Mesh
 
-from funcgrad import checks
+from funcgrad.arguments import validate
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices: Sequence[Any] | None = None) -> Mesh:
@@ -31,7 +31,7 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices:
         >>> make_mesh((1, 1), ("data", "model")).shape["model"]
         1
     """
-    sizes = checks.integers("make_mesh", "axis_shapes", axis_shapes, least=1)
+    sizes = validate.integers("make_mesh", "axis_shapes", axis_shapes, least=1)
     names = tuple(axis_names)
     if len(names) != len(sizes):
         raise ValueError(f"make_mesh: axis_shapes has {len(sizes)} sizes, but axis_names has {len(names)} names")
@@ -57,7 +57,7 @@ def virtual_devices(count: int) -> list[Any]:
         >>> len(virtual_devices(1))
         1
     """
-    wanted = checks.integer("virtual_devices", "count", count, least=1)
+    wanted = validate.integer("virtual_devices", "count", count, least=1)
     try:
         jax.config.update("jax_num_cpu_devices", wanted)
         jax.config.update("jax_platforms", "cpu")

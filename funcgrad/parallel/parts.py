@@ -20,18 +20,18 @@ from jax.sharding import PartitionSpec
 from funcgrad.control.call import batched_program, jvp_program
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import joined, raised_all, varying_of, widened
+from funcgrad.core.ir import ArrayType, Program, kept_with_program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import state, type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import by_equation, lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Program, kept_with_program
-from funcgrad.passes import common_subexpressions, dead_code
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.collectives import MeshAxis, Over, psum_p
 from funcgrad.primitives.elementwise import div, number
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import state, type_of
 
 Specs = tuple[PartitionSpec, ...]
 WHOLE = PartitionSpec()

@@ -3,7 +3,7 @@
 Of a ``vmap`` they have two operands: what an element has, and the element's number along an axis. Where that number is
 batched, the batching rule sees all elements and does the work; batched along any other axis, it is an operation like
 any. Of a mesh they have one operand, and a parameter, ``over``, that says along which axes of the mesh: XLA does the
-work. ``funcgrad.collectives`` says what axes are called.
+work. ``funcgrad.lax.collectives`` says what axes are called.
 
 A value that is the same on all devices along an axis may meet one that is not, and is then taken as one that varies: by
 ``pvary``, or without a word. Its cotangent is the sum over those devices (``interpreters.rules``). So a sum's transpose
@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.errors import FuncgradError
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.errors import FuncgradError
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, div, eq, mul, number
 from funcgrad.primitives.indexing import take
 from funcgrad.primitives.reductions import reduce_max, reduce_min, reduce_sum
 from funcgrad.primitives.shape import broadcast, moved
-from funcgrad.tracing import type_of
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
 
 Function = Callable[[Any], Any]
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad.errors import here
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core.errors import here
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import Dims, transpose
-from funcgrad.tracing import type_of
 
 #: Axes of either operand.
 Both = tuple[Dims, Dims]

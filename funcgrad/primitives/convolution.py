@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 from jax import lax
 
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import convolution_cpu
 from funcgrad.primitives.geometry import Axis, Pairs, check_window, sliding
 from funcgrad.primitives.shape import Dims, reshape, reverse, transpose, zeros
-from funcgrad.tracing import type_of
 
 
 class Layout(NamedTuple):

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
 from funcgrad.primitives.geometry import Axis
 
 Dims = tuple[int, ...]

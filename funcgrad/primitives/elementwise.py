@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.complex_lowering import of_both_kinds
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- shapes, types, broadcasting
 

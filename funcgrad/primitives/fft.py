@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, conj, mul, scale
 from funcgrad.primitives.shape import Dims
-from funcgrad.tracing import type_of
 
 
 def _along_last(transform: Any, x: Any, axes: Dims) -> Any:

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, eq, mul, number, select, sub
 from funcgrad.primitives.shape import Dims, broadcast, concatenate, full, iota, moved, reshape, zeros
-from funcgrad.tracing import type_of
 
 MODES = {
     "clip": lax.GatherScatterMode.CLIP,

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.elementwise import cast, conj, eq, ge, gt, mul, number, select, sub
 from funcgrad.primitives.shape import Dims, broadcast, expanded, full, iota, moved, reduce_sum, transpose
-from funcgrad.tracing import type_of
 
 #: What XLA can factor.
 FACTORED = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)

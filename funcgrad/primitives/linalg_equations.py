@@ -12,12 +12,12 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.errors import NonDifferentiableError
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, number, sub
 from funcgrad.primitives.linalg import check_matrices, flipped, matrix_primitive, product
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- what both lowerings share
 

@@ -13,10 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.errors import NonDifferentiableError, here
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core import dtypes
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, imag, make_complex, number, scale, sub
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.linalg import (
@@ -35,7 +36,6 @@ from funcgrad.primitives.linalg import (
     upper_part,
 )
 from funcgrad.primitives.shape import broadcast, concatenate, slice_
-from funcgrad.tracing import type_of
 
 try:
     # Not public in JAX, whose public QR factorization is made of it.

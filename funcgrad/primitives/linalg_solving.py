@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import (
     add,
     eq,
@@ -43,7 +44,6 @@ from funcgrad.primitives.linalg import (
 )
 from funcgrad.primitives.linalg_factors import lu, permutation
 from funcgrad.primitives.shape import expanded, pad, reduce_sum, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- systems
 

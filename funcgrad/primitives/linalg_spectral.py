@@ -19,8 +19,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import (
     add,
     cast,
@@ -48,7 +49,6 @@ from funcgrad.primitives.linalg import (
 from funcgrad.primitives.linalg_factors import columns, rows
 from funcgrad.primitives.linalg_solving import solve
 from funcgrad.primitives.shape import concatenate, expanded, zeros
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- eigenvalues
 

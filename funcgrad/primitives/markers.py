@@ -10,11 +10,11 @@ from jax import lax
 from jax.experimental.shard_alike import shard_alike
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import elementwise
 from funcgrad.primitives.shape import moved
-from funcgrad.tracing import type_of
 
 # What ``checkpoint`` may be told to keep.
 name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")

@@ -16,13 +16,13 @@ import jax
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import div, exp, maximum, mul, number
 from funcgrad.primitives.shape import Dims, broadcast, moved
 from funcgrad.primitives.special import gamma_sample_slope
-from funcgrad.tracing import type_of
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, eq, mul, number, select
 from funcgrad.primitives.shape import (
     Dims,
@@ -28,7 +29,6 @@ from funcgrad.primitives.shape import (
     spread_back,
     transpose,
 )
-from funcgrad.tracing import type_of
 
 
 def _extreme(name: str, lower: Callable[..., Any]) -> Primitive:

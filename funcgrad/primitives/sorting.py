@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.shape import broadcast, check_axis, iota, moved, reverse
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- sort
 

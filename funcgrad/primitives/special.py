@@ -16,8 +16,8 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
-from funcgrad.errors import NonDifferentiableError
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.core.primitive import Primitive, Rule
 from funcgrad.primitives import special_bessel as bessel
 from funcgrad.primitives import special_series as series
 from funcgrad.primitives.elementwise import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad.errors import NonDifferentiableError
+from funcgrad.core.errors import NonDifferentiableError
 from funcgrad.primitives.elementwise import elementwise
 from funcgrad.primitives.special_bessel import where, widened
 

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive, Rule
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive, Rule
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, lt, mul, number, rem, select, sub
 from funcgrad.primitives.geometry import Axis, Pairs, check_window, dilated, sliding
 from funcgrad.primitives.indexing import IndexDims, gather
 from funcgrad.primitives.shape import Dims, concatenate, expanded, full, iota, reshape
-from funcgrad.tracing import type_of
 
 # Up to this many slices a window is combined directly; a longer one by doubling.
 _DIRECT = 16

@@ -9,10 +9,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.arguments import kind
-from funcgrad.composite import compiled
-from funcgrad.ir import ArrayType
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import is_array, type_of
 from funcgrad.primitives.elementwise import (
     add,
     bitcast,
@@ -41,7 +42,7 @@ from funcgrad.primitives.reductions import argmax
 from funcgrad.primitives.shape import concatenate, expanded, iota, reshape
 from funcgrad.primitives.sorting import sort
 from funcgrad.runtime import from_numpy
-from funcgrad.tracing import is_array, type_of
+from funcgrad.runtime.call_cache import compiled
 
 __all__ = [
     "PRNGKey", "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "permutation", "bernoulli", "gumbel",
@@ -97,7 +98,7 @@ def split(key: Any, num: Shape = 2) -> Any:
         >>> split(key(0), 3).shape
         (3, 2)
     """
-    return _words(_bits("split", key, np.uint64(0), checks.shape("split", "num", num), 64))
+    return _words(_bits("split", key, np.uint64(0), validate.shape("split", "num", num), 64))
 
 
 @compiled
@@ -305,7 +306,7 @@ def permuted(name: str, key: Any, x: Any, axis: int, independent: bool = False) 
             raise ValueError(f"{name}: x must be an array or a number of elements, got {x}")
         return _shuffle(key, iota(shape=(x,), axis=0, dtype=dtypes.int64), 0)
     found = given(name, "x", x)
-    axis = checks.axis(name, axis, found.ndim)
+    axis = validate.axis(name, axis, found.ndim)
     if independent or found.ndim == 1:
         return _shuffle(key, x, axis)
     order = _shuffle(key, iota(shape=(found.shape[axis],), axis=0, dtype=dtypes.int64), 0)
@@ -393,7 +394,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     check_key("categorical", key)
     found = given("categorical", "logits", logits)
     kind = floating("categorical", found.dtype)
-    axis = checks.axis("categorical", axis, found.ndim)
+    axis = validate.axis("categorical", axis, found.ndim)
     if not found.shape[axis]:
         raise ValueError(f"categorical: there is nothing to choose from along axis {axis} of {found}")
     distributions = (*found.shape[:axis], *found.shape[axis + 1 :])
@@ -439,7 +440,7 @@ def row(keys: Any, index: int) -> Any:
 
 
 def shape_of(name: str, shape: Shape) -> tuple[int, ...]:
-    return checks.shape(name, "shape", shape)
+    return validate.shape(name, "shape", shape)
 
 
 def floating(name: str, dtype: Any) -> np.dtype:

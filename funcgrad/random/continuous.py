@@ -8,7 +8,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad.composite import compiled
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.random.basic import (
@@ -23,6 +22,7 @@ from funcgrad.random.basic import (
     split,
     uniform,
 )
+from funcgrad.runtime.call_cache import compiled
 
 __all__ = [
     "exponential", "laplace", "logistic", "cauchy", "lognormal", "pareto", "rayleigh", "weibull_min", "triangular",

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import compiled
+from funcgrad.arguments import validate
 from funcgrad.control.scan import scan
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.indexing import take
 from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
@@ -33,7 +34,7 @@ from funcgrad.random.basic import (
     split,
     uniform,
 )
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import compiled
 
 __all__ = ["choice", "shuffle", "rademacher", "geometric", "poisson", "binomial", "multinomial"]
 
@@ -110,8 +111,8 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
     wanted = shape_of("choice", shape)
     found = given("choice", "a", a)
     number = not found.shape
-    axis = 0 if number else checks.axis("choice", axis, found.ndim)
-    count = checks.integer("choice", "an a without axes", a) if number else found.shape[axis]
+    axis = 0 if number else validate.axis("choice", axis, found.ndim)
+    count = validate.integer("choice", "an a without axes", a) if number else found.shape[axis]
     draws = math.prod(wanted)
     if draws and count <= 0:
         raise ValueError(f"choice: there is nothing to choose from, got {a if number else found}")

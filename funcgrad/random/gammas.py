@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import compiled
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.random import random_gamma
 from funcgrad.random.basic import Shape, fits, normal, row, split
 from funcgrad.random.continuous import parameters, signs
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import compiled
 
 __all__ = ["gamma", "loggamma", "beta", "chisquare", "f", "t", "generalized_normal"]
 

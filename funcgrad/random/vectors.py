@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks, dtypes, linalg
-from funcgrad.composite import compiled
+from funcgrad import linalg
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.reductions import softmax
 from funcgrad.numpy.shape import broadcast_to, expand_dims, swapaxes
@@ -14,7 +16,7 @@ from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.random.basic import Shape, check_key, fits, floating, given, normal, row, shape_of, split
 from funcgrad.random.continuous import exponential
 from funcgrad.random.gammas import generalized_normal, loggamma
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import compiled
 
 __all__ = ["dirichlet", "multivariate_normal", "orthogonal", "ball"]
 
@@ -141,8 +143,8 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
         True
     """
     check_key("orthogonal", key)
-    n = checks.integer("orthogonal", "n", n, least=0)
-    m = n if m is None else checks.integer("orthogonal", "m", m, least=0)
+    n = validate.integer("orthogonal", "n", n, least=0)
+    m = n if m is None else validate.integer("orthogonal", "m", m, least=0)
     _factored("orthogonal", dtype)
     z = normal(key, (*shape_of("orthogonal", shape), max(n, m), min(n, m)), dtype)
     q, r = linalg.qr(z)
@@ -176,7 +178,7 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
     """
     check_key("ball", key)
     kind, wanted = floating("ball", dtype), shape_of("ball", shape)
-    d = checks.integer("ball", "d", d, least=0)
+    d = validate.integer("ball", "d", d, least=0)
     if given("ball", "p", p).shape or not float(p) > 0:
         raise ValueError(f"ball: p must be a positive number, got {p!r}")
     keys = split(key)

@@ -17,15 +17,16 @@ from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from funcgrad import host, trees
-from funcgrad.caching import Cache, Group
+from funcgrad.core import trees
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import Equation, Program, Var
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.tracing import JaxArray, deferring, located, state, traced, type_of
 from funcgrad.interpreters.staging import StagedTracer, Staging, stage
-from funcgrad.ir import Equation, Program, Var
-from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.constants import copied
 from funcgrad.runtime.deferred import Deferred, flush, local, ready, value_of
 from funcgrad.runtime.programs import Executable
-from funcgrad.tracing import JaxArray, deferring, located, state, traced, type_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -163,7 +164,7 @@ def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[An
         if code.warm:
             found = code.run(*arrays)
         else:
-            with host.quiet():
+            with numpy_backend.quiet():
                 first = code.run(*arrays) if at_once else code.now(arrays, ())
             found = [copied(x) if x.__class__ is np.ndarray else x for x in first]
             code.warm = code.warm or at_once

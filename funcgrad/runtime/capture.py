@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.errors import here
+from funcgrad.core.errors import here
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock, queues
 from funcgrad.runtime.programs import on_host

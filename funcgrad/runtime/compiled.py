@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
 
 #: Options that no function here has, as JAX takes functions with the same ones for the same.
 _OTHERWISE = {"xla_allow_excess_precision": True}

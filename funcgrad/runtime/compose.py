@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
+from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
-from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.shape import reshape, slice_
 
 

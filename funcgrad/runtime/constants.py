@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
 from funcgrad.runtime.deferred import local
 from funcgrad.runtime.process import process
 

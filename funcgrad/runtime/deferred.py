@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from funcgrad.core.tracing import Interpreter, Tracer
 from funcgrad.runtime.process import Lock
-from funcgrad.tracing import Interpreter, Tracer
 
 if TYPE_CHECKING:
     from funcgrad.runtime.programs import Executable

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.ir import Equation, Program, Var
+from funcgrad.core.ir import Equation, Program, Var
 
 #: How many equations lie at most between an operand and its new value.
 FARTHEST = 24

@@ -8,18 +8,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import host
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Code, Equation, Literal, Program, Var
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Base, JaxArray, set_base, state, type_of, typed
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Code, Equation, Literal, Program, Var
-from funcgrad.primitive import Primitive
+from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, Executable, executable
-from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
 _executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048))
@@ -42,7 +42,7 @@ def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any
 def _without_xla(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """``execute`` in a forked child."""
     code, _ = _code_for(primitive, params, [primitive, *map(type_of, operands)])
-    with host.quiet():
+    with numpy_backend.quiet():
         results = [copied(np.asarray(x)) for x in code.now(operands, ())]
     return results if primitive.multiple else results[0]
 
@@ -191,7 +191,7 @@ class Stepwise(Executable):
     __slots__ = ()
 
     def takes_alone(self) -> float:
-        return min(self.takes(), CALL_COST * self.size + ELEMENT_COST * host.elements(self.program))
+        return min(self.takes(), CALL_COST * self.size + ELEMENT_COST * numpy_backend.elements(self.program))
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         program = self.program

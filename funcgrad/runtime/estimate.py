@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from funcgrad.ir import Atom, Equation, Program, Var, kept_with_program
+from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
 #: What compiling takes, in milliseconds: a program; an equation in it; an operation that is computed again; the square
 #: of the operations of the largest kernel. Measured on chains whose results are held and not held, on gradients of

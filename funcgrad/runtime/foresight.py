@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import host
+from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.deferred import Deferred, Noted, local, value_of
 from funcgrad.runtime.programs import by_numpy
 
@@ -54,11 +54,11 @@ def _steps(buffer: Deferred, ops: Sequence[Noted]) -> list[Noted] | None:
 def _walked(buffer: Deferred, steps: Sequence[Noted]) -> np.ndarray | None:
     values: dict[int, Any] = {}
     try:
-        with host.quiet():
+        with numpy_backend.quiet():
             for code, buffers, numbers, results in steps:
                 operands = [values[id(b)] if id(b) in values else value_of(b) for b in buffers]
                 values.update(zip(map(id, results), code.by_numpy(operands, numbers), strict=True))
-    except host.NotHere:
+    except numpy_backend.NotHere:
         return None
     found = np.array(values[id(buffer)])
     found.flags.writeable = False

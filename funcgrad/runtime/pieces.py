@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from funcgrad.ir import Atom, Equation, Literal, Program, Var
+from funcgrad.core.ir import Atom, Equation, Literal, Program, Var
 from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.estimate import Fusion

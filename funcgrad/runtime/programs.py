@@ -10,18 +10,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import host
-from funcgrad.caching import Cache, Group
-from funcgrad.errors import say_where
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import say_where
+from funcgrad.core.ir import Program
+from funcgrad.core.tracing import JaxArray, type_of
 from funcgrad.interpreters.lower import lowered
-from funcgrad.ir import Program
+from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.estimate import compile_cost, size
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
-from funcgrad.tracing import JaxArray, type_of
 
 #: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
 #: meanwhile. From there on it is XLA's for good, so this is long: what comes a few times is computed alike each time.
@@ -114,7 +114,7 @@ class Executable:
         if process.forked or (not self.warm and self.light()):
             try:
                 found = self.by_numpy(buffers, numbers)
-            except host.NotHere:
+            except numpy_backend.NotHere:
                 if process.forked:
                     refuse(self.program.name)
                 if self.spent:  # not for these values; for others it goes on as before
@@ -137,7 +137,7 @@ class Executable:
         Raises:
             NotHere: where NumPy cannot.
         """
-        return host.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
+        return numpy_backend.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
@@ -146,14 +146,14 @@ class Executable:
     def takes(self) -> float:
         """About how long it runs by NumPy, in milliseconds; infinite if it cannot."""
         if self._takes < 0:
-            self._takes = host.milliseconds(self.program)
+            self._takes = numpy_backend.milliseconds(self.program)
         return self._takes
 
     def takes_alone(self) -> float:
         """About how long ``now`` takes, in milliseconds."""
         if by_numpy() and self.takes() <= self._most():
             return self.takes()
-        return CALL_COST + ELEMENT_COST * host.elements(self.program)
+        return CALL_COST + ELEMENT_COST * numpy_backend.elements(self.program)
 
     def _most(self) -> float:
         """How long it may take by NumPy, in milliseconds."""

@@ -9,8 +9,8 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from funcgrad import caching
-from funcgrad.caching import Cache, Group
+from funcgrad.core import caching
+from funcgrad.core.caching import Cache, Group
 from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Stats:
     failures: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name; with ``caches``, what is kept to be used again: see ``funcgrad.caching.stats``."""
+        """The counts by name; with ``caches``, what is kept to be used again: see ``funcgrad.core.caching.stats``."""
         return {**dataclasses.asdict(self), "caches": caching.stats()}
 
     def reset(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
 from funcgrad.runtime.compose import join
 from funcgrad.runtime.deferred import Hold, holding, local
 from funcgrad.runtime.programs import Executable

@@ -11,14 +11,14 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.passes import common_subexpressions, dead_code, used_inputs
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.rules import accumulate
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
-from funcgrad.passes import common_subexpressions, dead_code, used_inputs
 from funcgrad.runtime.deferred import flush
 from funcgrad.runtime.eager import Stepwise, cache_of_code, kind_of, note_all, set_walk
-from funcgrad.tracing import type_of
 
 #: An operation on a tape: see ``Reverse``.
 Entry = tuple[Any, ...]

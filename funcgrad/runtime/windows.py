@@ -28,11 +28,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import host
-from funcgrad.caching import Cache
-from funcgrad.errors import say_where
-from funcgrad.ir import ArrayType, Program
-from funcgrad.runtime import report
+from funcgrad.core.caching import Cache
+from funcgrad.core.errors import say_where
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.tracing import state
+from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, set_runner, settings, value_of
@@ -43,7 +43,6 @@ from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
 from funcgrad.runtime.schedule import adopted_at, debt, due
-from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
 MANY_COLD = 16
@@ -160,7 +159,7 @@ class Window:
             failed = next((d.error for w in wires if w >= 0 and hasattr(d := pending[w], "error")), None)
             if failed is None:
                 try:
-                    with host.quiet():
+                    with numpy_backend.quiet():
                         found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
                     say_where(error, _raised_by(code))
@@ -440,7 +439,7 @@ def _run_one(queue: Queue) -> None:
     if not runnable(ops[:1]):
         raise Entangled
     try:
-        with host.quiet():
+        with numpy_backend.quiet():
             found = lasting(code.now([value_of(b) for b in buffers], numbers))
     except Exception as error:
         say_where(error, _raised_by(code))
@@ -474,7 +473,7 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
         stats.hits += window.seen > 1
         debt.saved(window.saves)
     else:
-        with host.quiet():
+        with numpy_backend.quiet():
             window.one_by_one(recording)
         stats.one_by_one += 1
     stats.run_seconds += perf_counter() - started

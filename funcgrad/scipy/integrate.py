@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import checks, dtypes, trees
-from funcgrad.arguments import kind
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
 from funcgrad.control import scan, while_loop
-from funcgrad.custom import custom_vjp
-from funcgrad.inspection import closure_convert
+from funcgrad.core import dtypes, trees
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import full_like, zeros_like
 from funcgrad.numpy.indexing import getitem
@@ -24,8 +24,9 @@ from funcgrad.numpy.numerical import trapezoid
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import sum
 from funcgrad.numpy.shape import concatenate, expand_dims, flip
-from funcgrad.tracing import type_of
-from funcgrad.transforms import jvp, vjp
+from funcgrad.transforms.autodiff import jvp, vjp
+from funcgrad.transforms.custom import custom_vjp
+from funcgrad.transforms.trace import closure_convert
 
 __all__ = ["odeint", "trapezoid"]
 
@@ -265,7 +266,7 @@ def odeint(
         >>> print(fg.grad(lambda k: odeint(lambda y, t: -k * y, 1.0, times)[-1])(np.float64(1.0)).round(6))
         -0.367879
     """
-    checks.function("odeint", func, "func")
+    validate.function("odeint", func, "func")
     tree: Any
     leaves, tree = trees.flatten(y0)
     if not leaves:
@@ -277,7 +278,7 @@ def odeint(
     dtype = type_of(y[0]).dtype
     real = dtypes.real_of(dtype) if dtypes.is_complex(dtype) else dtype
     times = astype(times, real)
-    given, args_tree = trees.flatten(checks.sequence("odeint", "args", args))
+    given, args_tree = trees.flatten(validate.sequence("odeint", "args", args))
 
     def rate(state: State, time: Any, values: State) -> State:
         now, others = trees.unflatten(tree, state), trees.unflatten(args_tree, values)
@@ -302,6 +303,6 @@ def odeint(
 
     least = 1.49e-8 if real == dtypes.float64 else 1.4e-6
     limits = {"rtol": least if rtol is None else rtol, "atol": least if atol is None else atol, "hmax": hmax}
-    relative, absolute, longest = (checks.number("odeint", what, x) for what, x in limits.items())
-    options = _Options(relative, absolute, checks.integer("odeint", "mxstep", mxstep), longest or np.inf)
+    relative, absolute, longest = (validate.number("odeint", what, x) for what, x in limits.items())
+    options = _Options(relative, absolute, validate.integer("odeint", "mxstep", mxstep), longest or np.inf)
     return trees.unflatten(tree, _states(of_live, options, list(y), times, [*live, *hoisted]))

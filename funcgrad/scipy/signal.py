@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, fft
-from funcgrad.composite import composite
-from funcgrad.nn import conv
+from funcgrad import fft
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
+from funcgrad.nn.layers import conv
 from funcgrad.numpy.elementwise import conj, multiply
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import flip, reshape, transpose
 from funcgrad.primitives.shape import cut
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = ["convolve", "correlate", "fftconvolve"]
 
@@ -23,15 +24,15 @@ Pairs = tuple[Sequence[int], Sequence[int]]
 
 def _pairs(name: str, what: str, given: Pairs) -> tuple[list[int], list[int]]:
     """The axes of the first operand and of the second."""
-    parts = checks.pair(name, what, given, "two sequences of axes")
-    mine, its = (list(checks.sequence(name, f"each of {what}", part)) for part in parts)
+    parts = validate.pair(name, what, given, "two sequences of axes")
+    mine, its = (list(validate.sequence(name, f"each of {what}", part)) for part in parts)
     if len(mine) != len(its):
         raise ValueError(f"{name}: {what} {mine} and {its} do not pair")
     return mine, its
 
 
 def _operands(name: str, in1: Any, in2: Any, mode: str, paired: bool) -> tuple[Any, Any]:
-    checks.one_of(name, "mode", mode, ("full", "valid", "same"))
+    validate.one_of(name, "mode", mode, ("full", "valid", "same"))
     a, b = promoted(asoperand(in1, name), asoperand(in2, name), floating=True)
     first, second = type_of(a), type_of(b)
     if paired and first.ndim != second.ndim:
@@ -89,7 +90,7 @@ def _convolved(
     name: str, in1: Any, in2: Any, mode: str, method: str, axes: Pairs | None = None, dot_axes: Pairs = ((), ())
 ) -> Any:
     a, b = _operands(name, in1, in2, mode, axes is None)
-    if checks.one_of(name, "method", method, ("auto", "direct", "fft")) == "fft" and axes is None:
+    if validate.one_of(name, "method", method, ("auto", "direct", "fft")) == "fft" and axes is None:
         return _by_transforms(name, a, b, mode)
     first, second = type_of(a), type_of(b)
     along = (range(first.ndim), range(first.ndim)) if axes is None else _pairs(name, "axes", axes)
@@ -116,8 +117,8 @@ def _convolved(
 
 def _axes(name: str, ndim: int, along: Sequence[int], dots: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """The independent axes, the summed ones and the convolved ones."""
-    convolved = [checks.axis(name, i, ndim) for i in along]
-    summed = [checks.axis(name, i, ndim) for i in dots]
+    convolved = [validate.axis(name, i, ndim) for i in along]
+    summed = [validate.axis(name, i, ndim) for i in dots]
     return [i for i in range(ndim) if i not in (*convolved, *summed)], summed, convolved
 
 

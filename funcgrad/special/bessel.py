@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -73,7 +73,7 @@ def jn(n: int, x: Any) -> Any:
         >>> print(jn(2, 1.0).round(4))
         0.1149
     """
-    return p.jn(*operands("jn", x), order=checks.integer("jn", "n", n))
+    return p.jn(*operands("jn", x), order=validate.integer("jn", "n", n))
 
 
 def yn(n: int, x: Any) -> Any:
@@ -93,4 +93,4 @@ def yn(n: int, x: Any) -> Any:
         >>> print(yn(2, 1.0).round(4))
         -1.6507
     """
-    return p.yn(*operands("yn", x), order=checks.integer("yn", "n", n))
+    return p.yn(*operands("yn", x), order=validate.integer("yn", "n", n))

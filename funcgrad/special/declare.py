@@ -7,11 +7,11 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand, promoted
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 _DOCUMENT = """{what}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
-from funcgrad.tracing import type_of
 
 __all__ = [
     "erf", "erfc", "erfinv", "erfcinv", "erfcx", "dawsn", "wofz", "ndtr", "ndtri", "log_ndtr", "owens_t",

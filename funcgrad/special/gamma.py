@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
+from funcgrad.runtime.call_cache import composite
 from funcgrad.special.declare import function, operands
 
 __all__ = [
@@ -159,7 +159,7 @@ def polygamma(n: int, x: Any) -> Any:
         1.6449
     """
     if isinstance(n, int | np.integer):
-        n = checks.integer("polygamma", "n", n, least=0)
+        n = validate.integer("polygamma", "n", n, least=0)
         (x,) = operands("polygamma", x)
         if n < 2:
             return e.trigamma(x) if n else e.digamma(x)
@@ -190,7 +190,7 @@ def multigammaln(a: Any, d: int) -> Any:
         >>> print(multigammaln(2.0, 1))
         0.0
     """
-    d = checks.integer("multigammaln", "d", d, least=1)
+    d = validate.integer("multigammaln", "d", d, least=1)
     (a,) = operands("multigammaln", a)
     total = e.number(d * (d - 1) / 4 * math.log(math.pi), a)
     for j in range(d):

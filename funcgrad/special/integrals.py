@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -50,7 +50,7 @@ def expn(n: int, x: Any) -> Any:
         >>> print(expn(2, 0.0))
         1.0
     """
-    return p.expn(*operands("expn", x), order=checks.integer("expn", "n", n, least=0))
+    return p.expn(*operands("expn", x), order=validate.integer("expn", "n", n, least=0))
 
 
 def sici(x: Any) -> tuple[Any, Any]:

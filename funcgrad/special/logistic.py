@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.composite import composite
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy import reductions
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.reductions import log_softmax, softmax
 from funcgrad.primitives import elementwise as e
+from funcgrad.runtime.call_cache import composite
 from funcgrad.special.declare import function, operands
-from funcgrad.tracing import type_of
 
 __all__ = [
     "expit", "logit", "log_expit", "softplus", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "boxcox", "boxcox1p",

@@ -10,7 +10,8 @@ from typing import Any
 
 import jax
 
-from funcgrad import interop, trees
+from funcgrad import interop
+from funcgrad.core import trees
 
 __all__ = ["pure_callback"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.ir import ArrayType, Equation, Program, set_view
+from funcgrad.core.ir import ArrayType, Equation, Program, set_view
 
 
 @dataclass(frozen=True)

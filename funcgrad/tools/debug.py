@@ -14,13 +14,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import trees
-from funcgrad.errors import ConcretizationError
+from funcgrad.core import trees
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Tracer, bind, is_array, state, typed
 from funcgrad.interpreters.evaluate import set_performer
 from funcgrad.numpy.indexing import getitem
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import moved
-from funcgrad.tracing import Tracer, bind, is_array, state, typed
 
 __all__ = ["callback", "print"]
 

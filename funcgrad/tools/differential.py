@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import trees
-from funcgrad.arguments import Argnums, partial_of, positions_of
+from funcgrad.arguments.flatten import Argnums, partial_of, positions_of
+from funcgrad.core import trees
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.reductions import sum
-from funcgrad.tracing import type_of
-from funcgrad.transforms import grad, jvp, vjp
+from funcgrad.transforms.autodiff import grad, jvp, vjp
 
 __all__ = ["elementwise_grad", "make_ggnvp", "multigrad_dict"]
 

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from itertools import count
 
-from funcgrad.errors import describe_location
-from funcgrad.ir import Atom, Equation, Literal, Program, set_view
+from funcgrad.core.errors import describe_location
+from funcgrad.core.ir import Atom, Equation, Literal, Program, set_view
 
 
 def dot(program: Program) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 import jax
 import jax.export
 
-from funcgrad import checks, trees
-from funcgrad.arguments import abstract
-from funcgrad.compilation import Jitted, jit
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import abstract
+from funcgrad.core import trees
 from funcgrad.interop import from_jax
+from funcgrad.transforms.jit import Jitted, jit
 
 
 class Exported:
@@ -82,7 +83,7 @@ def export(f: Callable[..., Any], *args: Any, platforms: Sequence[str] | None = 
         >>> print(load(data)(fnp.array([1.0, 2.0, 3.0])))
         [2. 4. 6.]
     """
-    jitted: Any = f if isinstance(f, Jitted) else jit(checks.function("export", f))
+    jitted: Any = f if isinstance(f, Jitted) else jit(validate.function("export", f))
     types = trees.map(lambda x: _struct(abstract("export", x)), (args, kwargs))
     made = jax.export.export(jitted.compiled, platforms=platforms)
     return Exported(made(*types[0], **types[1]))

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import kind, zero_tangent
-from funcgrad.custom import custom_jvp, custom_vjp
-from funcgrad.errors import NonDifferentiableError, here
+from funcgrad.arguments.flatten import kind, zero_tangent
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.tracing import is_array, traced, type_of, typed
 from funcgrad.numpy.elementwise import real
 from funcgrad.numpy.promotion import astype
-from funcgrad.tracing import is_array, traced, type_of, typed
+from funcgrad.transforms.custom import custom_jvp, custom_vjp
 
 __all__ = ["defjvp", "defvjp", "primitive"]
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import trees
+from funcgrad.core import trees
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import concatenate, ravel, reshape
-from funcgrad.tracing import type_of
 
 __all__ = ["ravel_pytree"]
 

@@ -2,7 +2,7 @@
 
 Example:
     >>> import funcgrad.numpy as fnp
-    >>> from funcgrad.test_util import check_grads
+    >>> from funcgrad.tools.test_util import check_grads
     >>> check_grads(lambda x: fnp.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
 """
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import check_leaves, kind, zero_tangent
-from funcgrad.tracing import type_of
-from funcgrad.transforms import jvp, vjp
+from funcgrad.arguments.flatten import check_leaves, kind, zero_tangent
+from funcgrad.core import dtypes, trees
+from funcgrad.core.tracing import type_of
+from funcgrad.transforms.autodiff import jvp, vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 

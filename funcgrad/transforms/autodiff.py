@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import (
+from funcgrad.arguments.flatten import (
     Argnums,
     Flat,
     abstract,
@@ -24,17 +23,18 @@ from funcgrad.arguments import (
     zero_of,
     zero_tangent,
 )
-from funcgrad.errors import NonDifferentiableError, here
+from funcgrad.arguments.sharding_constraint import following
+from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.ir import Program
+from funcgrad.core.passes import dead_code
+from funcgrad.core.tracing import deferring, type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
-from funcgrad.ir import Program
-from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
-from funcgrad.sharding import following
-from funcgrad.tracing import deferring, type_of
 
 # ---------------------------------------------------------------- reverse mode
 

@@ -11,22 +11,22 @@ import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
-from funcgrad import trees
-from funcgrad.arguments import Flat, check_leaves
-from funcgrad.checkpoint_policies import Policy, nothing_saveable
+from funcgrad.arguments.flatten import Flat, check_leaves
 from funcgrad.control.call import batched_program, jvp_program
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import widen_call
+from funcgrad.core import trees
+from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program
+from funcgrad.core.passes import dead_code, inlined, used_inputs
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import state, traced, type_of, typed
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Equation, Program, Var, kept_with_program
-from funcgrad.passes import dead_code, inlined, used_inputs
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.markers import barrier_p, name_p
-from funcgrad.tracing import state, traced, type_of, typed
+from funcgrad.transforms.checkpoint_policies import Policy, nothing_saveable
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

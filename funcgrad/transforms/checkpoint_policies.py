@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import checks
-from funcgrad.arguments import kind
-from funcgrad.primitive import Primitive
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
+from funcgrad.core.primitive import Primitive
 
 __all__ = [
     "dots_saveable", "dots_with_no_batch_dims_saveable", "everything_saveable", "nothing_saveable",
@@ -213,5 +213,5 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         >>> print(fg.grad(f)(0.0))
         0.5403023
     """
-    policies = [checks.function("save_from_both_policies", policy, "each policy") for policy in (first, second)]
+    policies = [validate.function("save_from_both_policies", policy, "each policy") for policy in (first, second)]
     return lambda primitive, *types, **params: any(policy(primitive, *types, **params) for policy in policies)

@@ -14,10 +14,13 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import trees
-from funcgrad.arguments import check_leaves, kind, match, zero_of, zero_tangent
+from funcgrad.arguments.flatten import check_leaves, kind, match, zero_of, zero_tangent
 from funcgrad.control.widening import widen_call
-from funcgrad.errors import LeakedTracerError, NonDifferentiableError, here
+from funcgrad.core import trees
+from funcgrad.core.errors import LeakedTracerError, NonDifferentiableError, here
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, bind, is_array, state, traced, type_of, typed
 from funcgrad.interpreters.batching import Batching, at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import lowered
@@ -25,12 +28,9 @@ from funcgrad.interpreters.reverse import Pullback, vjp_from_jvp
 from funcgrad.interpreters.rules import accumulate
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call, transpose_program
-from funcgrad.ir import ArrayType, Program
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import mul, number
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import Interpreter, Tracer, bind, is_array, state, traced, type_of, typed
 
 Arrays = Sequence[Any]
 

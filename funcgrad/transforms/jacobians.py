@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import (
+from funcgrad.arguments.flatten import (
     Argnums,
     Flat,
     check_inexact,
@@ -19,12 +18,13 @@ from funcgrad.arguments import (
     positions_of,
     zero_tangent,
 )
+from funcgrad.core import dtypes, trees
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
-from funcgrad.ir import ArrayType
 from funcgrad.primitives.shape import cut, reshape, zeros
-from funcgrad.tracing import type_of
-from funcgrad.vectorization import vmap
+from funcgrad.transforms.vmap import vmap
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:

@@ -17,21 +17,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes, trees
-from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
-from funcgrad.caching import Cache, Group
+from funcgrad.arguments.flatten import Flat, is_float0, kind, no_tangent, settled
+from funcgrad.arguments.sharding_constraint import look_for_devices
+from funcgrad.arguments.shardings import check_kinds, constrained, of_arguments, of_results
 from funcgrad.control.call import call_program
-from funcgrad.inspection import argument_names, eval_shape, positional_names
+from funcgrad.core import dtypes, trees
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.tracing import Tracer, call_when_running, is_array, state, type_of
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
-from funcgrad.parallel.shardings import check_kinds, constrained, of_arguments, of_results
-from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.process import in_child, process, refuse
-from funcgrad.sharding import look_for_devices
-from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
+from funcgrad.transforms.trace import argument_names, eval_shape, positional_names
 
 
 class _ClosesOverTracer(Exception):

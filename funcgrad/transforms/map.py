@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import checks, trees
-from funcgrad.arguments import kind
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import kind
 from funcgrad.control.scan import scan
+from funcgrad.core import trees
+from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.primitives.shape import concatenate, cut, reshape
 from funcgrad.primitives.shape import reverse as reversed_along
-from funcgrad.tracing import is_array, type_of, typed
-from funcgrad.vectorization import vmap
+from funcgrad.transforms.vmap import vmap
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
@@ -33,10 +34,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         >>> print(fg.map(lambda x: x * x, fnp.array([1.0, 2.0, 3.0]), batch_size=2))
         [1. 4. 9.]
     """
-    checks.function("map", f)
+    validate.function("map", f)
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    batch_size = checks.integer("map", "batch_size", batch_size, least=1)
+    batch_size = validate.integer("map", "batch_size", batch_size, least=1)
     length = _length("map", xs)
     whole, rest = divmod(length, batch_size)
     parts = []
@@ -75,8 +76,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         >>> print(fg.associative_scan(fnp.multiply, fnp.array([1.0, 2.0, 3.0, 4.0])))
         [ 1.  2.  6. 24.]
     """
-    checks.function("associative_scan", fn, "fn")
-    axis = checks.integer("associative_scan", "axis", axis)
+    validate.function("associative_scan", fn, "fn")
+    axis = validate.integer("associative_scan", "axis", axis)
     tree: Any
     leaves, tree = trees.flatten(elems)
     _length("associative_scan", elems, axis)

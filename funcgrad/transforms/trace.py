@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import checks, trees
-from funcgrad.arguments import Flat, abstract
+from funcgrad.arguments import validate
+from funcgrad.arguments.flatten import Flat, abstract
+from funcgrad.core import trees
+from funcgrad.core.ir import Program
+from funcgrad.core.tracing import traced, type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import Program
-from funcgrad.tracing import traced, type_of
 
 
 def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
@@ -38,7 +39,7 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
           return c
         }
     """
-    checks.function("trace", f)
+    validate.function("trace", f)
     leaves, tree = trees.flatten((args, kwargs))
     flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
     program = stage(flat, [abstract("trace", x) for x in leaves])
@@ -84,7 +85,7 @@ def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
           return b
         }
     """
-    checks.function("make_jaxpr", f)
+    validate.function("make_jaxpr", f)
     return functools.wraps(f)(lambda *args, **kwargs: trace(f, *args, **kwargs))
 
 
@@ -106,7 +107,7 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> fg.eval_shape(lambda x, w: {"y": x @ w}, fnp.ones((3, 4)), fg.ArrayType((4, 2), fnp.float32))
         {'y': f32[3,2]}
     """
-    checks.function("eval_shape", f)
+    validate.function("eval_shape", f)
     leaves, tree = trees.flatten((args, kwargs))
     flat = Flat(lambda a, k: f(*a, **k), tree, "eval_shape")
     program = stage(flat, [abstract("eval_shape", x) for x in leaves], description="eval_shape")
@@ -138,7 +139,7 @@ def closure_convert(f: Callable[..., Any], *examples: Any) -> tuple[Callable[...
         >>> print(fg.grad(loss)(2.0))
         3.0
     """
-    checks.function("closure_convert", f)
+    validate.function("closure_convert", f)
     tree: Any
     leaves, tree = trees.flatten(examples)
     out_trees: list[Any] = []

@@ -9,10 +9,10 @@ from typing import Any
 
 import jax
 
-from funcgrad import trees
-from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
+from funcgrad.arguments.flatten import Flat, is_float0, kind, no_tangent, settled
+from funcgrad.core import trees
+from funcgrad.core.tracing import is_array, type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
-from funcgrad.tracing import is_array, type_of
 
 
 def vmap(

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 import compat as torch
-from compat.grad_mode import mode
+from compat._core.transforms.grad_mode import mode
+from funcgrad.core.tracing import state
 from funcgrad.runtime.deferred import local
-from funcgrad.tracing import state
 
 
 class Interrupt(BaseException):

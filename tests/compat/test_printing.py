@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from compat import dtypes, printing
+from compat._core.tensor import format as printing
+from compat._core.types import dtype
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = json.loads((HERE / "printing_golden.json").read_text())
@@ -40,7 +41,7 @@ def test_as_pytorch_prints(case: dict) -> None:
     array = ARRAYS[case["array"]]
     text = printing.tensor_text(
         array,
-        dtypes.from_numpy(array.dtype),
+        dtype.from_numpy(array.dtype),
         requires_grad=bool(case["suffix"]),
         grad_fn="MulBackward0" if case["suffix"] == "grad_fn" else None,
     )
@@ -48,24 +49,24 @@ def test_as_pytorch_prints(case: dict) -> None:
 
 
 def test_bfloat16_is_printed_as_float32() -> None:
-    array = np.array([0.5, 1.0]).astype(dtypes.bfloat16.numpy)
-    assert printing.tensor_text(array, dtypes.bfloat16) == "tensor([0.5000, 1.0000], dtype=torch.bfloat16)"
+    array = np.array([0.5, 1.0]).astype(dtype.bfloat16.numpy)
+    assert printing.tensor_text(array, dtype.bfloat16) == "tensor([0.5000, 1.0000], dtype=torch.bfloat16)"
 
 
 def test_the_default_dtype_is_not_named() -> None:
-    dtypes.set_default_dtype(dtypes.float64)
+    dtype.set_default_dtype(dtype.float64)
     try:
-        assert printing.tensor_text(np.array([1.0]), dtypes.float64) == "tensor([1.])"
-        assert printing.tensor_text(np.array([1.0], np.float32), dtypes.float32) == "tensor([1.], dtype=torch.float32)"
-        assert printing.tensor_text(np.array([1j]), dtypes.complex128) == "tensor([0.+1.j])"
+        assert printing.tensor_text(np.array([1.0]), dtype.float64) == "tensor([1.])"
+        assert printing.tensor_text(np.array([1.0], np.float32), dtype.float32) == "tensor([1.], dtype=torch.float32)"
+        assert printing.tensor_text(np.array([1j]), dtype.complex128) == "tensor([0.+1.j])"
     finally:
-        dtypes.set_default_dtype(dtypes.float32)
+        dtype.set_default_dtype(dtype.float32)
 
 
 def test_a_device_comes_before_the_dtype() -> None:
-    from compat.device import device
+    from compat._core.types.device import device
 
-    text = printing.tensor_text(np.array([1], np.int32), dtypes.int32, device=device("cuda", 0))
+    text = printing.tensor_text(np.array([1], np.int32), dtype.int32, device=device("cuda", 0))
     assert text == "tensor([1], device='cuda:0', dtype=torch.int32)"
 
 

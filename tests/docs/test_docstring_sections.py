@@ -14,7 +14,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy.linalg
 import funcgrad.scipy.stats as stats
-import funcgrad.test_util
+import funcgrad.tools.test_util
 from funcgrad.numpy.scalars import ScalarType
 
 DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m)]
@@ -33,7 +33,7 @@ PACKAGES: dict[ModuleType, tuple[ModuleType | None, Any]] = {
     fg.lax: (fg.lax, None),
     fg.lax.linalg: (fg.lax, None),
     fg.flatten_util: (None, None),
-    funcgrad.test_util: (None, None),
+    funcgrad.tools.test_util: (None, None),
     fg.scipy.linalg: (fg.scipy.linalg, None),
     fg.scipy.signal: (None, None),
     fg.scipy.integrate: (None, None),

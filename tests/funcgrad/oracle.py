@@ -19,14 +19,14 @@ import numpy as np
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 from tests.funcgrad.tolerances import DIFFERENCED
 
 # A counterexample is small as it is, and shrinking it would compile hundreds of programs.

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad import checkpoint_policies, checks, fft, initializers, lax, nn, random, special
+from funcgrad import checkpoint_policies, fft, initializers, lax, nn, random, special
 from funcgrad import numpy as fnp
+from funcgrad.arguments import validate
 from funcgrad.scipy import integrate, linalg, signal, stats
 
 KEY = np.array([0, 7], np.uint32)
@@ -198,10 +199,10 @@ def test_a_traced_number_says_what_to_do() -> None:
 
 
 def test_checks_return_what_is_asked_for() -> None:
-    assert checks.integers("f", "x", np.array([1, 2])) == (1, 2) and checks.integers("f", "x", np.array(3)) == (3,)
-    assert checks.one_of("f", "x", 1, (0, 1)) == 1
+    assert validate.integers("f", "x", np.array([1, 2])) == (1, 2) and validate.integers("f", "x", np.array(3)) == (3,)
+    assert validate.one_of("f", "x", 1, (0, 1)) == 1
     with pytest.raises(ValueError, match='f: x must be 0 or "a", got True'):
-        checks.one_of("f", "x", True, (0, "a"))
+        validate.one_of("f", "x", True, (0, "a"))
 
 
 def test_bounds_of_another_library_are_numbers() -> None:

@@ -15,7 +15,7 @@ from jax import lax as jlax
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import lax, trees
-from funcgrad.test_util import check_grads
+from funcgrad.tools.test_util import check_grads
 from tests.funcgrad.oracle import QUICK, Case, Sampler, assert_close, check, distinct, integers, normal
 from tests.funcgrad.tolerances import CONDITIONED, MANY
 

@@ -11,14 +11,14 @@ import sys
 import traceback
 from typing import Any
 
-from compat.autograd.saved import HookStack, writes
-from compat.errors import warn
-from compat.grad_mode import mode
+from compat._core.autograd.saved_variable import HookStack, writes
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.errors import warn
 
 _SLOW = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
 )
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
 
 
 class set_detect_anomaly:
@@ -40,6 +40,8 @@ class set_detect_anomaly:
         RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
     """
 
+    __module__ = "compat.autograd.anomaly_mode"
+
     def __init__(self, mode: bool, check_nan: bool = True):
         self.before = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
         set_anomaly_enabled(mode, check_nan)
@@ -53,6 +55,8 @@ class set_detect_anomaly:
 
 class detect_anomaly(set_detect_anomaly):
     """``set_detect_anomaly(True)`` as a context manager, with a warning that it is slow."""
+
+    __module__ = "compat.autograd.anomaly_mode"
 
     def __init__(self, check_nan: bool = True):
         warn(_SLOW)

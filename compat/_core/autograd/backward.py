@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from compat import examples, levels
-from compat.autograd.engine import run_backward
-from compat.autograd.graph import GradientEdge
-from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of, has_say
-from compat.device import CPU
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, warn
-from compat.grad_mode import mode
-from compat.hooks import HookDict, RemovableHandle, register
-from compat.registry import function, names_of, publish
-from compat.size import Size
-from compat.tensor import Tensor, autograd_of
-from compat.torch_function import handle_torch_function, has_torch_function
+from compat._core.autograd.engine import run_backward
+from compat._core.autograd.graph import GradientEdge
+from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of, has_say
+from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.tensor import Tensor, autograd_of
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.device import CPU
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import cpp_name, warn
+from compat._core.types.hooks import HookDict, RemovableHandle, register
+from compat._core.types.size import Size
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
@@ -140,7 +140,7 @@ def backward(
     Raises:
         RuntimeError: if a tensor does not require grad, or a gradient is missing or does not fit.
     """
-    levels.refuse("backward")
+    level_stack.refuse("backward")
     if grad_variables is not None:
         warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
@@ -237,7 +237,7 @@ def grad(
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
-    if levels.state.graphs:
+    if level_stack.state.graphs:
         _check_shared(roots, "output")
         _check_shared(targets, "input")
 
@@ -294,7 +294,7 @@ def _check_shared(tensors: Sequence[Any], what: str) -> None:
         RuntimeError: if one does.
     """
     for i, t in enumerate(tensors):
-        if isinstance(t, Tensor) and examples.maps(t._storage.buffer):
+        if isinstance(t, Tensor) and vmap_checks.maps(t._storage.buffer):
             raise RuntimeError(
                 "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the "
                 f"case where any {what}s are vmapped tensors ({what} {i} is being vmapped over). Please call "
@@ -325,7 +325,7 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
 
     count: list[int] = []
     in_dims = tuple(None if g is None else 0 for g in given)
-    with levels.graphs():
+    with level_stack.graphs():
         columns = names_of("torch")["vmap"](present, in_dims)(*given)
     found: list[Tensor | None] = [None] * count[0]
     for i, column in zip(places, columns):
@@ -388,8 +388,8 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     hooks = _hooks_of(self)
-    if levels.state.levels:
-        levels.hook(self, hooks)
+    if level_stack.state.levels:
+        level_stack.hook(self, hooks)
     return register(hooks, hook)
 
 
@@ -444,7 +444,7 @@ def retain_grad(self: Tensor) -> None:
     Raises:
         RuntimeError: if the tensor does not require grad.
     """
-    levels.refuse("retain_grad")
+    level_stack.refuse("retain_grad")
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     node = self.grad_fn

@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from compat import levels
-from compat.autograd.node import NO_EDGE, Node, edge_of
-from compat.autograd.saved import SavedTensor, save, unpack
-from compat.dtypes import dtype as Dtype
-from compat.errors import FREED
-from compat.grad_mode import mode, next_sequence, no_grad
-from compat.size import Size
-from compat.tensor import Tensor
-from funcgrad.caching import memoized
+from compat._core.autograd.node import NO_EDGE, Node, edge_of
+from compat._core.autograd.saved_variable import SavedTensor, save, unpack
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode, next_sequence, no_grad
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import FREED
+from compat._core.types.size import Size
+from funcgrad.core.caching import memoized
 
 #: ``pull(gradient, kept)``: for each operand, what makes its gradient, or None where there is none.
 Pull = Callable[[Tensor, Mapping[str, Any]], Sequence[Callable[[], Tensor | None] | None]]
@@ -83,7 +83,7 @@ def _other(name: str, node: PulledNode) -> Any:
 
 def transformed() -> bool:
     """Whether a transform, or a level of duals, is to differentiate what is done: then the steps themselves do."""
-    return bool(levels.state.levels) or levels.state.duals is not None
+    return bool(level_stack.state.levels) or level_stack.state.duals is not None
 
 
 def apart() -> AbstractContextManager[Any]:

@@ -14,12 +14,12 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from compat.autograd.anomaly_mode import check, explain
-from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, added
-from compat.autograd.saved import hooks as saved_hooks
-from compat.autograd.sweep import Marks, sweep
-from compat.grad_mode import mode
-from compat.tensor import Tensor, autograd_of
+from compat._core.autograd.anomaly_mode import check, explain
+from compat._core.autograd.graph_cache import Marks, sweep
+from compat._core.autograd.node import AccumulateGrad, Edge, Hooks, Node, added
+from compat._core.autograd.saved_variable import hooks as saved_hooks
+from compat._core.tensor.tensor import Tensor, autograd_of
+from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
 
 Grads = list[Tensor | None]

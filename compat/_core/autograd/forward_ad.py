@@ -11,19 +11,21 @@ import contextlib
 import weakref
 from typing import Any, NamedTuple
 
-from compat import examples, lens, levels
-from compat.arrays import array, elements, tensor_of
-from compat.autograd.node import has_say
-from compat.errors import size_text
-from compat.grad_mode import _Guard
-from compat.grad_mode import mode as _mode
-from compat.layout import Base, Layout, dense_layout, preserved_strides
-from compat.registry import function, publish
-from compat.storage import UntypedStorage
-from compat.tensor import APART, Tensor
+from compat._core.autograd.node import has_say
+from compat._core.memory import strided_access
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base, Layout, dense_layout, preserved_strides
+from compat._core.tensor.autograd_state import APART
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, elements, tensor_of
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import _Guard
+from compat._core.transforms.grad_mode import mode as _mode
+from compat._core.types.errors import size_text
+from funcgrad.core.tracing import Tracer, running, type_of
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import Tracer, running, type_of
 
 __all__ = [
     "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "set_fwd_grad_enabled",
@@ -85,10 +87,10 @@ class DualStorage(UntypedStorage):
 
     @property
     def buffer(self) -> Any:
-        primal = lens.write(None, self.layout, 0, _elements(self.primal))
+        primal = strided_access.write(None, self.layout, 0, _elements(self.primal))
         if not self.duals.open:
             return primal
-        return ForwardTracer(self.duals, primal, lens.write(None, self.layout, 0, _elements(self.tangent)))
+        return ForwardTracer(self.duals, primal, strided_access.write(None, self.layout, 0, _elements(self.tangent)))
 
     @buffer.setter
     def buffer(self, new: Any) -> None:
@@ -99,9 +101,9 @@ class DualStorage(UntypedStorage):
         mine = isinstance(buffer, ForwardTracer) and buffer.interpreter is self.duals
         primal = buffer.primal if mine else buffer
         tangent = buffer.tangent if mine and buffer.tangent is not None else zeros(type_of(primal))
-        _assign(self.primal, lens.read(primal, self.layout))
+        _assign(self.primal, strided_access.read(primal, self.layout))
         if self.duals.open:
-            _assign(self.tangent, lens.read(tangent, self.layout))
+            _assign(self.tangent, strided_access.read(tangent, self.layout))
 
     def shows_all(self, t: Tensor) -> bool:
         """Whether a tensor on this memory is what the memory was made for."""
@@ -114,7 +116,7 @@ class DualStorage(UntypedStorage):
         return self.primal._storage.data_ptr()
 
 
-class Apart(levels.Aside):
+class Apart(level_stack.Aside):
     """Memory in common with another storage, with a tangent of its own: what was detached within a level, and written.
 
     Attributes:
@@ -151,7 +153,7 @@ class Apart(levels.Aside):
 
 def separate(t: Tensor) -> None:
     """Has a tensor that was detached within a level, or a view of one, take tangents of its own."""
-    duals = levels.state.duals
+    duals = level_stack.state.duals
     root = t if t._view is None or t._view.base is None else t._view.base
     if duals is not None and root._view is APART:
         if not isinstance(root._storage, Apart):
@@ -168,7 +170,7 @@ def _assign(t: Tensor, elements: Any) -> None:
     """Writes elements into a tensor's memory, past its graph."""
     elements = array(tensor_of(elements).detach())
     storage = t._storage
-    storage.write(lens.write(storage.buffer, t._layout, t._offset, elements))
+    storage.write(strided_access.write(storage.buffer, t._layout, t._offset, elements))
     traced = isinstance(elements, Tracer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
@@ -186,11 +188,11 @@ def enter_dual_level() -> int:
         RuntimeError: inside another one.
     """
     global _current_level
-    if levels.state.duals is not None:
+    if level_stack.state.duals is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     duals = Duals()
     duals.running.enter_context(running(duals))
-    levels.state.duals = duals
+    level_stack.state.duals = duals
     _current_level = 0
     return 0
 
@@ -208,13 +210,13 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
-    duals = levels.state.duals
+    duals = level_stack.state.duals
     if duals is None:
         raise RuntimeError("Dual level must be a positive number.")
     duals.running.close()
     # Its tracers go on as what they have for values.
     duals.open, duals.alive = False, True
-    levels.state.duals = None
+    level_stack.state.duals = None
     _current_level = -1
 
 
@@ -229,6 +231,8 @@ class dual_level(_Guard):
         ...     forward_ad.unpack_dual(x * x)
         UnpackedDualTensor(primal=tensor(4.), tangent=tensor(4.))
     """
+
+    __module__ = "compat.autograd.forward_ad"
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -274,11 +278,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
-    duals = levels.state.duals
+    duals = level_stack.state.duals
     check_tangent(tensor, tangent)
     # Autograd's own mapping is over tangents, and has a rule for them.
-    mapped = (tensor,) if levels.state.graphs else (tensor, tangent)
-    examples.refuse(examples.NO_RULE.format("aten::_make_dual"), *mapped)
+    mapped = (tensor,) if level_stack.state.graphs else (tensor, tangent)
+    vmap_checks.refuse(vmap_checks.NO_RULE.format("aten::_make_dual"), *mapped)
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _make_dual")
     if not _mode.forward:
@@ -322,6 +326,9 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
+UnpackedDualTensor.__module__ = "compat.autograd.forward_ad"
+
+
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor and its tangent; None if it has none.
 
@@ -334,7 +341,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
-    duals = levels.state.duals
+    duals = level_stack.state.duals
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _fw_primal")
     storage = tensor._storage
@@ -344,7 +351,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     tangent = _tangent(tensor, duals)
     if tangent is None:
         return UnpackedDualTensor(tensor.view_as(tensor), None)
-    x: Any = lens.read(storage.buffer, tensor._layout, tensor._offset)
+    x: Any = strided_access.read(storage.buffer, tensor._layout, tensor._offset)
     seen = _part(tensor, storage) if isinstance(storage, DualStorage) and storage.duals is duals else None
     return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent) if seen is None else seen)
 
@@ -369,7 +376,7 @@ def _primal(t: Tensor, storage: DualStorage) -> Tensor:
 
 def is_dual(t: Tensor) -> bool:
     """Whether a tensor has a tangent."""
-    duals = levels.state.duals
+    duals = level_stack.state.duals
     return duals is not None and _tangent(t, duals) is not None
 
 
@@ -377,7 +384,7 @@ def _tangent(t: Tensor, duals: Duals) -> Any:
     """A tensor's tangent as an array; None if it has none."""
     if not _mode.forward or not t._storage.base.traced:
         return None
-    x = lens.read(t._storage.buffer, t._layout, t._offset)
+    x = strided_access.read(t._storage.buffer, t._layout, t._offset)
     return x.tangent if isinstance(x, ForwardTracer) and x.interpreter is duals else None
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import examples, levels
-from compat.arrays import tensor_of
-from compat.autograd.anomaly_mode import check, explain, made
-from compat.grad_mode import mode, no_grad
-from funcgrad.dtypes import is_inexact
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import Tracer, type_of
+from compat._core.autograd.anomaly_mode import check, explain, made
+from compat._core.tensor.tracing import tensor_of
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode, no_grad
+from funcgrad.core.dtypes import is_inexact
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Tracer, type_of
 
 
 class _Made:
@@ -36,8 +36,8 @@ class _Made:
 
 
 def _looked_at(cotangent: Any, by: _Made, nr: int) -> Any:
-    values = examples.inmost(cotangent)
-    if mode.anomaly and mode.check_nan and examples.shown(values):
+    values = vmap_checks.inmost(cotangent)
+    if mode.anomaly and mode.check_nan and vmap_checks.shown(values):
         with no_grad():
             try:
                 check(by, [None] * nr + [tensor_of(values)])
@@ -66,10 +66,10 @@ def watched(operands: Sequence[Any], node: type) -> list[Any]:
     Args:
         node: the class of its nodes.
     """
-    if not any(entered.kind == "grad" for entered in levels.state.levels):
+    if not any(entered.kind == "grad" for entered in level_stack.state.levels):
         return list(operands)
-    for entered in levels.state.levels:
-        levels.through(entered.interpreter)  # the values are looked at, one by one
+    for entered in level_stack.state.levels:
+        level_stack.through(entered.interpreter)  # the values are looked at, one by one
     by = _Made(node)
     return [
         _watch(x, by=by, nr=nr) if isinstance(x, Tracer) and is_inexact(type_of(x).dtype) else x

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.autograd.saved import save, save_result
-from compat.dtypes import FLOATING
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.tensor import SHARED, Tensor, View
+from compat._core.autograd.saved_variable import save, save_result
+from compat._core.tensor.autograd_state import SHARED, View
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.dtype import FLOATING
+from compat._core.types.errors import warn
 
 _LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
 NOT_RETURNED = (

@@ -10,19 +10,20 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from compat import lens, levels
-from compat.arrays import array, elements, tensor_of
-from compat.autograd.function_results import NOT_RETURNED, among, check_saved
-from compat.autograd.node import fit
-from compat.autograd.saved import save
-from compat.dtypes import FLOATING
-from compat.grad_mode import enable_grad
-from compat.tensor import Tensor
-from compat.trees import broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from compat._core.autograd.function_results import NOT_RETURNED, among, check_saved
+from compat._core.autograd.node import fit
+from compat._core.autograd.saved_variable import save
+from compat._core.memory import strided_access
+from compat._core.pytree.trees import broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import array, elements, tensor_of
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import enable_grad
+from compat._core.types.dtype import FLOATING
 from funcgrad import custom_vjp
+from funcgrad.core.tracing import Interpreter, Tracer
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import Forward, ForwardTracer
-from funcgrad.tracing import Interpreter, Tracer
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -53,7 +54,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     tracers = [x for x in call.arrays if isinstance(x, Tracer)]
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
     call.note_needs(innermost)
-    if isinstance(innermost, Batching) and levels.state.graphs:  # autograd's own mapping: forward maps as it is
+    if isinstance(innermost, Batching) and level_stack.state.graphs:  # autograd's own mapping: forward maps as it is
         return cls._recorded(args, cls._run)
     if isinstance(innermost, Batching) and cls._maps():
         return _mapped(call, innermost)
@@ -62,7 +63,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
-    if innermost is levels.state.duals:
+    if innermost is level_stack.state.duals:
         return cls._recorded(args, partial(forward_dual, cls))
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
@@ -139,7 +140,7 @@ class _Call:
         made = [tensor_of(x) for x in arrays]
         for t, x in zip(made, arrays):
             if t._storage.base.traced:
-                levels.mark(t, x, node)
+                level_stack.mark(t, x, node)
         given = iter(made)
         found = [self.result(o, next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
         return tuple(found) if self.several else found[0]
@@ -242,7 +243,7 @@ class _Call:
 
 def _apart(t: Tensor) -> Tensor:
     """A tensor that may be written: what is lifted into a transform is the user's own, which may be a leaf."""
-    return t.clone() if t._rg and t._node is None and levels.state.levels else t
+    return t.clone() if t._rg and t._node is None and level_stack.state.levels else t
 
 
 def _differentiated(x: Any, innermost: Interpreter) -> bool:
@@ -289,7 +290,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     Raises:
         RuntimeError: if ``jvp`` gives other tangents than those that there can be.
     """
-    from compat.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
+    from compat._core.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
     memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
@@ -316,7 +317,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             if not among(t, tangents) or t._version == versions[id(t)]:
                 raise RuntimeError(_NOT_IN_PLACE)
             dual = make_dual(unpack_dual(o).primal.clone(), unpack_dual(t).primal.clone())
-            o._storage.write(lens.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
+            o._storage.write(strided_access.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
             results.append(o)
         else:
             _check_pushed(cls, ctx, i, o, t, args, tangents)
@@ -334,7 +335,7 @@ def _check_pushed(
     cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple, given: Sequence[Tensor | None]
 ) -> None:
     """Whether a result can have the tangent that ``jvp`` gave it, who was given those of the arguments."""
-    from compat.autograd.forward_ad import DualStorage
+    from compat._core.autograd.forward_ad import DualStorage
 
     moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING
     if not moving or among(output, ctx.non_differentiable or ()):
@@ -376,7 +377,7 @@ def _mapped(call: _Call, interpreter: Batching) -> Any:
     for place, x, m in zip(call.places, call.arrays, mine):
         in_dims[place] = x.dim if m else None
     lowered = call.arguments([x.value if m else x for x, m in zip(call.arrays, mine)])
-    randomness = next((e.randomness for e in levels.state.levels if e.interpreter is interpreter), "error")
+    randomness = next((e.randomness for e in level_stack.state.levels if e.interpreter is interpreter), "error")
     found = cls.vmap(VmapInfo(interpreter.size, randomness), call._filled(in_dims), *lowered)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
-from compat.autograd import node as _node
-from compat.autograd.node import edge_of
-from compat.autograd.saved import hooks
-from compat.grad_mode import mode as _mode
-from compat.hooks import RemovableHandle
-from compat.tensor import Tensor, wrap
+from compat._core.autograd import node as _node
+from compat._core.autograd.node import edge_of
+from compat._core.autograd.saved_variable import hooks
+from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.transforms.grad_mode import mode as _mode
+from compat._core.types.hooks import RemovableHandle
 from funcgrad.runtime import capturing
 
 
@@ -35,6 +35,8 @@ class Node(metaclass=_NodeMeta):
         True
     """
 
+    __module__ = "compat.autograd.graph"
+
     name, metadata, next_functions = _node.Node.name, _node.Node.metadata, vars(_node.Node)["next_functions"]
     register_hook, register_prehook = _node.Node.register_hook, _node.Node.register_prehook
     _register_hook_dict, _sequence_nr = _node.Node._register_hook_dict, _node.Node._sequence_nr
@@ -47,6 +49,9 @@ class GradientEdge(NamedTuple):
     node: Any
     output_nr: int
     ownership_token: Any = None
+
+
+GradientEdge.__module__ = "compat.autograd.graph"
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
@@ -102,6 +107,8 @@ class saved_tensors_hooks:
         tensor([1., 1.])
     """
 
+    __module__ = "compat.autograd.graph"
+
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
@@ -122,6 +129,8 @@ class saved_tensors_hooks:
 
 class save_on_cpu(saved_tensors_hooks):
     """Keeps saved tensors on the CPU, where they are already."""
+
+    __module__ = "compat.autograd.graph"
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: t, lambda t: t)

@@ -16,13 +16,13 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from compat.autograd.node import AccumulateGrad, Edge, Node, has_say
-from compat.autograd.saved import SavedResult, modified
-from compat.grad_mode import mode
-from compat.layout import Layout
-from compat.tensor import Tensor, autograd_of, from_buffer
+from compat._core.autograd.node import AccumulateGrad, Edge, Node, has_say
+from compat._core.autograd.saved_variable import SavedResult, modified
+from compat._core.memory.strides import Layout
+from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
+from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
 
 #: Graphs of fewer nodes go through the engine, which has them done as quickly.
 FEWEST = 4

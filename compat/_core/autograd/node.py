@@ -8,18 +8,19 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
-from compat.device import CPU
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import Once, size_text
-from compat.grad_mode import mode
-from compat.hooks import HookDict, RemovableHandle, register
-from compat.layout import Layout
-from compat.size import Size
-from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer, wrap
+from compat._core.memory.strides import Layout
+from compat._core.tensor.autograd_state import PASSING, SHARED, Autograd
+from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer, wrap
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.device import CPU
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import Once, size_text
+from compat._core.types.hooks import HookDict, RemovableHandle, register
+from compat._core.types.size import Size
+from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
 
 #: A node and which of its outputs.
 Edge = tuple["Node | None", int]
@@ -145,7 +146,7 @@ class Node:
         types = [ArrayType(tuple(m[0]), m[1].numpy) for m in known if m is not None and m[1].numpy is not None]
 
         def run(*grads: Any) -> list[Any]:
-            from compat.arrays import elements, tensor_of
+            from compat._core.tensor.tracing import elements, tensor_of
 
             return [elements(g) for g in self.apply([tensor_of(g) for g in grads]) if g is not None]
 
@@ -185,7 +186,8 @@ class Node:
         return tuple(InputMetadata(*m) for m in known if m is not None)
 
 
-#: The same edges for the engine, which does not look at what is behind a folded node (``compat.ops.folded``).
+#: The same edges for the engine, which does not look at what is behind a folded node
+#: (``compat._operators.nn.expanded_nodes``).
 _slot: Any = Node.__dict__["next_functions"]
 Node._edges = _slot
 
@@ -309,7 +311,7 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     Args:
         grads: what arrived, the gradient alone.
     """
-    from compat.layout import contiguous_strides
+    from compat._core.memory.strides import contiguous_strides
 
     alone = sys.getrefcount(grads[0]) == 2  # the list, and the argument just now
     grad: Tensor = grads[0]
@@ -330,7 +332,7 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
         return grad.detach()
     if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
         storage = grad._storage
-        if storage.base.traced and levels.state.duals is not None:
+        if storage.base.traced and level_stack.state.duals is not None:
             return grad.detach()  # a tangent that it has is not kept
         return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride, dtype=grad.dtype).copy_(grad)
@@ -357,7 +359,7 @@ def _obeys(found: Layout, layout: Layout) -> bool:
 
 
 def has_say(t: Tensor) -> bool:
-    """Whether the type of a tensor says what operations on it do (``compat.ops.dispatching``)."""
+    """Whether the type of a tensor says what operations on it do (``compat._core.dispatch.torch_dispatch``)."""
     return t.__class__ is not Tensor and bool(t._has_say)
 
 

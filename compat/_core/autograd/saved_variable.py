@@ -8,10 +8,10 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
-from compat.errors import FREED, size_text, type_text
-from compat.grad_mode import mode
-from compat.tensor import Tensor, autograd_of, wrap
+from compat._core.tensor.tensor import Tensor, autograd_of, wrap
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.errors import FREED, size_text, type_text
 
 #: An operand is kept as a pair of the tensor and its version.
 Operand = tuple[Tensor, int]
@@ -200,7 +200,7 @@ def save(t: Tensor | None) -> Any:
     if t is None:
         return None
     if t._counter is None:
-        if not levels.state.levels:
+        if not level_stack.state.levels:
             raise RuntimeError(_INFERENCE)
         t = wrap(t._storage, t._layout, t._offset)  # a transform takes it as a tensor like any
     if hooks.stack:

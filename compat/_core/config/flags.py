@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.device import CPU, available, set_default
-from compat.dtypes import FLOATING, INTEGER, iinfo
-from compat.dtypes import dtype as Dtype
-from compat.errors import Once, warn, wrong_argument
-from compat.registry import function
+from compat._core.tensor.registry import function
+from compat._core.types.device import CPU, available, set_default
+from compat._core.types.dtype import FLOATING, INTEGER, iinfo
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import Once, warn, wrong_argument
 from funcgrad import runtime
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from compat.registry import function
+from compat._core.tensor.registry import function
 
 
 class _Counts:

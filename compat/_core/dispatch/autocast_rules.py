@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from compat import registry
-from compat.tensor import Tensor
+from compat._core.tensor import registry
+from compat._core.tensor.tensor import Tensor
 
 #: In the lower precision.
 LOWER = frozenset(

@@ -16,17 +16,18 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from compat.autograd.saved import Packed, SavedResult, exchanged, hooks
-from compat.formats import preserve_format
-from compat.grad_mode import mode, no_grad
-from compat.ops.asking import Declined, answer_of_mode, state
-from compat.ops.declared import Declared, every
-from compat.ops.overloads import name_of, overload_of
-from compat.ops.signature import MISSING, Param
-from compat.ops.view_op import ViewOp
-from compat.registry import function
-from compat.tensor import SHARED, Tensor
-from compat.trees import tree_leaves
+from compat._core.autograd.saved_variable import Packed, SavedResult, exchanged, hooks
+from compat._core.dispatch.overloads import name_of, overload_of
+from compat._core.dispatch.overrides import Declined, answer_of_mode, state
+from compat._core.operators.declared import Declared, every
+from compat._core.operators.signature import MISSING, Param
+from compat._core.operators.view_op import ViewOp
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.autograd_state import SHARED
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.memory_format import preserve_format
 
 #: Parameters of operations that follow from others.
 _FOLLOWING = frozenset(["power"])

@@ -1,4 +1,4 @@
-"""Tangents of tensors whose types say what operations on them do (``compat.ops.dispatching``).
+"""Tangents of tensors whose types say what operations on them do (``compat._core.dispatch.torch_dispatch``).
 
 What an operation does to tangents is shown to types as one more operation, ``aten.mul_jvp.default``: of the leaves of
 the arguments and their tangents, None for those that have none. It gives the tangents of the results, as a list.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import levels
-from compat.autograd import forward_ad
-from compat.ops.asking import Shown, answer, owners
-from compat.ops.overloads import OpOverload
-from compat.slots import set_state, state_of
-from compat.storage import UntypedStorage
-from compat.tensor import Tensor
-from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._core.autograd import forward_ad
+from compat._core.dispatch.overloads import OpOverload
+from compat._core.dispatch.overrides import Shown, answer, owners
+from compat._core.memory.storage import UntypedStorage
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._core.tensor.subclass_state import set_state, state_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack
 
 
 class NoMemory(UntypedStorage):
@@ -43,7 +43,7 @@ def is_wrapper(t: Tensor) -> bool:
 
 def pushing(values: Any) -> bool:
     """Whether some values are duals."""
-    return levels.state.duals is not None and any(_is_dual(x) for x in tree_leaves(values))
+    return level_stack.state.duals is not None and any(_is_dual(x) for x in tree_leaves(values))
 
 
 def _is_dual(x: Any) -> bool:
@@ -102,7 +102,7 @@ def _attach(t: Tensor, tangent: Tensor | None) -> None:
     storage = t._storage
     primal = storage.primal if isinstance(storage, forward_ad.DualStorage) else twin(t)
     if tangent is not None:
-        made = forward_ad.DualStorage(primal, tangent, levels.state.duals)
+        made = forward_ad.DualStorage(primal, tangent, level_stack.state.duals)
         t._storage, t._layout, t._offset = made, made.layout, 0
 
 

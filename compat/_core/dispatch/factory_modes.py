@@ -1,4 +1,5 @@
-"""Functions that make tensors of nothing or fill them, shown to those who watch (``compat.ops.watching``).
+"""Functions that make tensors of nothing or fill them, shown to those who watch
+(``compat._core.dispatch.dispatch_mode``).
 
 They are no declared operations. From the first mode on they look whether one is entered.
 """
@@ -12,11 +13,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from compat.ops.asking import Declined, answer_of_mode, state
-from compat.ops.dispatching import replace, show_backward
-from compat.ops.overloads import aten
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.dispatch.overloads import aten
+from compat._core.dispatch.overrides import Declined, answer_of_mode, state
+from compat._core.dispatch.torch_dispatch import replace, show_backward
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
 
 #: What takes a size, and which overload it then is.
 _SIZED = {"zeros": "default", "ones": "default", "empty": "memory_format", "rand": "default", "randn": "default"}

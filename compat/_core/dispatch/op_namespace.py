@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.overloads import OpOverload, OpOverloadPacket, _OpNamespace
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, _OpNamespace
 
 
 class Packet(OpOverloadPacket):

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from compat.captures import set_overloads
-from compat.ops.declared import every
-from compat.registry import names_of
-from compat.tensor import Tensor
-from funcgrad.caching import memoized
+from compat._core.operators.declared import every
+from compat._core.tensor.capture_checks import set_overloads
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from funcgrad.core.caching import memoized
 
 
 class _Shown(threading.local):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat.grad_mode import mode, no_grad
-from compat.layout import Layout
-from compat.ops.overloads import OpOverload, aten, showing
-from compat.registry import function, publish
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
-from funcgrad.caching import memoized
+from compat._core.dispatch.overloads import OpOverload, aten, showing
+from compat._core.memory.strides import Layout
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, no_grad
+from funcgrad.core.caching import memoized
 
 
 class _State(threading.local):

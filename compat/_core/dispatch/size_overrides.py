@@ -11,14 +11,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.formats import contiguous_format
-from compat.ops.asking import nobody_knows, state
-from compat.ops.dispatching import replace
-from compat.ops.libraries import namespace
-from compat.ops.overloads import OpOverload, OpOverloadPacket, aten, showing
-from compat.size import Size
-from compat.tensor import Tensor
-from compat.torch_function import OverridableProperty
+from compat._core.dispatch.op_namespace import namespace
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten, showing
+from compat._core.dispatch.overrides import nobody_knows, state
+from compat._core.dispatch.torch_dispatch import replace
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import OverridableProperty
+from compat._core.types.memory_format import contiguous_format
+from compat._core.types.size import Size
 
 #: What is asked for each policy: the methods and properties, with how they are shown.
 _STRIDES = {"stride": "sym_stride", "is_contiguous": "is_contiguous"}

@@ -21,12 +21,11 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from compat.autograd.saved import Packed, SavedResult
-from compat.grad_mode import mode
-from compat.layout import Layout
-from compat.ops import kernel as kernels
-from compat.ops import together
-from compat.ops.asking import (
+from compat._core.autograd.saved_variable import Packed, SavedResult
+from compat._core.dispatch.dispatch_mode import called_with, exchange, interpose, kept_of, node_of, packed_later
+from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing, twin
+from compat._core.dispatch.overloads import aten, overload_of
+from compat._core.dispatch.overrides import (
     AskingLayout,
     Declined,
     DisableTorchDispatch,
@@ -39,16 +38,18 @@ from compat.ops.asking import (
     owners,
     state,
 )
-from compat.ops.declared import Declared, every
-from compat.ops.dispatched_duals import is_wrapper, pushed, pushing, twin
-from compat.ops.overloads import aten, overload_of
-from compat.ops.view_op import ViewOp
-from compat.ops.watching import called_with, exchange, interpose, kept_of, node_of, packed_later
-from compat.registry import names_of
-from compat.tensor import Tensor, Version
-from compat.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
-from compat.trees import tree_flatten, tree_leaves, tree_unflatten
-from funcgrad.caching import memoized
+from compat._core.memory.strides import Layout
+from compat._core.operators import kernel as kernels
+from compat._core.operators import multi_tensor
+from compat._core.operators.declared import Declared, every
+from compat._core.operators.view_op import ViewOp
+from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat._core.tensor.autograd_state import Version
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
+from compat._core.transforms.grad_mode import mode
+from funcgrad.core.caching import memoized
 
 # ---------------------------------------------------------------- layouts that are no keys
 
@@ -211,7 +212,7 @@ def show_backward() -> None:
     kernels.askers.append(_backward)
 
 
-def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
+def _each_row(jobs: Sequence[multi_tensor.Job]) -> list[multi_tensor.Job]:
     """Has types see to an optimizer's rows; returns the jobs of the others."""
     rest = []
     for job in jobs:
@@ -219,7 +220,7 @@ def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
         for row in job.rows:
             asked = owners(list(row))
             if asked:
-                run = lambda *row, job=job: together.write_together([job._replace(rows=[row])])
+                run = lambda *row, job=job: multi_tensor.write_together([job._replace(rows=[row])])
                 answer(asked, Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
             else:
                 others.append(row)
@@ -335,7 +336,7 @@ def _enable() -> None:
             for entry, inplace in declared.entries:
                 interpose(declared, entry, inplace, _missed)
         show_backward()
-        together.asked = _each_row
+        multi_tensor.asked = _each_row
         for name, shown in _METHODS.items():
             replace_if_asked(Tensor, name, partial(_shown_as, shown))
         for kind in (bool, int, float, complex):

@@ -6,19 +6,19 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
-from compat.device import available
-from compat.errors import size_text
-from compat.grad_mode import no_grad
-from compat.layout import Base, contiguous_strides, layout_of, room
-from compat.meta import unknown
-from compat.ops.asked_sizes import ask_for
-from compat.ops.asking import has_say, owners
-from compat.ops.dispatched_duals import NoMemory, is_wrapper
-from compat.ops.dispatching import replace_if_asked, when_enabled
-from compat.registry import publish
-from compat.slots import set_state, state_of
-from compat.tensor import Tensor, autograd_of, set_memory
+from compat._core.dispatch.dispatched_duals import NoMemory, is_wrapper
+from compat._core.dispatch.overrides import has_say, owners
+from compat._core.dispatch.size_overrides import ask_for
+from compat._core.dispatch.torch_dispatch import replace_if_asked, when_enabled
+from compat._core.memory.meta import unknown
+from compat._core.memory.strides import Base, contiguous_strides, layout_of, room
+from compat._core.tensor.registry import publish
+from compat._core.tensor.subclass_state import set_state, state_of
+from compat._core.tensor.tensor import Tensor, autograd_of, set_memory
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import available
+from compat._core.types.errors import size_text
 
 
 def _make_wrapper_subclass(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.layout import Layout, channels_last_strides
+from compat._core.memory.strides import Layout, channels_last_strides
 
 Ints = tuple[int, ...]
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.dtypes import dtype as Dtype
-from compat.hosted import array_over, writable
-from compat.layout import Layout, layout_of
-from compat.storage import UntypedStorage
+from compat._core.memory.numpy_storage import array_over, writable
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Layout, layout_of
+from compat._core.types import dtype
+from compat._core.types.dtype import dtype as Dtype
 
 #: Kinds of devices, by DLPack's numbers.
 DLDeviceType = IntEnum(
@@ -27,6 +27,7 @@ DLDeviceType = IntEnum(
         "kDLHexagon": 16, "kDLMAIA": 17,
     },
 )  # fmt: skip
+DLDeviceType.__module__ = "compat.utils.dlpack"
 CPU = DLDeviceType(1)
 
 # Where in what a capsule points to the code of the type is, and the codes.
@@ -49,9 +50,9 @@ def _type_code(capsule: Any) -> ctypes.c_uint8:
 
 def capsule_of(storage: UntypedStorage, layout: Layout, offset: int, max_version: Any) -> Any:
     """The capsule that lends a tensor's memory."""
-    if layout.dtype is not dtypes.bfloat16:
+    if layout.dtype is not dtype.bfloat16:
         return array_over(storage, layout, offset).__dlpack__(max_version=max_version)
-    words = layout_of(layout.base, layout.size, layout.stride, offset, dtypes.uint16)
+    words = layout_of(layout.base, layout.size, layout.stride, offset, dtype.uint16)
     capsule = array_over(storage, words, offset).__dlpack__(max_version=max_version)
     _type_code(capsule).value = _BFLOAT
     return capsule
@@ -92,7 +93,7 @@ def array_from(source: Any) -> tuple[np.ndarray, Dtype]:
     if name == "dltensor":
         # The old form cannot say whether memory may be written, and NumPy takes it that it may not.
         array = writable(array)
-    return (array.view(dtypes.bfloat16.numpy), dtypes.bfloat16) if narrow else (array, dtypes.from_numpy(array.dtype))
+    return (array.view(dtype.bfloat16.numpy), dtype.bfloat16) if narrow else (array, dtype.from_numpy(array.dtype))
 
 
 def _ask(source: Any) -> Any:

@@ -22,12 +22,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from compat.device import META, device
-from compat.layout import Base, Layout
-from funcgrad.errors import ConcretizationError
-from funcgrad.ir import ArrayType, Program
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, type_of
+from compat._core.memory.strides import Base, Layout
+from compat._core.types.device import META, device
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, type_of
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 #: What is said of a storage's values.

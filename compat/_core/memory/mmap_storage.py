@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from compat.dtypes import dtype as Dtype
-from compat.errors import wrong_argument
-from compat.hosted import storage_over
-from compat.storage import UntypedStorage, new_storage
+from compat._core.memory.numpy_storage import storage_over
+from compat._core.memory.storage import UntypedStorage, new_storage
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import wrong_argument
 
 
 def storage_of_file(filename: Any, shared: bool, count: int, dtype: Dtype) -> UntypedStorage:

@@ -31,12 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from compat.dtypes import dtype as Dtype
-from compat.layout import Base, Layout, dense_layout, is_dense, layout_of
-from compat.lens import elements_of
-from compat.storage import UntypedStorage
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strided_access import elements_of
+from compat._core.memory.strides import Base, Layout, dense_layout, is_dense, layout_of
+from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
-from funcgrad.tracing import Tracer
+from funcgrad.core.tracing import Tracer
 
 _buffer: Any = UntypedStorage.__dict__["buffer"]
 #: Held while a storage changes sides.

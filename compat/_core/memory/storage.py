@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from compat.device import META, available, device
-from compat.dtypes import dtype as Dtype
-from compat.layout import Base
-from compat.meta import NO_VALUES, unknown
-from compat.storage_moves import Moves
+from compat._core.memory.meta import NO_VALUES, unknown
+from compat._core.memory.storage_base import Moves
+from compat._core.memory.strides import Base
+from compat._core.types.device import META, available, device
+from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
-from funcgrad.tracing import Tracer
+from funcgrad.core.tracing import Tracer
 
 
 class _Clock:
-    """How many transforms that differentiate have begun (``compat.captures``)."""
+    """How many transforms that differentiate have begun (``compat._core.tensor.capture_checks``)."""
 
     now = 0
 
@@ -49,14 +49,14 @@ class UntypedStorage(Moves):
     """
 
     __slots__ = ("buffer", "base", "version", "born", "_address", "_memory", "_root", "__dict__", "__weakref__")
-    #: The file that it is mapped to (``compat.mapped``).
+    #: The file that it is mapped to (``compat._core.memory.mmap_storage``).
     filename: str | None = None
-    #: How it is seen inside a transform, where that is not as it is (``compat.placing``).
+    #: How it is seen inside a transform, where that is not as it is (``compat._core.transforms.logical_strides``).
     placing: Any = None
     #: Whether its memory is, or was, in common with NumPy: its size stays.
     lent = False
     buffer: Any
-    #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
+    #: What a storage that has its memory in common with NumPy keeps (``compat._core.memory.numpy_storage``).
     _memory: np.ndarray
     #: Of a part of such a storage: the storage, and at which of its elements the part begins.
     _root: tuple[UntypedStorage, int]
@@ -289,7 +289,7 @@ def _on_meta(base: Base) -> tuple[Any, Base]:
 
 
 def _byte() -> Dtype:
-    from compat.dtypes import uint8
+    from compat._core.types.dtype import uint8
 
     return uint8
 
@@ -308,9 +308,9 @@ def __getattr__(name: str) -> Any:
     # The old face of storages is known here, too; it imports this module.
     if name not in ("TypedStorage", "_dtype_to_storage_type_map"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("compat.typed_storage"), name)
+    return getattr(import_module("compat._core.memory.typed_storage"), name)
 
 
 def _mapped() -> Any:
     """Where storages of files and of others' memory are made, which stands on this module."""
-    return import_module("compat.mapped")
+    return import_module("compat._core.memory.mmap_storage")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.device import CPU, META, available
-from compat.errors import no_sharing
-from compat.meta import NO_DATA
+from compat._core.memory.meta import NO_DATA
+from compat._core.types.device import CPU, META, available
+from compat._core.types.errors import no_sharing
 
 
 class Moves:

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from compat.dtypes import COMPLEX, bool_
-from compat.dtypes import dtype as Dtype
-from compat.layout import Layout, cells, contiguous_strides
+from compat._core.memory.strides import Layout, cells, contiguous_strides
+from compat._core.types.dtype import COMPLEX, bool_
+from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
 
 Ints = tuple[int, ...]
 

@@ -13,13 +13,13 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
-from compat.device import CPU, META
-from compat.device import device as Device
-from compat.dtypes import array_dtype
-from compat.dtypes import dtype as Dtype
-from compat.errors import size_text
-from compat.size import Size
-from funcgrad.caching import Cache, Group, Interned, memoized
+from compat._core.types.device import CPU, META
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import array_dtype
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import size_text
+from compat._core.types.size import Size
+from funcgrad.core.caching import Cache, Group, Interned, memoized
 
 Ints = tuple[int, ...]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.device import META, available
-from compat.dtypes import dtype as Dtype
-from compat.errors import TYPED_STORAGE, warn
-from compat.layout import Base
-from compat.storage import UntypedStorage, new_storage, unknown_storage
-from compat.storage_moves import Moves
+from compat._core.memory.storage import UntypedStorage, new_storage, unknown_storage
+from compat._core.memory.storage_base import Moves
+from compat._core.memory.strides import Base
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import META, available
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import TYPED_STORAGE, warn
 
 
 class _OfDtype(type):
@@ -79,7 +79,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage of so many elements of a file; if ``shared``, what is written to it is in the file."""
-        from compat.mapped import storage_of_file
+        from compat._core.memory.mmap_storage import storage_of_file
 
         dtype = cls._wanted("from_file")
         return TypedStorage(wrap_storage=storage_of_file(filename, shared, size, dtype), dtype=dtype)

@@ -6,19 +6,19 @@ import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat import dtypes
-from compat.layout import Layout, elementwise_strides, preserved_strides
-from compat.ops.halves import HALVES, SINGLE
-from compat.ops.plan import Kind, type_of_kind
-from compat.ops.signature import Param
-from funcgrad.ir import ArrayType
+from compat._core.memory.strides import Layout, elementwise_strides, preserved_strides
+from compat._core.operators.opmath import HALVES, SINGLE
+from compat._core.operators.plan import Kind, type_of_kind
+from compat._core.operators.signature import Param
+from compat._core.types import dtype as dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, real
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 if TYPE_CHECKING:
-    from compat.ops.op import Op
+    from compat._core.operators.op import Op
 
 
 class Call:

@@ -1,7 +1,7 @@
 """Functions and methods that complain of their arguments in PyTorch's words.
 
 The way of calls that are right does not lead here. When one has failed, what was given is compared with what PyTorch
-takes there (``compat.ops.misfits``); what is wrong otherwise is told as it came.
+takes there (``compat._core.schema.argument_errors``); what is wrong otherwise is told as it came.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from functools import cached_property, wraps
 from types import FunctionType
 from typing import Any
 
-from compat.arrays import mixed
-from compat.ops.signature import ALIASES, MISSING, Param
-from compat.registry import SHORT, names_of, publish, republish
+from compat._core.operators.signature import ALIASES, MISSING, Param
+from compat._core.tensor.registry import SHORT, names_of, publish, republish
+from compat._core.tensor.tracing import mixed
 
 
 def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -83,7 +83,7 @@ def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> Type
         args: what was given by position, to a method without the tensor.
         named: what was given by name.
     """
-    from compat.ops.misfits import misfit  # few programs need it
+    from compat._core.schema.argument_errors import misfit  # few programs need it
 
     return misfit(full_address(where), args, named)
 
@@ -115,7 +115,7 @@ class Complaints:
     @cached_property
     def known(self) -> bool:
         """Whether it is known how PyTorch is called there. Of functions that are written in Python there it is not."""
-        from compat.ops.misfits import signatures_of
+        from compat._core.schema.argument_errors import signatures_of
 
         return self.method or signatures_of(self.where) is not None
 
@@ -212,8 +212,8 @@ def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
 def complain_everywhere() -> None:
     """Has the public functions that are no declared operations complain of their arguments in PyTorch's words, where
     it has any, and take arrays of funcgrad's for tensors."""
-    from compat.ops.function_signatures import known
-    from compat.ops.namespace_signatures import IN_TORCH
+    from compat._core.schema.function_signatures import known
+    from compat._core.schema.namespace_signatures import IN_TORCH
 
     lenient, told = frozenset(_LENIENT.split()), dict.fromkeys(known())
     plain = {f"{place}.{name}": None for place in _OF_TENSORS for name in names_of(place) if not name.startswith("_")}

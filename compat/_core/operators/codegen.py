@@ -37,15 +37,15 @@ from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, leaf_edge
-from compat.autograd.saved import HookStack, save, save_result
-from compat.grad_mode import next_sequence
+from compat._core.autograd.anomaly_mode import made
+from compat._core.autograd.node import NO_EDGE, leaf_edge
+from compat._core.autograd.saved_variable import HookStack, save, save_result
+from compat._core.transforms.grad_mode import next_sequence
 from funcgrad import runtime
-from funcgrad.caching import memoized
+from funcgrad.core.caching import memoized
 
 if TYPE_CHECKING:
-    from compat.ops.plan import Plan
+    from compat._core.operators.plan import Plan
 
 #: What an input is to a plan's program: a buffer, a buffer and where in it to begin, a number.
 BUFFER, BUFFER_AND_OFFSET, NUMBER = range(3)

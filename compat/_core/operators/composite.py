@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.arrays import mixed
-from compat.grad_mode import mode, no_grad
-from compat.ops.complaints import complaint, of_tensors, publish_methods, speaks
-from compat.ops.out import check_dtype, resize_out
-from compat.registry import publish
-from compat.tensor import Tensor
+from compat._core.operators.call_errors import complaint, of_tensors, publish_methods, speaks
+from compat._core.operators.out import check_dtype, resize_out
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import mixed
+from compat._core.transforms.grad_mode import mode, no_grad
 
 
 def composite(
@@ -24,7 +24,7 @@ def composite(
     Args:
         names: where it appears.
         out: whether it takes ``out``, a tensor for the result; a function ``(result, out, operands)`` that raises
-            where one may not be written into the other (``compat.ops.out.of_dtype``).
+            where one may not be written into the other (``compat._core.operators.out.of_dtype``).
         last: the operation that PyTorch writes into ``out`` by: it is that one which complains of what requires grad.
         checked: whether a method looks at its arguments first: for what does little with them.
     """

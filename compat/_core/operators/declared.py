@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from compat import dtypes
-from compat.ops.complaints import Complaints, of_tensors
-from compat.ops.older import older_call
-from compat.ops.signature import MISSING, cleaned, entry, parse, renamed, wrapped
-from compat.registry import address_of, publish
-from funcgrad.caching import Cache, Group
+from compat._core.operators.call_errors import Complaints, of_tensors
+from compat._core.operators.signature import MISSING, cleaned, entry, parse, renamed, wrapped
+from compat._core.schema.deprecated_overloads import older_call
+from compat._core.tensor.registry import address_of, publish
+from compat._core.types import dtype
+from funcgrad.core.caching import Cache, Group
 
 #: What operations do for arguments of a kind, of all operations.
 CALLS = Group("calls of operations", 8192)
@@ -164,4 +164,4 @@ def every() -> list[Declared]:
     return _every
 
 
-dtypes.when_default_changes(forget_plans)
+dtype.when_default_changes(forget_plans)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from compat import examples
-from compat.grad_mode import mode
-from compat.ops.node import Underivable
-from funcgrad.dtypes import is_inexact
+from compat._core.operators.op_node import Underivable
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode
+from funcgrad.core.dtypes import is_inexact
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import at_axis
 from funcgrad.interpreters.forward import Forward, ForwardTracer
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 #: Operations without formulas forwards that PyTorch knows of, by their kernels' names, and what it calls them.
 _UNPUSHED = {
@@ -131,10 +131,10 @@ def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
 def pushing(x: Any) -> list[Forward]:
     """The transforms and levels of duals by which a value has tangents, innermost first."""
     found: list[Forward] = []
-    while isinstance(x, examples.TRACED):
+    while isinstance(x, vmap_checks.TRACED):
         if isinstance(x, ForwardTracer):
             assert isinstance(x.interpreter, Forward)
             # What is left of a level of duals goes on as its primals.
             found += [x.interpreter] if getattr(x.interpreter, "open", True) else []
-        x = examples.wrapped(x)
+        x = vmap_checks.wrapped(x)
     return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import Once
-from compat.ops.inplace import check_apart
-from compat.ops.inspection import inspect
-from compat.ops.plan import Plan
-from compat.tensor import Tensor
+from compat._core.operators.inplace import check_apart
+from compat._core.operators.plan import Plan
+from compat._core.operators.value_checks import inspect
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import Once
 
 
 class Within:
@@ -68,9 +68,9 @@ class Inspected:
         return self.plan.run(values)
 
 
-def discards(d: dtypes.dtype) -> bool:
+def discards(d: dtype.dtype) -> bool:
     """Whether complex numbers lose a part in a dtype, of which PyTorch warns."""
-    return d is not dtypes.bool_ and not d.is_complex
+    return d is not dtype.bool_ and not d.is_complex
 
 
 class Discarding:

@@ -11,21 +11,23 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from compat import captures, examples, levels
-from compat.autograd.anomaly_mode import made, written
-from compat.autograd.forward_ad import separate
-from compat.autograd.node import NO_EDGE, Edge, Node, accumulator
-from compat.autograd.saved import comes_from
-from compat.dtypes import dtype as Dtype
-from compat.errors import FREED, OVERLAPS_INPUT
-from compat.grad_mode import mode, next_sequence
-from compat.hosted import Hosted, place_of, rejoin
-from compat.layout import Base, overlap
-from compat.ops.recut import cut, steps_of
-from compat.registry import function
-from compat.size import Size
-from compat.storage import UntypedStorage
-from compat.tensor import LOOSE, Tensor, View, autograd_of, regenerate, wrap
+from compat._core.autograd.anomaly_mode import made, written
+from compat._core.autograd.forward_ad import separate
+from compat._core.autograd.node import NO_EDGE, Edge, Node, accumulator
+from compat._core.autograd.saved_variable import comes_from
+from compat._core.memory.numpy_storage import Hosted, place_of, rejoin
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base, overlap
+from compat._core.operators.view_replay import cut, steps_of
+from compat._core.tensor import capture_checks
+from compat._core.tensor.autograd_state import LOOSE, View
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, autograd_of, regenerate, wrap
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import FREED, OVERLAPS_INPUT
+from compat._core.types.size import Size
 
 _AMBIGUOUS = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
@@ -133,8 +135,8 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
         separate(t)
     storage = t._storage
     if traced:
-        examples.note_write(name, storage, buffer, t._is_view())
-        buffer = levels.rewritten(storage.buffer, examples.of_each(storage.buffer, buffer))
+        vmap_checks.note_write(name, storage, buffer, t._is_view())
+        buffer = level_stack.rewritten(storage.buffer, vmap_checks.of_each(storage.buffer, buffer))
     storage.write(buffer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
@@ -148,7 +150,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     """Runs a plan that writes into one of its inputs; returns that input."""
     t = values[plan.target]
     if t._storage.born < mode.since:
-        captures.refuse(t, plan.kernel.name, dict(zip(plan.kernel.inputs, values)))
+        capture_checks.refuse(t, plan.kernel.name, dict(zip(plan.kernel.inputs, values)))
     if plan.node is not None:
         check_recorded(t)
     check_memory(t, values)
@@ -175,7 +177,8 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
 
 def regenerate_layout(t: Tensor) -> None:
     """The tensor's layout over the buffer that its storage now has."""
-    from compat.tensor import SHARED, sync
+    from compat._core.tensor.autograd_state import SHARED
+    from compat._core.tensor.tensor import sync
 
     if t._view is None:
         t._view = SHARED

@@ -12,26 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from compat.grad_mode import mode
-from compat.ops.derived_names import OF_ITS_OWN
-from compat.ops.fitting import Rule
-from compat.ops.node import Underivable, derived_node_class
-from compat.ops.plan import Kind, Plan, is_number
-from compat.tensor import Tensor, sync
-from funcgrad.caching import Cache, Group
-from funcgrad.dtypes import is_complex, is_inexact
-from funcgrad.interpreters.conjugating import conjugated_late
+from compat._core.operators.derivative_names import OF_ITS_OWN
+from compat._core.operators.op_node import Underivable, derived_node_class
+from compat._core.operators.plan import Kind, Plan, is_number
+from compat._core.tensor.tensor import Tensor, sync
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.scalar_conversion import Rule
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.dtypes import is_complex, is_inexact
+from funcgrad.core.ir import ArrayType, Equation, Program, Var
+from funcgrad.core.passes import common_subexpressions, dead_code, used_inputs
+from funcgrad.core.tracing import located, type_of
+from funcgrad.interpreters.conjugate import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Equation, Program, Var
-from funcgrad.passes import common_subexpressions, dead_code, used_inputs
 from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import located, type_of
 
 #: Those who say what a kernel gives on values of types that have a say; each gives None if none of the values has
-#: (``compat.ops.dispatching``, ``compat.sparse``).
+#: (``compat._core.dispatch.torch_dispatch``, ``compat.sparse``).
 askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
 
 

@@ -14,21 +14,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compat import lens
-from compat.grad_mode import mode
-from compat.layout import Layout
-from compat.ops.inplace import check_memory, check_recorded, put, regenerate_layout
-from compat.ops.kernel import KERNELS, Kernel
-from compat.ops.node import make_node_class
-from compat.ops.plan import run_traced, type_of_kind
-from compat.tensor import Tensor, sync
+from compat._core.memory import strided_access
+from compat._core.memory.strides import Layout
+from compat._core.operators.inplace import check_memory, check_recorded, put, regenerate_layout
+from compat._core.operators.kernel import KERNELS, Kernel
+from compat._core.operators.op_node import make_node_class
+from compat._core.operators.plan import run_traced, type_of_kind
+from compat._core.tensor.tensor import Tensor, sync
+from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
-from funcgrad.caching import Cache, Group
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
-from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.elementwise import cast
-from funcgrad.tracing import type_of
 
 Row = Sequence[Tensor]
 #: ``rule(settings, numbers, row)`` gives the new contents of the first tensors of a row, from the contents of all. The
@@ -69,7 +69,7 @@ class _Program(NamedTuple):
 
 
 _programs: Cache[tuple, _Program] = Cache(Group("steps of optimizers", 1024))
-#: Sees to rows of tensors whose types have a say (``compat.ops.dispatching``); returns the other jobs.
+#: Sees to rows of tensors whose types have a say (``compat._core.dispatch.torch_dispatch``); returns the other jobs.
 asked: Callable[[Sequence[Job]], Sequence[Job]] | None = None
 
 
@@ -243,7 +243,7 @@ def _compile(jobs: Sequence[Job]) -> _Program:
                 for (layout, _, offset), value in zip(row[: job.written], new):
                     assert layout is not None
                     target, place = next(tensors), 0 if offset is None else numbers[offset]
-                    current[target] = lens.write(current[target], layout, place, _as(value, layout))
+                    current[target] = strided_access.write(current[target], layout, place, _as(value, layout))
         return current
 
     name = "_".join(dict.fromkeys(getattr(job.rule, "__name__", "rule").strip("_") for job in jobs))
@@ -262,7 +262,7 @@ def _read(buffers: Sequence[Any], numbers: Sequence[Any], operand: _Operand) -> 
         assert number is not None
         return numbers[number]
     assert place is not None
-    return lens.read(buffers[place], layout, 0 if number is None else numbers[number])
+    return strided_access.read(buffers[place], layout, 0 if number is None else numbers[number])
 
 
 def _wide(number: Any) -> Any:

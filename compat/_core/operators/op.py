@@ -6,7 +6,8 @@ An operation is a pure function of funcgrad arrays, with the name of its backwar
     def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1):
         return beta * input + alpha * (mat1 @ mat2)
 
-That is all of it. The annotations say what the arguments are (``compat.ops.signature``): arrays and scalars are inputs
+That is all of it. The annotations say what the arguments are (``compat._core.operators.signature``): arrays and scalars
+are inputs
 of the compiled program, everything else is static. The backward is derived from the body, as a function of what is
 declared saved and the incoming gradients only; what it turns out not to need is ``None`` in ``_saved_...``, as in
 PyTorch. If it needs something that is not declared, an ``OpDeclarationError`` says so; then state the backward, in the
@@ -38,14 +39,14 @@ Options of ``op``:
 ``out``
     whether there is an ``out=`` variant; by default for what appears in ``torch``. ``"cast"``: one that takes a tensor
     of any dtype that the result can be cast to, as those with ``promote`` do. A function ``(result, out, operands)``
-    that raises where one result may not be written into one tensor (``compat.ops.out.of_dtype``). An operation with a
-    ``dtype`` computes in that of ``out``.
+    that raises where one result may not be written into one tensor (``compat._core.operators.out.of_dtype``). An
+    operation with a ``dtype`` computes in that of ``out``.
 ``promote``
     ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
     least; ``None``: operands come as they are.
 ``unrounded``
     names of operands that, where they are numbers or have no dimensions, promotion leaves in single precision though
-    the others are in half; the body rounds the result (``compat.ops.halves``).
+    the others are in half; the body rounds the result (``compat._core.operators.opmath``).
 ``numbers``
     whether operands may be numbers; by default where ``promote`` is set.
 ``strides``
@@ -81,7 +82,7 @@ Options of ``op``:
     the names of its keyword arguments that came among the tensors in PyTorch's older signatures.
 ``fits``
     numbers that PyTorch converts to the dtype it computes in, by name, each with the rule that says which that is
-    (``compat.ops.fitting``): one that does not fit is refused.
+    (``compat._core.types.scalar_conversion``): one that does not fit is refused.
 ``converts``
     whether it brings operands to the dtype of the result, with PyTorch's warning where that leaves out imaginary parts;
     by default where it has a ``dtype``.
@@ -92,8 +93,8 @@ Options of ``op``:
 
 ``elementwise`` is ``op`` with ``promote="common"`` and elementwise strides, broadcasting and an in-place variant. A
 view is declared with ``view`` by a function from ``Geometry`` (size, stride, offset) to ``Geometry``. What is written
-in terms of other operations (``matmul``, ``linear``) is a plain function made public with ``compat.registry.function``;
-several operations under one name are one with ``overloads``.
+in terms of other operations (``matmul``, ``linear``) is a plain function made public with
+``compat._core.tensor.registry.function``; several operations under one name are one with ``overloads``.
 """
 
 from __future__ import annotations
@@ -105,18 +106,15 @@ from typing import Any
 
 import numpy as np
 
-from compat import captures, dtypes
-from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
-from compat.grad_mode import mode
-from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
-from compat.ops.around import Discarding, Inspected, Within, discards
-from compat.ops.call import Call
-from compat.ops.complaints import complaint, speaks
-from compat.ops.declared import CALLS, Declared, Late
-from compat.ops.fitting import Rule, fitted
-from compat.ops.inplace import check_overlaps, check_recorded
-from compat.ops.kernel import KERNELS, Kernel
-from compat.ops.node import (
+from compat._core.memory.strides import Layout, broadcast_size, overlaps_itself, preserved_strides
+from compat._core.operators.call import Call
+from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.codegen import ONE
+from compat._core.operators.declared import CALLS, Declared, Late
+from compat._core.operators.guards import Discarding, Inspected, Within, discards
+from compat._core.operators.inplace import check_overlaps, check_recorded
+from compat._core.operators.kernel import KERNELS, Kernel
+from compat._core.operators.op_node import (
     OpNode,
     Underivable,
     make_node_class,
@@ -126,15 +124,20 @@ from compat.ops.node import (
     uint64,
     with_first_gradient,
 )
-from compat.ops.out import into_out
-from compat.ops.plan import Kind, Plan, type_of_kind
-from compat.ops.signature import Param, key_of
-from compat.ops.written import ONE
-from compat.registry import publish
-from compat.returns import named_result
-from compat.tensor import WITHIN, Tensor, from_array
-from funcgrad.caching import Cache
-from funcgrad.ir import ArrayType, Program
+from compat._core.operators.out import into_out
+from compat._core.operators.plan import Kind, Plan, type_of_kind
+from compat._core.operators.signature import Param, key_of
+from compat._core.tensor import capture_checks
+from compat._core.tensor.autograd_state import WITHIN
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
+from compat._core.types.scalar_conversion import Rule, fitted
+from compat._core.types.structseq import named_result
+from funcgrad.core.caching import Cache
+from funcgrad.core.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operations
 
@@ -234,7 +237,7 @@ class Op(Declared):
             )
         if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg for a in self.values(args)):
             if args[0]._storage.born < mode.since:
-                captures.refuse(args[0], self.name, dict(zip([p.name for p in self.params], args)))
+                capture_checks.refuse(args[0], self.name, dict(zip([p.name for p in self.params], args)))
             check_recorded(args[0])
         if callable(self.overlapping) and overlaps_itself(args[0].shape, args[0].stride()):
             return self.overlapping(*args)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from compat.autograd.node import Node
-from compat.autograd.saved import SavedTensor, save, unpack
-from compat.device import META
-from compat.dtypes import dtype as Dtype
-from compat.errors import FREED
-from compat.grad_mode import mode
-from compat.layout import broadcast_size
-from compat.ops.derived_names import OUTERMOST
-from compat.size import Size
-from compat.tensor import Tensor
-from funcgrad.caching import Cache, Group, memoized
-from funcgrad.ir import Program
+from compat._core.autograd.node import Node
+from compat._core.autograd.saved_variable import SavedTensor, save, unpack
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.derivative_names import OUTERMOST
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.device import META
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import FREED
+from compat._core.types.size import Size
+from funcgrad.core.caching import Cache, Group, memoized
+from funcgrad.core.ir import Program
 
 
 def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import dtypes
+from compat._core.types import dtype
 from funcgrad import numpy as np
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import Tracer, type_of
 
 #: The dtypes of half precision, as NumPy's.
-HALVES = frozenset((dtypes.float16.numpy, dtypes.bfloat16.numpy))
+HALVES = frozenset((dtype.float16.numpy, dtype.bfloat16.numpy))
 #: What they are computed in.
-SINGLE: Any = dtypes.float32.numpy
+SINGLE: Any = dtype.float32.numpy
 
 
 def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,8 +23,8 @@ def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
     Written out in half precision, each step of a body rounds. A body of one step needs none of this.
 
     Example:
-        >>> from compat.ops.elements import elementwise
-        >>> from compat.ops.signature import Array
+        >>> from compat._core.operators.pointwise import elementwise
+        >>> from compat._core.operators.signature import Array
         >>> def third(input: Array):
         ...     return input * 0.1 / 0.3
         >>> once = elementwise(None, names="", name="once")(in_single(third))
@@ -54,8 +54,8 @@ def scaled(x: Any, number: Any) -> Any:
     """An array times a number that is not rounded to half precision, only their product is.
 
     Example:
-        >>> from compat.ops.elements import elementwise
-        >>> from compat.ops.signature import Array
+        >>> from compat._core.operators.pointwise import elementwise
+        >>> from compat._core.operators.signature import Array
         >>> def third(input: Array):
         ...     return scaled(input, 0.3337)
         >>> import compat as torch

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import captures, dtypes, examples, levels
-from compat.autograd.forward_ad import is_dual
-from compat.errors import cpp_name, warn
-from compat.grad_mode import mode, no_grad
-from compat.layout import check_reach, contiguous_strides, layout_of, room
-from compat.ops.inplace import check_memory
-from compat.returns import return_type
-from compat.storage import UntypedStorage
-from compat.switches import unset_value
-from compat.tensor import SHARED, Tensor
+from compat._core.autograd.forward_ad import is_dual
+from compat._core.config.flags import unset_value
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import check_reach, contiguous_strides, layout_of, room
+from compat._core.operators.inplace import check_memory
+from compat._core.tensor import capture_checks
+from compat._core.tensor.autograd_state import SHARED
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import cpp_name, warn
+from compat._core.types.structseq import return_type
 
 
 def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
@@ -62,15 +65,15 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
 def _check_derivatives(op: Any, args: Sequence[Any], outs: Sequence[Tensor]) -> None:
     """Whether nothing follows what a result is made of, and written into: nobody would know its derivatives."""
     tensors = [v for v in (*op.values(args), *outs) if isinstance(v, Tensor)]
-    if levels.state.levels:
+    if level_stack.state.levels:
         given = dict(zip([p.name for p in op.params], args))
-        examples.check_out(op.name, captures.overload(op.name, False, given, writes=True), tensors)
+        vmap_checks.check_out(op.name, capture_checks.overload(op.name, False, given, writes=True), tensors)
     if mode.grad and any(t.requires_grad for t in tensors):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad."
         )
-    if levels.state.duals is not None and any(map(is_dual, tensors)):
+    if level_stack.state.duals is not None and any(map(is_dual, tensors)):
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
@@ -126,7 +129,7 @@ same_dtype = of_dtype("Found dtype {out} but expected {result}")
 def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Gives ``out`` the size that it needs, and strides if they are not to be row-major; warns if it had another."""
     if t._storage.born < mode.since:
-        captures.let(t)
+        capture_checks.let(t)
     if tuple(t.shape) == size:
         return
     if t.numel():

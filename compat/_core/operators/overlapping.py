@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.errors import warn
-from compat.grad_mode import mode, no_grad
-from compat.layout import room
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.memory.strides import room
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.errors import warn
 
 _SUBSCRIPTS = {"index_put_": "tensor[indices] = tensor", "": "tensor[mask] = scalar"}
 

@@ -12,27 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens, levels
-from compat.autograd.node import Edge, leaf_edge
-from compat.autograd.saved import save, save_result
-from compat.device import CPU, META
-from compat.grad_mode import mode
-from compat.layout import Layout, contiguous_layout, dense_layout
-from compat.meta import common_device, in_transform, results_of
-from compat.ops.fitting import bounds
-from compat.ops.inplace import run_into
-from compat.ops.stated import goes_backward, stated_program
-from compat.ops.tangents import Tangents
-from compat.ops.written import BUFFER, BUFFER_AND_OFFSET, NUMBER, node_maker, runner
-from compat.results import new_tensor
-from compat.tensor import Tensor, from_buffer
-from compat.watched_gradients import watched
+from compat._core.autograd.func_anomaly import watched
+from compat._core.autograd.node import Edge, leaf_edge
+from compat._core.autograd.saved_variable import save, save_result
+from compat._core.memory import strided_access
+from compat._core.memory.meta import common_device, in_transform, results_of
+from compat._core.memory.strides import Layout, contiguous_layout, dense_layout
+from compat._core.operators.codegen import BUFFER, BUFFER_AND_OFFSET, NUMBER, node_maker, runner
+from compat._core.operators.forward_formulas import Tangents
+from compat._core.operators.inplace import run_into
+from compat._core.operators.transform_formulas import goes_backward, stated_program
+from compat._core.tensor.constructors import new_tensor
+from compat._core.tensor.tensor import Tensor, from_buffer
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import CPU, META
+from compat._core.types.scalar_conversion import bounds
 from funcgrad import runtime
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.elementwise import cast
-from funcgrad.tracing import type_of
 
 #: What a kernel's input is: a tensor of a layout, a number of a Python type, or nothing.
 Kind = Any
@@ -100,15 +102,15 @@ def run_traced(
     results: Sequence[Any] = evaluate(program, [*operands, *map(number_buffer, numbers)])
     if tangents is not None:
         results = tangents.complete(operands, results)
-    return [levels.held(x) for x in results]
+    return [level_stack.held(x) for x in results]
 
 
 def run_typed(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
     """A program on the meta device: what types its results have."""
     if not any(map(in_transform, buffers)):
         return results_of(program)
-    for entered in levels.state.levels:
-        levels.through(entered.interpreter)
+    for entered in level_stack.state.levels:
+        level_stack.through(entered.interpreter)
     return run_traced(program, buffers, numbers)
 
 
@@ -138,12 +140,12 @@ def _forward(plan: Plan, logical: Program) -> Program:
                 offset = 0 if kind.whole else next(given)
                 if i == target:
                     place = (buffer, offset)
-                arrays.append(lens.read(buffer, kind, offset))
+                arrays.append(strided_access.read(buffer, kind, offset))
             elif kind in _NUMBER_TYPES:
                 arrays.append(next(given))
         results = evaluate(logical, arrays)
         if target is None:
-            return [lens.write(None, layout, 0, result) for layout, result in zip(outputs, results)]
+            return [strided_access.write(None, layout, 0, result) for layout, result in zip(outputs, results)]
         return [_overwrite(place, outputs[0], results[0])]
 
     return stage(run, types, name=logical.name, description=f"the operation {logical.name}")
@@ -153,7 +155,7 @@ def _overwrite(place: Any, layout: Layout, result: Any) -> Any:
     assert layout.dtype.numpy is not None
     if type_of(result).dtype != layout.dtype.numpy:
         result = cast(result, dtype=layout.dtype.numpy)
-    return lens.write(place[0], layout, place[1], result)
+    return strided_access.write(place[0], layout, place[1], result)
 
 
 Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
@@ -171,7 +173,7 @@ def _runner(
         # A copy. Buffers never change, so the results may be the operands'.
         places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
         if traced:
-            return lambda buffers, _: [levels.held(buffers[i]) for i in places], None
+            return lambda buffers, _: [level_stack.held(buffers[i]) for i in places], None
         return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
         return partial(run_traced, program, node=node, stated=stated, tangents=tangents), None
@@ -335,7 +337,7 @@ class Plan:
         """Runs what is not noted down."""
         buffers = self.forward(*self.arguments(values))
         tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
-        if self.node is not None and levels.in_sight(buffers):
+        if self.node is not None and level_stack.in_sight(buffers):
             node = self.make_node(values)
             for nr, (t, differentiable) in enumerate(zip(tensors, self.differentiable)):
                 if differentiable:
@@ -359,7 +361,7 @@ class Plan:
                 bound = self.bounds.get(i)
                 numbers.append(value if bound is None else bound(value))
             else:
-                buffers.append(levels.buffer(value) if self.traced else value._storage.buffer)
+                buffers.append(level_stack.buffer(value) if self.traced else value._storage.buffer)
                 if what == BUFFER_AND_OFFSET:
                     numbers.append(value._offset)
         return buffers, numbers

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.arrays import ARRAYS, mixed, taken
-from compat.ops.arguments import fits_none, of_methods
-from compat.ops.complaints import complaint, speaks
-from compat.ops.declared import Late
-from compat.ops.op import Op, elementwise
-from compat.ops.signature import Array
-from compat.registry import publish
-from compat.tensor import Tensor, from_array
+from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.declared import Late
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.signature import Array
+from compat._core.schema.arguments import fits_none, of_methods
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.tensor.tracing import ARRAYS, mixed, taken
+from compat._core.types import dtype
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 #: What a check may refuse, in words.
-_CATEGORIES = {"bool": dtypes.BOOL, "integer": dtypes.INTEGER, "float": dtypes.FLOATING, "complex": dtypes.COMPLEX}
+_CATEGORIES = {"bool": dtype.BOOL, "integer": dtype.INTEGER, "float": dtype.FLOATING, "complex": dtype.COMPLEX}
 
 NUMBERS = (bool, int, float, complex)
 
@@ -87,7 +87,7 @@ _INPLACE_IN_TORCH = frozenset(
 )
 
 
-def common(operands: Sequence[Any], floating: bool = False) -> dtypes.dtype:
+def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
     """The dtype that tensors and numbers have in common; with ``floating``, the default one for integers."""
     groups: tuple[list, list, list] = ([], [], [])
     for x in operands:
@@ -95,8 +95,8 @@ def common(operands: Sequence[Any], floating: bool = False) -> dtypes.dtype:
             groups[0 if x.dim() else 1].append(x.dtype)
         elif isinstance(x, NUMBERS):
             groups[2].append(type(x))
-    found = dtypes.combine(*groups)
-    return dtypes.get_default_dtype() if floating and found.category < dtypes.FLOATING else found
+    found = dtype.combine(*groups)
+    return dtype.get_default_dtype() if floating and found.category < dtype.FLOATING else found
 
 
 def refuses(
@@ -171,7 +171,7 @@ def zeros_like(x: Any) -> Any:
 
 def category(x: Any) -> int:
     """``BOOL``, ``INTEGER``, ``FLOATING`` or ``COMPLEX``, of an array."""
-    return dtypes.from_numpy(type_of(x).dtype).category
+    return dtype.from_numpy(type_of(x).dtype).category
 
 
 # ---------------------------------------------------------------- declarations by the row
@@ -284,7 +284,7 @@ def binary(
 
 def divisor(x: Any) -> Any:
     """What to divide by. Quotients of complex numbers by zero have the signs of those, whichever zero it is."""
-    if category(x) != dtypes.COMPLEX:
+    if category(x) != dtype.COMPLEX:
         return x
     zero = e.number(0, x)
     nothing = np.where(x == zero, zero, e.number(complex(-0.0, -0.0), x))

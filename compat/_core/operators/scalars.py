@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.op import op
-from compat.ops.signature import Array, Scalar
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Scalar
 from funcgrad import numpy as np
-from funcgrad.tracing import type_of
+from funcgrad.core.tracing import type_of
 
 _HIDDEN = dict(names="", strides="like:input")
 

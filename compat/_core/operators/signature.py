@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from compat import dtypes
-from compat.arrays import all_taken, taken
-from compat.errors import wrap_dim, wrap_dims, wrong_argument
-from compat.grad_mode import mode
-from compat.tensor import Tensor, refresh, sync, sync_written
-from funcgrad.caching import memoized
+from compat._core.tensor.tensor import Tensor, refresh, sync, sync_written
+from compat._core.tensor.tracing import all_taken, taken
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype
+from compat._core.types.errors import wrap_dim, wrap_dims, wrong_argument
+from funcgrad.core.caching import memoized
 
 if TYPE_CHECKING:
     Array = Any
@@ -123,27 +123,27 @@ def freeze(value: Any) -> Any:
         return value.item()
     if isinstance(value, range):
         return tuple(value)
-    return dtypes.wanted("", value) if kind is type and value in _NUMBERS else value
+    return dtype.wanted("", value) if kind is type and value in _NUMBERS else value
 
 
 def _integer(function: str, p: Param, position: int, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise wrong_argument(function, p.name, position, "int", value)
-    return dtypes.index_number(value)
+    return dtype.index_number(value)
 
 
 def _integers(function: str, p: Param, position: int, value: Any) -> tuple[int, ...]:
     if p.starred and len(value) == 1 and not hasattr(value[0], "__index__"):
         value = value[0]
     if hasattr(value, "__index__") and not isinstance(value, bool):
-        return (dtypes.index_number(value),)
+        return (dtype.index_number(value),)
     if not isinstance(value, tuple | list | range):
         raise wrong_argument(function, p.name, position, "tuple of ints", value)
     for i, n in enumerate(value):
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             what = f"tuple of ints, but found element of type {type(n).__name__} at pos {i}"
             raise TypeError(f"{function}(): argument '{p.name}' (position {position}) must be {what}")
-    return tuple(dtypes.index_number(n) for n in value)
+    return tuple(dtype.index_number(n) for n in value)
 
 
 def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
@@ -172,12 +172,12 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
     if p.kind in ("dims", "ints"):
         return _integers(function, p, position, value)
     if p.kind == "static" and p.name == "dtype":
-        return dtypes.wanted(function, value)
+        return dtype.wanted(function, value)
     value = taken(value) if p.plain else value
     if p.plain and not _PLAIN[p.plain](value) and not _stands_for_number(p.plain, value):
         raise wrong_argument(function, p.name, None if p.keyword else position, p.plain, value)
     if p.plain == "int":
-        return dtypes.index_number(value)
+        return dtype.index_number(value)
     return float(value) if p.plain == "float" else freeze(value)
 
 
@@ -198,7 +198,7 @@ def _stands_for_number(plain: str, value: Any) -> bool:
     """Whether it is a tensor of one number, where PyTorch takes that for the number."""
     if not isinstance(value, Tensor) or plain in ("bool", "str") or value.dim() or value.requires_grad:
         return False
-    return plain != "int" or value.dtype.category == dtypes.INTEGER
+    return plain != "int" or value.dtype.category == dtype.INTEGER
 
 
 def _is_numpy_number(value: Any) -> bool:
@@ -209,9 +209,9 @@ def _array(function: str, p: Param, position: int, value: Any, numbers: bool) ->
     if isinstance(value, Tensor):
         return value
     if numbers and isinstance(value, _NUMBERS):
-        return dtypes.plain_number(value)
+        return dtype.plain_number(value)
     if numbers and _is_numpy_number(value):
-        return dtypes.plain_number(value.item())
+        return dtype.plain_number(value.item())
     raise wrong_argument(function, p.name, position, "Tensor", value)
 
 
@@ -230,7 +230,7 @@ def _scalar(function: str, p: Param, position: int, value: Any) -> Any:
         value = value.item()
     if not isinstance(value, _NUMBERS):
         raise wrong_argument(function, p.name, None if p.keyword else position, "Number", value)
-    return dtypes.plain_number(value)
+    return dtype.plain_number(value)
 
 
 def wrapped(p: Param, value: Any, ndim: int) -> Any:
@@ -261,7 +261,7 @@ def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Ma
 
 
 class Words(Protocol):
-    """What an entry function complains with (``compat.ops.complaints``)."""
+    """What an entry function complains with (``compat._core.operators.call_errors``)."""
 
     @property
     def method(self) -> bool:
@@ -322,7 +322,8 @@ def entry(
             start, a function when it is published.
         writes: whether the first parameter is what is written.
     """
-    # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
+    # A parameter may be called mode. The plans may be replaced (``compat._core.dispatch.dispatch_mode``), so they are
+    # not set again.
     scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
     scope["words"], scope["has_out"] = words, out
     made = FunctionType(_waiting.__code__, scope, name)
@@ -334,7 +335,7 @@ def entry(
         source, defaults = _source(params, out, offsets, older is not None, _style(words), writes)
         scope.update(
             Tensor=Tensor,
-            TooWide=dtypes.TooWide,
+            TooWide=dtype.TooWide,
             exact=exact,
             sync=sync if recorded else refresh,
             sync_written=sync_written,

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad import custom_vjp
-from funcgrad.dtypes import is_complex, is_inexact
+from funcgrad.core.dtypes import is_complex, is_inexact
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import BatchTracer
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import ForwardTracer, jvp_flat
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 
 def goes_backward(x: Any) -> bool:

@@ -17,17 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from compat import examples, lens
-from compat.arrays import tensor_of
-from compat.storage import UntypedStorage
-from compat.tensor import Tensor, array_of, wrap
+from compat._core.memory import strided_access
+from compat._core.memory.storage import UntypedStorage
+from compat._core.tensor.tensor import Tensor, array_of, wrap
+from compat._core.tensor.tracing import tensor_of
+from compat._core.transforms import vmap_checks
 from funcgrad import runtime
-from funcgrad.errors import Source, describe_locations, file_and_line, user_locations
-from funcgrad.tracing import Tracer
+from funcgrad.core.errors import Source, describe_locations, file_and_line, user_locations
+from funcgrad.core.tracing import Tracer
 
 
 class Inspection:
-    """What is called to look at values, again and again where calls are replayed (``compat.compiling``).
+    """What is called to look at values, again and again where calls are replayed (``compat._compile``).
 
     Args:
         function, args, kwargs: what is called. Of tensors that it does not look at it sees sizes and dtypes only.
@@ -146,12 +147,12 @@ def _collect(
 
 
 def _is_there(t: Tensor) -> bool:
-    return runtime.computed(examples.inmost(t._storage.buffer)) is not None
+    return runtime.computed(vmap_checks.inmost(t._storage.buffer)) is not None
 
 
 def values_of(t: Tensor) -> np.ndarray:
     """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
-    there = runtime.computed(examples.inmost(t._storage.buffer))
+    there = runtime.computed(vmap_checks.inmost(t._storage.buffer))
     if _local.seen is not None:
         _local.seen.append(t)
         if there is None:
@@ -160,18 +161,18 @@ def values_of(t: Tensor) -> np.ndarray:
         there = None if t._layout.base.traced else runtime.foreseen(t._storage.buffer)
         if there is None:
             raise _NotThere
-        return lens.to_numpy(there, t._layout, t._offset)
+        return strided_access.to_numpy(there, t._layout, t._offset)
     if not t._layout.base.traced:
         return array_of(t)
     if there is None or isinstance(there, Tracer):
         return np.empty(0, t.dtype.numpy)
-    return np.asarray(runtime.ready(examples.inmost(lens.read(t._storage.buffer, t._layout, t._offset))))
+    return np.asarray(runtime.ready(vmap_checks.inmost(strided_access.read(t._storage.buffer, t._layout, t._offset))))
 
 
 def _kept(a: Any) -> Any:
     if isinstance(a, Tensor):
         if a._layout.base.traced:  # read while what traces it is running
-            return tensor_of(lens.read(a._storage.buffer, a._layout, a._offset))
+            return tensor_of(strided_access.read(a._storage.buffer, a._layout, a._offset))
         return wrap(UntypedStorage(a._storage.buffer, a._storage.base), a._layout, a._offset)
     return type(a)(map(_kept, a)) if type(a) in (list, tuple) else a
 

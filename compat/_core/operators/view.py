@@ -11,26 +11,28 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from compat import lens, levels
-from compat.autograd.anomaly_mode import made as note_made
-from compat.autograd.node import NO_EDGE, Node, has_say, leaf_edge
-from compat.autograd.saved import HookStack
-from compat.dtypes import FLOATING
-from compat.dtypes import dtype as Dtype
-from compat.grad_mode import mode, next_sequence
-from compat.hosted import is_large, part_of
-from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
-from compat.ops.kernel import Derivative, Kernel
-from compat.ops.recut import extended
-from compat.results import beside
-from compat.size import Size
-from compat.storage import UntypedStorage
-from compat.tensor import PASSING, SHARED, Tensor, View, wrap
+from compat._core.autograd.anomaly_mode import made as note_made
+from compat._core.autograd.node import NO_EDGE, Node, has_say, leaf_edge
+from compat._core.autograd.saved_variable import HookStack
+from compat._core.memory import strided_access
+from compat._core.memory.numpy_storage import is_large, part_of
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base, Layout, contiguous_strides, layout_of, view_strides
+from compat._core.operators.kernel import Derivative, Kernel
+from compat._core.operators.view_replay import extended
+from compat._core.tensor.autograd_state import PASSING, SHARED, View
+from compat._core.tensor.constructors import beside
+from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.transforms import level_stack
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.types.dtype import FLOATING
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.size import Size
 from funcgrad import numpy as fnp
-from funcgrad.caching import Cache, Group
-from funcgrad.ir import ArrayType, Program
+from funcgrad.core.caching import Cache, Group
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 Ints = tuple[int, ...]
 _new = object.__new__
@@ -135,8 +137,8 @@ def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: I
 
 def _seen_inside(storage: UntypedStorage) -> UntypedStorage:
     """What a view of traced memory is over: where nothing is recorded, that memory without derivatives."""
-    levels.check_alive(storage)
-    return storage if mode.grad else levels.aside(storage, forward=False)
+    level_stack.check_alive(storage)
+    return storage if mode.grad else level_stack.aside(storage, forward=False)
 
 
 def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
@@ -312,7 +314,7 @@ class ViewPlan:
         if kernel is None:
 
             def body(x: Any, *places: Any) -> list[Any]:
-                return [lens.read(x, layout, place) for layout, place in zip(layouts, places)]
+                return [strided_access.read(x, layout, place) for layout, place in zip(layouts, places)]
 
             kernel = self.op.kernels[key] = _view_kernel(self.op, body, len(offsets))
         return kernel, layouts, offsets
@@ -335,8 +337,8 @@ class ViewPlan:
                 empty = zeros(ArrayType((room,), g.dtype.numpy))
                 places = np.empty(0) if inside.dense else _places(g)
                 shared = len(np.unique(places)) < places.size
-                memory = _averaged(empty, places, x) if shared else lens.write(empty, inside, g.offset, x)
-                return [lens.read(memory, outside, place)]
+                memory = _averaged(empty, places, x) if shared else strided_access.write(empty, inside, g.offset, x)
+                return [strided_access.read(memory, outside, place)]
 
             kernel = self.op.kernels[key] = _view_kernel(self.op, body, 1)
         return kernel, [outside], [out.offset]

@@ -6,19 +6,20 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import captures, examples
-from compat.grad_mode import mode
-from compat.hosted import rejoin
-from compat.ops.declared import Declared
-from compat.ops.inplace import become, check_recorded
-from compat.ops.kernel import KERNELS, Kernel
-from compat.ops.node import make_node_class, metadata, uint64
-from compat.ops.signature import key_of
-from compat.ops.view import Geometry, ViewNode, ViewPlan, geometry_of
-from compat.placing import placing_of, strided
-from compat.registry import publish
-from compat.tensor import Tensor
-from funcgrad.caching import Cache
+from compat._core.memory.numpy_storage import rejoin
+from compat._core.operators.declared import Declared
+from compat._core.operators.inplace import become, check_recorded
+from compat._core.operators.kernel import KERNELS, Kernel
+from compat._core.operators.op_node import make_node_class, metadata, uint64
+from compat._core.operators.signature import key_of
+from compat._core.operators.view import Geometry, ViewNode, ViewPlan, geometry_of
+from compat._core.tensor import capture_checks
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.logical_strides import placing_of, strided
+from funcgrad.core.caching import Cache
 
 
 class ViewOp(Declared):
@@ -57,7 +58,7 @@ class ViewOp(Declared):
     def inplace(self, t: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Makes the tensor its own view; returns it."""
         if t._storage.born < mode.since:
-            captures.refuse(t, self.name, {})
+            capture_checks.refuse(t, self.name, {})
         if mode.grad and t.requires_grad:
             check_recorded(t)
         made = self.function(t, *args, **kwargs)
@@ -114,7 +115,7 @@ def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             rejoin(args[0])
-            if args[0]._layout.base.traced and (placing_of(args[0]) or examples.maps(args[0]._storage.buffer)):
+            if args[0]._layout.base.traced and (placing_of(args[0]) or vmap_checks.maps(args[0]._storage.buffer)):
                 return inside(*args, **kwargs)
         return function(*args, **kwargs)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.layout import Layout
-from compat.placing import seen_at
-from compat.registry import names_of
-from compat.tensor import Tensor, View
+from compat._core.memory.strides import Layout
+from compat._core.tensor.autograd_state import View
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.logical_strides import seen_at
 
 #: A step from one tensor to another that shares its memory.
 Step = Callable[[Tensor], Tensor]

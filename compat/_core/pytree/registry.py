@@ -18,6 +18,9 @@ class NodeDef(NamedTuple):
     flatten_with_keys_fn: Callable[[Any], tuple[list, Any]] | None = None
 
 
+NodeDef.__module__ = "compat.utils._pytree"
+
+
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
 
 
@@ -62,6 +65,9 @@ class SequenceKey:
         return sequence[self.idx]
 
 
+SequenceKey.__module__ = "compat.utils._pytree"
+
+
 @dataclass(frozen=True)
 class MappingKey:
     """The part of a dictionary under a key."""
@@ -76,6 +82,9 @@ class MappingKey:
         return mapping[self.key]
 
 
+MappingKey.__module__ = "compat.utils._pytree"
+
+
 @dataclass(frozen=True)
 class GetAttrKey:
     """The part of an object that is an attribute."""
@@ -88,6 +97,9 @@ class GetAttrKey:
     def get(self, obj: Any) -> Any:
         """The part itself."""
         return getattr(obj, self.name)
+
+
+GetAttrKey.__module__ = "compat.utils._pytree"
 
 
 def _numbered(flatten: Callable[[Any], tuple[list, Any]]) -> Callable[[Any], tuple[list, Any]]:

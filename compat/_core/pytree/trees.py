@@ -9,7 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from compat.tree_nodes import SUPPORTED_NODES
+from compat._core.pytree.registry import SUPPORTED_NODES
 
 PyTree = Any
 
@@ -29,6 +29,8 @@ class TreeSpec:
         context: what else it takes to put one together.
         num_nodes, num_leaves, num_children: how many there are, the containers themselves among the nodes.
     """
+
+    __module__ = "compat.utils._pytree"
 
     def __init__(self, type: Any, context: Any, children: list[TreeSpec]):
         self.type = type
@@ -109,6 +111,8 @@ class TreeSpec:
 
 class LeafSpec(TreeSpec):
     """The structure of a leaf."""
+
+    __module__ = "compat.utils._pytree"
 
     def __init__(self) -> None:
         super().__init__(None, None, [])

@@ -3,7 +3,7 @@
 An :class:`Engine` is a ``torch.Generator()``: the same words for a seed, the same bytes for a state. The samplers take
 an engine, a size and a dtype and return a NumPy array; a seeded sequence of them gives PyTorch 2.13's numbers:
 
->>> from compat.rng import Engine, normal, permutation, uniform
+>>> from compat._core.random import Engine, normal, permutation, uniform
 >>> engine = Engine(0)                    # torch.manual_seed(0)
 >>> uniform(engine, 3)                    # torch.rand(3)
 array([0.4962566 , 0.7682218 , 0.08847743], dtype=float32)
@@ -76,11 +76,11 @@ lengths together. ``SubsetRandomSampler``: ``randperm``. ``WeightedRandomSampler
 weights.
 """
 
-from compat.rng.discrete import binomial, multinomial, poisson, standard_gamma
-from compat.rng.distributions import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
-from compat.rng.engine import DEFAULT_SEED, STATE_SIZE, Engine
-from compat.rng.integers import permutation, random
-from compat.rng.recipes import base_seed, random_indices, sampler_permutation, truncated_normal
+from compat._core.random.discrete import binomial, multinomial, poisson, standard_gamma
+from compat._core.random.distributions import bernoulli, cauchy, exponential, geometric, log_normal, normal, uniform
+from compat._core.random.engine import DEFAULT_SEED, STATE_SIZE, Engine
+from compat._core.random.integers import permutation, random
+from compat._core.random.recipes import base_seed, random_indices, sampler_permutation, truncated_normal
 
 __all__ = [
     "DEFAULT_SEED",

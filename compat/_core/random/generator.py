@@ -1,7 +1,7 @@
 """Seeds and states of random numbers: ``torch.random``.
 
 There is one stream, that of ``default_generator``; a ``Generator`` is another one. The numbers are PyTorch's CPU
-numbers, bit for bit (``compat.rng``).
+numbers, bit for bit (``compat._core.random``).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from compat.device import device as Device
-from compat.registry import function, publish
-from compat.rng import DEFAULT_SEED, Engine
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.random import DEFAULT_SEED, Engine
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.device import device as Device
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 

@@ -8,8 +8,8 @@ import warnings
 import numpy as np
 from numpy.typing import DTypeLike
 
-from compat.rng.engine import Engine
-from compat.rng.kinds import (
+from compat._core.random.engine import Engine
+from compat._core.random.kinds import (
     FLOATS,
     SIGNED,
     UNSIGNED,
@@ -22,7 +22,7 @@ from compat.rng.kinds import (
     shape_of,
     torch_name,
 )
-from compat.rng.shuffle import forward_shuffle, inside_out_shuffle
+from compat._core.random.shuffle import forward_shuffle, inside_out_shuffle
 
 __all__ = ["permutation", "random"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from compat.rng.engine import Engine
+from compat._core.random.engine import Engine
 
 __all__ = ["forward_shuffle", "inside_out_shuffle"]
 

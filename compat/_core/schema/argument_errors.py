@@ -1,8 +1,8 @@
 """What is wrong with a call of a function or of a tensor's method, in PyTorch's words.
 
 Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with what is taken
-(``compat.ops.function_signatures``, ``compat.ops.method_signatures``). A method's are told as the method's: the tensor
-is not counted among them.
+(``compat._core.schema.function_signatures``, ``compat._core.schema.method_signatures``). A method's are told as the
+method's: the tensor is not counted among them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.device import device
-from compat.errors import type_name
-from compat.formats import layout, memory_format
-from compat.random import Generator
-from compat.storage import UntypedStorage
-from compat.tensor import Tensor
-from compat.typed_storage import TypedStorage
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.random.generator import Generator
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.device import device
+from compat._core.types.errors import type_name
+from compat._core.types.memory_format import layout, memory_format
 
 #: Other names under which a parameter may be given.
 _ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
@@ -164,7 +164,7 @@ def _is_scalar_tensor(value: Any) -> bool:
 
 def _is_int(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return _is_scalar_tensor(value) and value.dtype.category == dtypes.INTEGER
+        return _is_scalar_tensor(value) and value.dtype.category == dtype.INTEGER
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
@@ -173,7 +173,7 @@ def _is_real(value: Any) -> bool:
 
 
 def _is_dtype(value: Any) -> bool:
-    return isinstance(value, dtypes.dtype) or any(value is kind for kind in (bool, int, float, complex))
+    return isinstance(value, dtype.dtype) or any(value is kind for kind in (bool, int, float, complex))
 
 
 _CHECKS: dict[str, Any] = {
@@ -224,11 +224,11 @@ def signatures_of(where: str) -> tuple[_Signature, ...] | None:
     """The ways to call what is at an address; none if nothing may be given, None for what is not known."""
     place, _, name = where.rpartition(".")
     if place == "Tensor":
-        from compat.ops.method_signatures import known
+        from compat._core.schema.method_signatures import known
 
         texts = known().get(name)
     else:
-        from compat.ops.function_signatures import known
+        from compat._core.schema.function_signatures import known
 
         texts = known().get(where)
     return None if texts is None else tuple(_parsed(_shown_name(where), text) for text in texts)
@@ -259,7 +259,7 @@ def shown_type(value: Any) -> str:
     name = type_name(value)
     if isinstance(value, UntypedStorage | TypedStorage):
         return f"torch.storage.{name}"
-    return f"torch.{name}" if isinstance(value, dtypes.dtype | device | layout | memory_format) else name
+    return f"torch.{name}" if isinstance(value, dtype.dtype | device | layout | memory_format) else name
 
 
 def _inside(value: Any) -> str:
@@ -356,7 +356,7 @@ def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeErr
 def _misfit(
     name: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
 ) -> TypeError | None:
-    from compat.ops.method_signatures import OLDER
+    from compat._core.schema.method_signatures import OLDER
 
     problems: list[_Unfit] = []
     for signature in signatures:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy
 
-from compat.arrays import all_taken, any_to_take, taken
-from compat.errors import type_name, wrong_argument, wrong_combination
-from compat.grad_mode import mode
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import all_taken, any_to_take, taken
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.errors import type_name, wrong_argument, wrong_combination
 
 
 def tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.errors import Once
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import Once
 
 
 def older_call(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from compat.ops.method_signatures import known as methods
-from compat.ops.method_signatures import listed
-from compat.ops.namespace_signatures import LIKE_METHODS as OTHERS_LIKE_METHODS
-from compat.ops.namespace_signatures import TAKING as OTHERS_TAKING
-from compat.ops.namespace_signatures import WITH_OUT as OTHERS_WITH_OUT
+from compat._core.schema.method_signatures import known as methods
+from compat._core.schema.method_signatures import listed
+from compat._core.schema.namespace_signatures import LIKE_METHODS as OTHERS_LIKE_METHODS
+from compat._core.schema.namespace_signatures import TAKING as OTHERS_TAKING
+from compat._core.schema.namespace_signatures import WITH_OUT as OTHERS_WITH_OUT
 
 #: Functions that are called as the methods of their names are, with the tensor first.
 _LIKE_METHODS = """
@@ -44,7 +44,7 @@ _OPTIONS = (
     "torch.dtype? dtype = None, torch.layout? layout = None, torch.device? device = None, "
     "bool? pin_memory = False, bool? requires_grad = False"
 )
-#: The ways to call all others, as those of methods are written (``compat.ops.method_signatures``).
+#: The ways to call all others, as those of methods are written (``compat._core.schema.method_signatures``).
 _TAKING = """\
 (Number end, *, Tensor out = None, OPTIONS)
 (Number start, Number end, *, OPTIONS)

@@ -1,5 +1,5 @@
 """How functions of ``torch.linalg``, ``special``, ``fft`` and ``nn.functional`` may be called; see
-``compat.ops.function_signatures``."""
+``compat._core.schema.function_signatures``."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compat.device import device
-from compat.dtypes import dtype
-from compat.formats import layout, memory_format
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.device import device
+from compat._core.types.dtype import dtype
+from compat._core.types.memory_format import layout, memory_format
 
 _MISSING = object()
 _NUMBERS = (int, float, complex)
@@ -242,7 +242,7 @@ def _text(value: Any) -> str:
 
 
 def _dtypes() -> dict[str, dtype]:
-    from compat import dtypes
+    from compat._core.types import dtype as dtypes
 
     return {repr(d).removeprefix("torch."): d for d in dtypes.ALL}
 

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat.grad_mode import mode
-from compat.storage import begin
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
+from compat._core.memory.storage import begin
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
 
 
 @dataclass

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.layout import Layout
-from compat.storage import UntypedStorage, clock
-from compat.tensor import Tensor
+from compat._core.memory.storage import UntypedStorage, clock
+from compat._core.memory.strides import Layout
+from compat._core.tensor.tensor import Tensor
 
 _new = object.__new__
 

@@ -9,21 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, examples, lens, levels
-from compat.errors import Once
-from compat.grad_mode import mode, no_grad
-from compat.hosted import lent
-from compat.layout import Base, layout_of
-from compat.meta import Unknown, on_meta
-from compat.printing import contents_text, tensor_text
-from compat.registry import function
-from compat.slots import set_state, state_of
-from compat.storage import UntypedStorage
-from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
+from compat._core.memory import strided_access
+from compat._core.memory.meta import Unknown, on_meta
+from compat._core.memory.numpy_storage import lent
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base, layout_of
+from compat._core.tensor.autograd_state import SHARED, WITHIN, Version
+from compat._core.tensor.format import contents_text, tensor_text
+from compat._core.tensor.registry import function
+from compat._core.tensor.subclass_state import set_state, state_of
+from compat._core.tensor.tensor import Tensor, array_of, refresh, set_memory, wrap
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import Once
 from funcgrad import runtime
-from funcgrad.callers import formatting
-from funcgrad.errors import is_library
-from funcgrad.tracing import Tracer
+from funcgrad.core.callers import formatting
+from funcgrad.core.errors import is_library
+from funcgrad.core.tracing import Tracer
 
 
 def _check_constant(buffer: Any, asked: str) -> None:
@@ -32,7 +35,7 @@ def _check_constant(buffer: Any, asked: str) -> None:
     while is_library(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     if not (asked == "float()" and formatting(frame)):
-        examples.check_constant(buffer, asked, frame)
+        vmap_checks.check_constant(buffer, asked, frame)
 
 
 def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
@@ -44,11 +47,11 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
     if t._view is not None:
         refresh(t)
     if t._layout.base.traced:
-        read = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+        read = strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
         if constant:
             _check_constant(read, constant)
-        return np.asarray(examples.concrete(read, asked)).item()
-    value = lens.to_numpy(t._storage.buffer, t._layout, t._offset).item()
+        return np.asarray(vmap_checks.concrete(read, asked)).item()
+    value = strided_access.to_numpy(t._storage.buffer, t._layout, t._offset).item()
     return float(value) if t._layout.dtype is dtypes.bfloat16 else value
 
 
@@ -80,7 +83,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "first."
             )
         if mode.grad and (
-            self.requires_grad or any(f.kind == "grad" for f in examples.followers(self._storage.buffer))
+            self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage.buffer))
         ):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
@@ -90,7 +93,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 )
     if layout.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    examples.check_memory(self)
+    vmap_checks.check_memory(self)
     if layout.base.traced and not force:
         _check_constant(self._storage.buffer, "numpy()")
     if layout.base.traced or layout.conj or layout.neg:
@@ -249,7 +252,7 @@ def _told(self: Tensor, contents: str | None) -> str:
     if contents is not None or (on_meta(self) and self._storage.buffer.__class__ is Unknown):
         return contents_text(self, "..." if contents is None else contents, shown)
     if self._layout.base.traced:
-        from compat.func.printing import traced_text
+        from compat._core.tensor.transform_format import traced_text
 
         return traced_text(self)
     with no_grad():
@@ -323,9 +326,9 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
 
 def _still(t: Tensor) -> tuple[Any, Any]:
     """The memory and the layout of a tensor that is copied or written down: of a dual, those of its value."""
-    if levels.state.duals is None or not t._storage.base.traced:
+    if level_stack.state.duals is None or not t._storage.base.traced:
         return t._storage, t._layout
-    buffer, base, layout = levels.aside(t._storage).buffer, t._storage.base, t._layout
+    buffer, base, layout = level_stack.aside(t._storage).buffer, t._storage.base, t._layout
     storage = UntypedStorage(buffer, Base(base.shape, base.dtype, isinstance(buffer, Tracer)))
     place = (layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
     return storage, layout_of(storage.base, *place)
@@ -343,8 +346,8 @@ def shallow_copy(self: Tensor) -> Tensor:
     """A leaf with the same memory, and the same attributes."""
     copied = object.__new__(type(self))
     self._view = self._view or SHARED
-    dual = levels.state.duals is not None and self._storage.base.traced
-    set_memory(copied, levels.aside(self._storage) if dual else self._storage, self._layout, self._offset)
+    dual = level_stack.state.duals is not None and self._storage.base.traced
+    set_memory(copied, level_stack.aside(self._storage) if dual else self._storage, self._layout, self._offset)
     copied._view = SHARED
     _on_its_own(copied, self.requires_grad)
     set_state(copied, state_of(self))
@@ -357,7 +360,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
     requires_grad = self.requires_grad
     layout = self._layout
     if layout.base.traced and not on_meta(self):
-        examples.concrete(self._storage.buffer, "its values")
+        vmap_checks.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
     return rebuild, (cls, _still(self)[0].__reduce__(), place, requires_grad, state_of(self))

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.device import device as Device
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import device as Device
 
 
 @dataclasses.dataclass

@@ -21,8 +21,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from compat.errors import no_attribute
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import no_attribute
 
 
 def _refuse(module: str, name: str) -> Any:

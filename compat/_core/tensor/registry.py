@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 _public: dict[str, dict[str, Any]] = {}
 #: Where each function of a module is public: the address and the name there.

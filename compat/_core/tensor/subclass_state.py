@@ -6,7 +6,7 @@ import copyreg
 from collections.abc import Mapping
 from typing import Any
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 
 def state_of(t: Tensor) -> dict[str, Any]:

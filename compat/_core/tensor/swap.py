@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 _PARTS = ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta")
 _POISONED = (

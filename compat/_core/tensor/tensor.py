@@ -1,109 +1,43 @@
 """``Tensor``: a storage, a layout in it, and a place in the backward graph.
 
 Only what a tensor *is* stands here. What it can do (operations, backward, indexing, printing of options) is attached by
-the modules that do it, through ``compat.registry``.
+the modules that do it, through ``compat._core.tensor.registry``.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compat import dtypes, examples, lens, levels
-from compat.device import device
-from compat.dtypes import dtype as Dtype
-from compat.errors import NO_GRAD_OF_NON_LEAF, OTHER_KIND, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
-from compat.formats import channels_last, contiguous_format, preserve_format
-from compat.formats import memory_format as MemoryFormat
-from compat.grad_mode import mode
-from compat.hosted import rejoin
-from compat.layout import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
-from compat.meta import Unknown
-from compat.placing import seen
-from compat.size import Size
-from compat.storage import UntypedStorage
-from compat.typed_storage import TypedStorage, warn_typed
+from compat._core.memory import strided_access
+from compat._core.memory.meta import Unknown
+from compat._core.memory.numpy_storage import rejoin
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
+from compat._core.memory.typed_storage import TypedStorage, warn_typed
+from compat._core.tensor.autograd_state import APART, LOOSE, SHARED, WITHIN, Autograd, Version, View
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.logical_strides import seen
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import (
+    NO_GRAD_OF_NON_LEAF,
+    OTHER_KIND,
+    check_grad_fits,
+    other_data,
+    warn,
+    wrap_dim,
+    wrong_argument,
+)
+from compat._core.types.memory_format import channels_last, contiguous_format, preserve_format
+from compat._core.types.memory_format import memory_format as MemoryFormat
+from compat._core.types.size import Size
 
 _new = object.__new__
-
-
-class Version:
-    """A version counter that is not its storage's: ``x.data`` and ``x`` count apart."""
-
-    __slots__ = ("version", "__weakref__")
-
-    def __init__(self, version: int = 0):
-        self.version = version
-
-
-class View:
-    """What a tensor that shares its storage knows of the sharing.
-
-    Attributes:
-        base: the tensor that it is a view of; None where only memory is shared (``detach``, ``data``, a base itself).
-        version: the version at which the tensor's ``grad_fn`` was right; a later in-place operation on another view
-            of the same base makes it stale.
-        origin: how it was made, for the operations that may not be done to it in place: "", "no_grad", "multiple",
-            "function", "inference".
-        steps: how to make it of its base again, where that takes more than a look at other places.
-    """
-
-    __slots__ = ("base", "version", "origin", "steps")
-
-    def __init__(
-        self,
-        base: Tensor | None,
-        version: int = 0,
-        origin: str = "",
-        steps: tuple[Callable[[Tensor], Tensor], ...] = (),
-    ):
-        self.base = base
-        self.version = version
-        self.origin = origin
-        self.steps = steps
-
-
-#: Marks a tensor whose memory others share, though it is no view itself.
-SHARED = View(None)
-#: The same, detached within a level of duals: the tangents that are written into it are its own.
-APART = View(None)
-#: Marks a gradient that is a view of another, made on its way.
-PASSING = View(None)
-#: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
-WITHIN: Any = 2
-#: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
-LOOSE = View(None)
-
-
-class Autograd:
-    """What few tensors have: a gradient, hooks, a node that accumulates.
-
-    Attributes:
-        grad: the gradient.
-        accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
-        hooks: tensor hooks of a leaf; those of a result belong to its node, which is noted here where that is not the
-            one it comes from any more.
-        post_accumulate: hooks that run after ``grad`` was updated.
-        retains: whether a non-leaf keeps its gradient.
-        grad_dtypes: the dtypes that its gradient may have, if not the tensor's own: one, or none for any.
-        own: whether it was itself said to require grad, which a view may also do because its base does.
-        left: a weak reference to the node that ``detach_`` took it from.
-    """
-
-    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "grad_dtypes", "retains", "own", "left")
-
-    def __init__(self) -> None:
-        self.grad: Tensor | None = None
-        self.accumulator: weakref.ref | None = None
-        self.hooks: Any = None
-        self.post_accumulate: Any = None
-        self.grad_dtypes: tuple[Any, ...] | None = None
-        self.retains = False
-        self.own = False
-        self.left: weakref.ref | None = None
 
 
 class Tensor:
@@ -237,7 +171,7 @@ class Tensor:
         if memory_format is preserve_format:
             return is_dense(layout.size, stride)
         if layout.base.traced:
-            examples.check_format(self)
+            vmap_checks.check_format(self)
         return is_channels_last(layout.size, stride, 4 if memory_format is channels_last else 5)
 
     # ---------------------------------------------------------------- its memory
@@ -249,7 +183,7 @@ class Tensor:
 
     def untyped_storage(self) -> UntypedStorage:
         """The storage, which it shares with its views."""
-        examples.check_memory(self, storage=True)
+        vmap_checks.check_memory(self, storage=True)
         rejoin(self)
         return self._storage
 
@@ -260,14 +194,14 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """Where its bytes can be read, until it is written; equal for two tensors that begin at the same place."""
-        examples.check_memory(self)
+        vmap_checks.check_memory(self)
         address = self._storage.data_ptr()
         return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize
 
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
-        return _alias(self, None if self._counter is None else Version(), levels.beneath)
+        return _alias(self, None if self._counter is None else Version(), level_stack.beneath)
 
     @data.deleter
     def data(self) -> None:
@@ -277,7 +211,7 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-        levels.check_set_data(self, new)
+        level_stack.check_set_data(self, new)
         if new.is_sparse != self.is_sparse:
             raise RuntimeError(OTHER_KIND)
         if new.device != self.device:
@@ -326,8 +260,8 @@ class Tensor:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        if self._rg and not value and levels.state.levels and self._storage.base.traced:
-            self._storage = levels.aside(self._storage, forward=False)
+        if self._rg and not value and level_stack.state.levels and self._storage.base.traced:
+            self._storage = level_stack.aside(self._storage, forward=False)
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -341,7 +275,7 @@ class Tensor:
             raise wrong_argument("requires_grad_", "requires_grad", 1, "bool", requires_grad)
         if requires_grad and self._layout.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
-        levels.refuse("requires_grad_")
+        level_stack.refuse("requires_grad_")
         self._set_requires_grad(requires_grad)
         return self
 
@@ -419,7 +353,7 @@ class Tensor:
         made: Any = _new(kind)
         storage = data._storage
         if storage.base.traced and storage.buffer.__class__ is not Unknown:
-            storage = levels.aside(storage)
+            storage = level_stack.aside(storage)
         set_memory(made, storage, data._layout, data._offset)
         data._view = data._view or SHARED
         made._counter = data._counter
@@ -467,17 +401,17 @@ def from_buffer(buffer: Any, layout: Layout) -> Tensor:
 def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
     """A contiguous tensor with a copy of a NumPy array."""
     layout = contiguous_layout(array.shape, dtype or dtypes.from_numpy(array.dtype))
-    return from_buffer(lens.buffer_from_numpy(array), layout)
+    return from_buffer(strided_access.buffer_from_numpy(array), layout)
 
 
-def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = levels.aside) -> Tensor:
+def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.aside) -> Tensor:
     """The same memory in a tensor outside the graph, and, if it is traced, ``outside`` of what is differentiated."""
     storage = t._storage
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
         storage = outside(storage)
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
-    shared = SHARED if levels.state.duals is None else APART
+    shared = SHARED if level_stack.state.duals is None else APART
     made._view = shared if counter is not None or mode.inference else LOOSE
     if t._view is None:
         t._view = SHARED
@@ -534,7 +468,7 @@ def sync(t: Tensor) -> None:
     if not t._rg:
         _follow(t, view.base)
     counter = t._counter
-    if t._rg and counter is not None and view.version != counter.version and levels.recorded():
+    if t._rg and counter is not None and view.version != counter.version and level_stack.recorded():
         renew(t)
 
 
@@ -583,8 +517,8 @@ def array_of(t: Tensor) -> np.ndarray:
         refresh(t)
     buffer = t._storage.buffer
     if t._layout.base.traced:
-        buffer = examples.concrete(buffer, "its values")
-    return lens.to_numpy(buffer, t._layout, t._offset)
+        buffer = vmap_checks.concrete(buffer, "its values")
+    return strided_access.to_numpy(buffer, t._layout, t._offset)
 
 
 def _check_grad(t: Tensor, value: Any) -> None:

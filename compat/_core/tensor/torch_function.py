@@ -25,10 +25,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from compat import registry
-from compat.errors import warn
-from compat.grad_mode import mode
-from compat.tensor import Tensor, set_subclass_hook
+from compat._core.tensor import registry
+from compat._core.tensor.tensor import Tensor, set_subclass_hook
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.errors import warn
 
 
 class _Local(threading.local):
@@ -264,7 +264,7 @@ def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
 #: Properties that are tensors, so that who reads them gets one of the subclass. What the others say is the same for
 #: every type, and only users ask for it this way.
 _TENSORS = frozenset(["T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base"])
-_HERE = str(Path(__file__).parent) + os.sep
+_HERE = str(Path(__file__).parents[2]) + os.sep
 
 
 class OverridableProperty(property):
@@ -450,6 +450,8 @@ class TorchFunctionMode:
         2
     """
 
+    __module__ = "compat.overrides"
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
@@ -467,6 +469,8 @@ class TorchFunctionMode:
 class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that does what would be done without it."""
 
+    __module__ = "compat.overrides"
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
@@ -475,6 +479,8 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 class DisableTorchFunctionSubclass:
     """Within it, types have no say."""
+
+    __module__ = "compat._C"
 
     def __enter__(self) -> None:
         self._before = local.subclasses
@@ -486,6 +492,8 @@ class DisableTorchFunctionSubclass:
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Within it, neither types nor modes have a say."""
+
+    __module__ = "compat._C"
 
     def __enter__(self) -> None:
         super().__enter__()

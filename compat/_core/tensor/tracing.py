@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compat import dtypes, examples, lens, levels
-from compat.device import CPU, META
-from compat.grad_mode import mode
-from compat.layout import Base, contiguous_layout, layout_of
-from compat.meta import Unknown
-from compat.tensor import Tensor, from_buffer, refresh
+from compat._core.memory import strided_access
+from compat._core.memory.meta import Unknown
+from compat._core.memory.strides import Base, contiguous_layout, layout_of
+from compat._core.tensor.tensor import Tensor, from_buffer, refresh
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype
+from compat._core.types.device import CPU, META
 from funcgrad import runtime
+from funcgrad.core.tracing import Interpreter, JaxArray, Tracer, type_of
 from funcgrad.primitives.shape import broadcast
-from funcgrad.tracing import Interpreter, JaxArray, Tracer, type_of
 
 
 class TensorTracer(Tracer):
@@ -34,7 +36,7 @@ def elements(t: Tensor) -> Any:
     """A tensor's elements as an array, or as what is being traced, without its graph."""
     if t._view is not None:
         refresh(t)
-    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    return strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
 
 
 def array(t: Tensor, anyway: bool = False) -> Any:
@@ -53,11 +55,11 @@ def array(t: Tensor, anyway: bool = False) -> Any:
         )
     if t._view is not None:
         refresh(t)
-    if t._rg and (anyway or mode.grad) and levels.in_graph(t):
-        return levels.lift(t)
+    if t._rg and (anyway or mode.grad) and level_stack.in_graph(t):
+        return level_stack.lift(t)
     x = elements(t)
-    if t._rg and levels.state.levels:
-        levels.know(t, x)
+    if t._rg and level_stack.state.levels:
+        level_stack.know(t, x)
     return x
 
 
@@ -68,10 +70,10 @@ def tensor_of(x: Any) -> Tensor:
         return x.tensor
     t = type_of(x)
     traced = isinstance(x, Tracer)
-    where = META if traced and isinstance(examples.inmost(x), Unknown) else CPU
-    made = from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced, where))
-    if traced and levels.state.levels:
-        levels.mark(made, x)
+    where = META if traced and isinstance(vmap_checks.inmost(x), Unknown) else CPU
+    made = from_buffer(x, contiguous_layout(t.shape, dtype.from_numpy(t.dtype), traced, where))
+    if traced and level_stack.state.levels:
+        level_stack.mark(made, x)
     return made
 
 
@@ -116,12 +118,12 @@ def of_examples(made: Tensor, source: Tensor) -> Tensor:
     can be written into it."""
     if not source._storage.base.traced or made._storage.base.traced:
         return made
-    over = examples.maps(source._storage.buffer)[::-1]
+    over = vmap_checks.maps(source._storage.buffer)[::-1]
     if not over:
         return made
     x, base = runtime.ready(made._storage.buffer), made._layout.base
     sizes = tuple(interpreter.size for interpreter in over)
     dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
-    x = examples.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
+    x = vmap_checks.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
     layout = layout_of(Base(base.shape, base.dtype, True), made._layout.size, made._layout.stride, 0)
     return from_buffer(x, layout)

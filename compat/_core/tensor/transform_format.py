@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import examples, lens, levels
-from compat.arrays import tensor_of
-from compat.printing import tensor_text
-from compat.tensor import Tensor, array_of
+from compat._core.memory import strided_access
+from compat._core.tensor.format import tensor_text
+from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.tensor.tracing import tensor_of
+from compat._core.transforms import level_stack, vmap_checks
 from funcgrad import runtime
+from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import BatchTracer
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
-from funcgrad.tracing import Tracer
 
 
 def traced_text(t: Tensor) -> str:
     """A tensor whose elements are traced as PyTorch prints it, from the innermost transform outwards."""
-    x = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    x = strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
     if isinstance(x, Tracer):
         number = _number(x)
         if isinstance(x, BatchTracer) and number:
             return _wrapped(f"BatchedTensor(lvl={number}, bdim={x.dim}", x.value)
         if isinstance(x, ForwardTracer | ReverseTracer) and number:
             return _wrapped(f"GradTrackingTensor(lvl={number}", x.underlying())
-        if not examples.shown(x):
+        if not vmap_checks.shown(x):
             return f"tensor({x!r}, size={tuple(t.shape)})"
     node = t.grad_fn
     return tensor_text(
@@ -38,7 +39,7 @@ def traced_text(t: Tensor) -> str:
 
 def _number(x: Tracer) -> int:
     """Which transform of ``torch.func``, counted from the outermost, a tracer belongs to; 0 for none."""
-    for number, entered in enumerate(levels.state.levels, 1):
+    for number, entered in enumerate(level_stack.state.levels, 1):
         if entered.interpreter is x.interpreter:
             return number
     return 0
@@ -51,6 +52,6 @@ def _wrapped(head: str, value: Any) -> str:
 
 def _tangent(x: Any) -> str | None:
     """The tangent of a dual, as it is shown."""
-    if isinstance(x, ForwardTracer) and x.interpreter is levels.state.duals and x.tangent is not None:
+    if isinstance(x, ForwardTracer) and x.interpreter is level_stack.state.duals and x.tangent is not None:
         return str(tensor_of(x.tangent)) if x.ndim else f"{tensor_of(x.tangent)}"
     return None

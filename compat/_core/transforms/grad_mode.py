@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from compat.errors import warn, wrong_argument
+from compat._core.types.errors import warn, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -171,6 +171,8 @@ class no_grad(_Guard):
         False
     """
 
+    __module__ = "compat.autograd.grad_mode"
+
     enabled = False
 
     def __new__(cls, function: Any = None) -> Any:
@@ -185,6 +187,8 @@ class no_grad(_Guard):
 
 class enable_grad(_Guard):
     """Within it operations are recorded, whatever surrounds it. A decorator, too."""
+
+    __module__ = "compat.autograd.grad_mode"
 
     enabled = True
 
@@ -209,6 +213,8 @@ class set_grad_enabled(_Guard):
         >>> y.requires_grad
         False
     """
+
+    __module__ = "compat.autograd.grad_mode"
 
     def __init__(self, mode: bool):
         if not isinstance(mode, bool):
@@ -238,6 +244,8 @@ class inference_mode(_Guard):
         mode: False turns it off within an outer one.
     """
 
+    __module__ = "compat.autograd.grad_mode"
+
     mode: bool
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -262,6 +270,8 @@ class inference_mode(_Guard):
 
 class set_multithreading_enabled(_Guard):
     """Whether backward may use several threads; it uses one in any case. A context manager and decorator, too."""
+
+    __module__ = "compat.autograd.grad_mode"
 
     enabled = True
 
@@ -296,6 +306,8 @@ class enforce_grad_layout_policy(_Guard):
         >>> x.stride(), x.grad.stride()
         ((1, 3), (2, 1))
     """
+
+    __module__ = "compat.autograd.grad_mode"
 
     def __init__(self, enable: bool = True):
         if not isinstance(enable, bool):

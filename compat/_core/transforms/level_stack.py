@@ -1,6 +1,7 @@
 """The transforms that run around an operation in this thread: those of ``torch.func``, and levels of dual numbers.
 
-An operation on what is traced is replayed into what surrounds it (``compat.ops.plan``). What PyTorch's transforms ask
+An operation on what is traced is replayed into what surrounds it (``compat._core.operators.plan``). What PyTorch's
+transforms ask
 of it beyond that stands here: ``no_grad`` and its kin hold derivatives back, tensors outside that require grad stay in
 their graph, and under ``vmap`` memory that all examples share cannot take what differs between them.
 """
@@ -14,19 +15,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat import lens
-from compat.grad_mode import mode
-from compat.layout import Base
-from compat.storage import UntypedStorage
+from compat._core.memory import strided_access
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base
+from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Interpreter, Tracer, bind
 from funcgrad.interpreters.batching import BatchTracer, at_axis
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
-from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import Interpreter, Tracer, bind
 
 
 @dataclass
@@ -354,7 +355,7 @@ def check_set_data(*tensors: Any) -> None:
 
 # ---------------------------------------------------------------- tensors from outside
 
-#: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func.recording`` sets it.
+#: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func._recording`` sets it.
 _lift: Callable[[Any], Any]
 
 
@@ -372,7 +373,7 @@ def lift(t: Any) -> Any:
 
 
 #: What has a tensor over what ``grad`` follows require grad, notes elements of a tensor that does, and has its hooks
-#: called; ``compat.func.followed`` sets them.
+#: called; ``compat.func._followed`` sets them.
 mark: Callable[..., None]
 know: Callable[[Any, Any], None]
 hook: Callable[[Any, Any], None]
@@ -400,7 +401,7 @@ def in_graph(t: Any) -> bool:
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
     if t._rg and recorded() and (state.levels or state.duals is not None) and in_graph(t):
-        return lens.write(_blank(t), t._layout, t._offset, lift(t))
+        return strided_access.write(_blank(t), t._layout, t._offset, lift(t))
     x = t._storage.buffer
     if t._rg and x.__class__ is ReverseTracer and state.levels and state.levels[-1].interpreter is not x.interpreter:
         root = t if t._view is None or t._view.base is None else t._view.base

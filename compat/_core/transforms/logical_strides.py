@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat.errors import size_text
-from compat.layout import Base, Ints, Layout, contiguous_strides, view_strides
+from compat._core.memory.strides import Base, Ints, Layout, contiguous_strides, view_strides
+from compat._core.types.errors import size_text
 
 
 class _Axis(NamedTuple):

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
-from compat.grad_mode import mode
-from compat.levels import Aside, Level, state
-from compat.meta import Unknown, check_values, refused
-from funcgrad import runtime, tracing
-from funcgrad.callers import OWN, Api
-from funcgrad.errors import ConcretizationError
+from compat._core.memory.meta import Unknown, check_values, refused
+from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.level_stack import Aside, Level, state
+from funcgrad import runtime
+from funcgrad.core import tracing
+from funcgrad.core.callers import OWN, Api
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import Tracer, type_of
 
 TRACED = (BatchTracer, ForwardTracer, ReverseTracer)
 

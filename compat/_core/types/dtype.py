@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes as fdtypes
+from funcgrad.core import dtypes as fdtypes
 
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
@@ -488,6 +488,8 @@ class finfo:
         1.1920928955078125e-07
     """
 
+    __module__ = "compat"
+
     def __init__(self, type: dtype | None = None):
         type = _default if type is None else type
         if not isinstance(type, dtype):
@@ -536,6 +538,8 @@ class iinfo:
         >>> torch.iinfo(torch.int8)
         iinfo(min=-128, max=127, dtype=int8)
     """
+
+    __module__ = "compat"
 
     def __init__(self, type: dtype):
         if not isinstance(type, dtype):

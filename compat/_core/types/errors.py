@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from types import FrameType
 from typing import Any, ClassVar
 
-from compat.dtypes import dtype as Dtype
+from compat._core.types.dtype import dtype as Dtype
 
 #: How messages from PyTorch's C++ side call dtypes.
 CPP_NAMES = {
@@ -245,7 +245,7 @@ class Once:
             warn(message, category)
 
 
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_FOLDER = os.path.join(os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")), "")
 
 
 def _inside(frame: FrameType) -> bool:

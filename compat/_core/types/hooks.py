@@ -17,6 +17,8 @@ class RemovableHandle:
         extra_dict: more dictionaries that hold something under the same ``id``.
     """
 
+    __module__ = "compat.utils.hooks"
+
     _ids = itertools.count()
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):

@@ -21,11 +21,15 @@ class _Constant:
 class layout(_Constant):
     """How a tensor's elements are kept; there are tensors of ``torch.strided`` only here."""
 
+    __module__ = "compat"
+
     __slots__ = ()
 
 
 class memory_format(_Constant):
     """The order of a tensor's dimensions in memory."""
+
+    __module__ = "compat"
 
     __slots__ = ()
 

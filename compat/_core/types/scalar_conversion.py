@@ -13,32 +13,32 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from compat import dtypes
-from compat.errors import cpp_name
+from compat._core.types import dtype
+from compat._core.types.errors import cpp_name
 
 #: What messages call the types that the numbers become; others have their dtype's name and ``_t``.
-_OWN = (dtypes.int32, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_OWN = (dtype.int32, dtype.float16, dtype.bfloat16, dtype.float32, dtype.float64)
 
 
 @cache
-def _limits(d: dtypes.dtype) -> tuple[float, float]:
-    info = dtypes.finfo(d) if d.is_floating_point else dtypes.iinfo(d)
+def _limits(d: dtype.dtype) -> tuple[float, float]:
+    info = dtype.finfo(d) if d.is_floating_point else dtype.iinfo(d)
     return info.min, info.max
 
 
-def _overflows(d: dtypes.dtype, value: Any) -> bool:
+def _overflows(d: dtype.dtype, value: Any) -> bool:
     if d.is_floating_point and not isfinite(value):
         return False
     least, most = _limits(d)
     return not (-most if _counts_back(d, value) else least) <= value <= most
 
 
-def _counts_back(d: dtypes.dtype, value: Any) -> bool:
+def _counts_back(d: dtype.dtype, value: Any) -> bool:
     """Whether it is a negative integer for a dtype that has none, where -1 is the greatest number."""
     return isinstance(value, int) and value < 0 and _limits(d)[0] == 0
 
 
-def fitted(d: dtypes.dtype | None, value: Any) -> Any:
+def fitted(d: dtype.dtype | None, value: Any) -> Any:
     """A number to be written into a tensor of a dtype: as it is, or the real part where only that is kept.
 
     Args:
@@ -61,8 +61,8 @@ def fitted(d: dtypes.dtype | None, value: Any) -> Any:
         value = value.item()
     if not isinstance(value, int | float | complex):
         return value
-    value = dtypes.plain_number(value)
-    if d is None or d is dtypes.bool_:
+    value = dtype.plain_number(value)
+    if d is None or d is dtype.bool_:
         return value
     if d.is_complex:
         if any(_overflows(d.to_real(), part) for part in (value.real, value.imag)):
@@ -74,13 +74,13 @@ def fitted(d: dtypes.dtype | None, value: Any) -> Any:
     return real + int(_limits(d)[1]) + 1 if _counts_back(d, real) else real
 
 
-def filling(d: dtypes.dtype, count: int, value: Any) -> Any:
+def filling(d: dtype.dtype, count: int, value: Any) -> Any:
     """As ``fitted``, a number to be written into all of ``count`` places: into a single one PyTorch writes quickly, and
     there halves may become infinite."""
     return fitted(unless_half(d) if count == 1 else d, value)
 
 
-def _overflow(d: dtypes.dtype) -> RuntimeError:
+def _overflow(d: dtype.dtype) -> RuntimeError:
     name = cpp_name(d) if d in _OWN or d.is_complex else f"{d!r}".removeprefix("torch.") + "_t"
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
@@ -88,30 +88,30 @@ def _overflow(d: dtypes.dtype) -> RuntimeError:
 # ---------------------------------------------------------------- arguments of operations
 
 #: From the dtype of an operation's result to the one that a number has to fit; None if it may be any.
-Rule = Callable[[dtypes.dtype], dtypes.dtype | None]
+Rule = Callable[[dtype.dtype], dtype.dtype | None]
 
 
-def own(d: dtypes.dtype) -> dtypes.dtype:
+def own(d: dtype.dtype) -> dtype.dtype:
     """The rule for numbers that are converted to the dtype of the result."""
     return d
 
 
-def widened(d: dtypes.dtype) -> dtypes.dtype:
+def widened(d: dtype.dtype) -> dtype.dtype:
     """The rule for numbers of code that computes halves in single precision."""
-    return dtypes.float32 if d in _HALVES else d
+    return dtype.float32 if d in _HALVES else d
 
 
-def unless_half(d: dtypes.dtype) -> dtypes.dtype | None:
+def unless_half(d: dtype.dtype) -> dtype.dtype | None:
     """The rule for numbers that are converted for all dtypes but halves."""
     return None if d in _HALVES else d
 
 
-def narrow(d: dtypes.dtype) -> dtypes.dtype | None:
+def narrow(d: dtype.dtype) -> dtype.dtype | None:
     """The rule for numbers that are converted for integers and halves only."""
-    return d if d in _HALVES or d.category < dtypes.FLOATING else None
+    return d if d in _HALVES or d.category < dtype.FLOATING else None
 
 
-_HALVES = (dtypes.float16, dtypes.bfloat16)
+_HALVES = (dtype.float16, dtype.bfloat16)
 
 
 def fits(names: str, rule: Rule = own) -> dict[str, Rule]:
@@ -149,14 +149,14 @@ def checked(number: int) -> int:
         TooWide: for another one.
     """
     if not -(2**63) <= number < 2**63:
-        raise dtypes.TooWide("Overflow when unpacking long long")
+        raise dtype.TooWide("Overflow when unpacking long long")
     return number
 
 
 _INTEGERS = Bounds(-(2**63), 2**63 - 1, checked)
 
 
-def bounds(kind: Any, d: dtypes.dtype | None) -> Bounds | None:
+def bounds(kind: Any, d: dtype.dtype | None) -> Bounds | None:
     """What a plan takes of a Python type; None for all.
 
     Args:
@@ -164,18 +164,18 @@ def bounds(kind: Any, d: dtypes.dtype | None) -> Bounds | None:
         d: the dtype that the numbers have to fit, if any.
 
     Example:
-        >>> bounds(int, dtypes.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, dtypes.float64)
+        >>> bounds(int, dtype.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, dtype.float64)
         ((0, 255), True, None)
     """
     every = _INTEGERS if kind is int else None
-    if d is None or d is dtypes.bool_ or kind is bool:
+    if d is None or d is dtype.bool_ or kind is bool:
         return every
     real = d.to_real()
     least, most = _limits(real)
     if kind is complex:
         return Bounds(None, None, partial(fitted, d))
-    if kind is float and real is not dtypes.float64:
+    if kind is float and real is not dtype.float64:
         return Bounds(least, most, partial(fitted, d))
-    if kind in (int, dtypes.Wide) and (real is dtypes.float16 or real.category == dtypes.INTEGER):
+    if kind in (int, dtype.Wide) and (real is dtype.float16 or real.category == dtype.INTEGER):
         return Bounds(least, most, lambda x: fitted(d, checked(x) if kind is int else x))
     return every

@@ -38,13 +38,19 @@ class SymInt(_Symbol):
         False
     """
 
+    __module__ = "compat"
+
 
 class SymFloat(_Symbol):
     """A float that is not known yet."""
 
+    __module__ = "compat"
+
 
 class SymBool(_Symbol):
     """A bool that is not known yet."""
+
+    __module__ = "compat"
 
 
 _NUMBERS = (np.integer, np.floating, int, float)

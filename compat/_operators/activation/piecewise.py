@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.elements import (
+from compat._core.operators.composite import composite
+from compat._core.operators.op import elementwise
+from compat._core.operators.opmath import SINGLE, in_single, is_half
+from compat._core.operators.pointwise import (
     NEGATIVE_LEAK,
     checks,
     filled,
@@ -18,12 +18,12 @@ from compat.ops.elements import (
     refuses,
     zeros_like,
 )
-from compat.ops.fitting import fits, widened
-from compat.ops.halves import SINGLE, in_single, is_half
-from compat.ops.op import elementwise
-from compat.ops.signature import Array, Scalar
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.scalar_conversion import fits, widened
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
@@ -175,7 +175,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
+    if input.dtype is dtype.uint8 and (min_val < 0 or max_val < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return new_or_inplace(_hardtanh, inplace, input, min_val, max_val)
 
@@ -445,7 +445,7 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
         >>> torch.nn.functional.softshrink(torch.tensor([0.25, 2.0]))
         tensor([0.0000, 1.5000])
     """
-    limit = dtypes.finfo(input.dtype).max if input.dtype.is_floating_point else None
+    limit = dtype.finfo(input.dtype).max if input.dtype.is_floating_point else None
     if limit is not None and not 0 <= lambd <= limit:
         raise RuntimeError(
             f"lambda must be in range [0, {limit:g}] for input dtype {input.dtype.scalar_name}, but found {lambd:g}"

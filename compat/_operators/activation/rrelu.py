@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy
 
-from compat import examples, rng
-from compat.meta import on_meta
-from compat.ops.arguments import tensor_argument
-from compat.ops.elements import NEGATIVE_LEAK, not_backwards
-from compat.ops.fitting import fits, widened
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.random import engine_of
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array
+from compat._core import random
+from compat._core.memory.meta import on_meta
+from compat._core.operators.op import op
+from compat._core.operators.pointwise import NEGATIVE_LEAK, not_backwards
+from compat._core.operators.signature import Array, Index
+from compat._core.random.generator import engine_of
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms import vmap_checks
+from compat._core.types.scalar_conversion import fits, widened
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
@@ -55,14 +56,14 @@ def _noise(input: Tensor, lower: float, upper: float, training: bool, generator:
     values = array_of(input)
     noise = numpy.ones(values.shape, values.dtype)
     negative = values <= 0
-    drawn = rng.uniform(engine_of("rrelu", generator), int(negative.sum()), numpy.float64, lower, upper)
+    drawn = random.uniform(engine_of("rrelu", generator), int(negative.sum()), numpy.float64, lower, upper)
     noise[negative] = drawn.astype(values.dtype)
     return from_array(noise, input.dtype)
 
 
 def _check(input: Any, lower: float, upper: float) -> None:
     tensor_argument("rrelu", "input", 1, input)
-    if examples.mapping():
+    if vmap_checks.mapping():
         raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")

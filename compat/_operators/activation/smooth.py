@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat.errors import wrap_dim
-from compat.layout import elementwise_strides
-from compat.ops.arithmetic import absolute
-from compat.ops.composite import composite
-from compat.ops.elements import (
+from compat._core.memory.strides import elementwise_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import elementwise, op
+from compat._core.operators.opmath import in_single
+from compat._core.operators.pointwise import (
     NEGATIVE_SLOPE,
     filled,
     new_or_inplace,
@@ -19,15 +19,15 @@ from compat.ops.elements import (
     private,
     refuses,
 )
-from compat.ops.fitting import fits, widened
-from compat.ops.halves import in_single
-from compat.ops.op import elementwise, op
-from compat.ops.signature import Array, Dim, Scalar
-from compat.ops.trigonometry import tanh
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array, Dim, Scalar
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim
+from compat._core.types.scalar_conversion import fits, widened
+from compat._operators.pointwise.arithmetic import absolute
+from compat._operators.pointwise.trigonometry import tanh
 from funcgrad import numpy as np
-from funcgrad.ir import ArrayType
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import elementwise as e
 
 # ---------------------------------------------------------------- exponential ones

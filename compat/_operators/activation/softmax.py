@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn, wrap_dim
-from compat.ops.arguments import no_complex_derivative
-from compat.ops.elements import category
-from compat.ops.halves import in_single
-from compat.ops.op import op
-from compat.ops.reduction import accumulated, axes_of, less_peak, reduce
-from compat.ops.signature import Array, Dim
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.opmath import in_single
+from compat._core.operators.pointwise import category
+from compat._core.operators.signature import Array, Dim
+from compat._core.schema.arguments import no_complex_derivative
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn, wrap_dim
+from compat._operators.reduction.sum_mean_var import accumulated, axes_of, less_peak, reduce
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
-from funcgrad.tracing import type_of
 
 
 def _check(kernel: str) -> Any:

@@ -7,37 +7,31 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, examples
-from compat.device import CPU, available
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import OVERLAPS_ITSELF, wrong_combination
-from compat.formats import (
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
-    preserve_format,
-)
-from compat.formats import (
-    memory_format as MemoryFormat,
-)
-from compat.grad_mode import mode
-from compat.layout import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
-from compat.meta import NO_DATA
-from compat.ops.arguments import fits_none, keywords_only, tensor_argument
-from compat.ops.complaints import complaint
-from compat.ops.composite import composite
-from compat.ops.fitting import filling
-from compat.ops.op import op
-from compat.ops.signature import Array, Scalar
-from compat.ops.windows import suggests_channels_last
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.channels_last import suggests_channels_last
+from compat._core.memory.meta import NO_DATA
+from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
+from compat._core.operators.call_errors import complaint
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import fits_none, keywords_only, tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import CPU, available
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import OVERLAPS_ITSELF, wrong_combination
+from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat._core.types.memory_format import memory_format as MemoryFormat
+from compat._core.types.scalar_conversion import filling
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, number
 from funcgrad.primitives.elementwise import real as real_part
-from funcgrad.tracing import type_of
 
 
 def format_strides(
@@ -67,7 +61,7 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
     if input._layout.base.traced and memory_format in (channels_last, channels_last_3d):
-        examples.check_format(input, memory_format)
+        vmap_checks.check_format(input, memory_format)
 
 
 @op("CloneBackward0", strides=_copy_strides, check=_check_clone)

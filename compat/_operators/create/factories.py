@@ -8,23 +8,31 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.arrays import of_examples
-from compat.device import CPU, META, available, place
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import size_text, wrong_argument
-from compat.formats import check_strided, contiguous_format, preserve_format
-from compat.layout import Base, Layout, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
-from compat.meta import unknown
-from compat.ops.arguments import missing, size_argument, tensor_argument
-from compat.ops.composite import composite
-from compat.ops.copying import format_strides
-from compat.ops.fitting import filling
-from compat.registry import function
-from compat.storage import UntypedStorage
-from compat.switches import unset_value
-from compat.tensor import Tensor, from_buffer, wrap
+from compat._core.config.flags import unset_value
+from compat._core.memory.meta import unknown
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import (
+    Base,
+    Layout,
+    contiguous_layout,
+    contiguous_strides,
+    dense_layout,
+    is_dense,
+    layout_of,
+)
+from compat._core.operators.composite import composite
+from compat._core.schema.arguments import missing, size_argument, tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, from_buffer, wrap
+from compat._core.tensor.tracing import of_examples
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import CPU, META, available, place
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import size_text, wrong_argument
+from compat._core.types.memory_format import check_strided, contiguous_format, preserve_format
+from compat._core.types.scalar_conversion import filling
+from compat._operators.create.copy_to_fill import format_strides
 from funcgrad import runtime
 
 # ---------------------------------------------------------------- what making tensors shares
@@ -186,7 +194,7 @@ def constant(
 def into(out: Tensor | None, made: Tensor) -> Tensor:
     if out is None:
         return made
-    from compat.ops.out import resize
+    from compat._core.operators.out import resize
 
     if out.shape != made.shape:
         resize(out, tuple(made.shape))
@@ -216,7 +224,7 @@ def into_all(out: Tensor | None, made: Tensor) -> Tensor:
     if out is None:
         return made
     if out.numel() != made.numel():
-        from compat.ops.out import resize
+        from compat._core.operators.out import resize
 
         resize(out, tuple(made.shape))
     return out.copy_(made.view(out.shape))

@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from compat import dlpack, dtypes
-from compat.arrays import tensor_of
-from compat.device import META, available, place
-from compat.dtypes import dtype as Dtype
-from compat.errors import warn
-from compat.hosted import borrowed
-from compat.layout import layout_of
-from compat.mapped import storage_of_file
-from compat.ops.arguments import missing
-from compat.ops.creation import with_grad
-from compat.ops.from_data import reject_negative_strides, tensor
-from compat.ops.signature import MISSING
-from compat.registry import function
-from compat.tensor import Tensor, from_array, wrap
-from funcgrad.tracing import Tracer
+from compat._core.memory import dlpack
+from compat._core.memory.mmap_storage import storage_of_file
+from compat._core.memory.numpy_storage import borrowed
+from compat._core.memory.strides import layout_of
+from compat._core.operators.signature import MISSING
+from compat._core.schema.arguments import missing
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, from_array, wrap
+from compat._core.tensor.tracing import tensor_of
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import META, available, place
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import warn
+from compat._operators.create.factories import with_grad
+from compat._operators.create.from_data import reject_negative_strides, tensor
+from funcgrad.core.tracing import Tracer
 
 
 @cache

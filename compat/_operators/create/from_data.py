@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.arrays import ARRAYS, tensor_of
-from compat.device import place
-from compat.dlpack import array_from
-from compat.dtypes import dtype as Dtype
-from compat.errors import warn
-from compat.ops.arguments import missing
-from compat.ops.composite import composite
-from compat.ops.creation import converted_number, placed, with_grad
-from compat.ops.signature import MISSING
-from compat.registry import function
-from compat.storage import UntypedStorage
-from compat.tensor import Tensor, from_array
-from compat.typed_storage import TypedStorage
-from funcgrad.tracing import Tracer, type_of
+from compat._core.memory.dlpack import array_from
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.operators.composite import composite
+from compat._core.operators.signature import MISSING
+from compat._core.schema.arguments import missing
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.tensor.tracing import ARRAYS, tensor_of
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import place
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import warn
+from compat._operators.create.factories import converted_number, placed, with_grad
+from funcgrad.core.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- nested sequences
 

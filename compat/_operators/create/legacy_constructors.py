@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.errors import size_text
-from compat.formats import strided
-from compat.ops.creation import UNSET, constant
-from compat.ops.from_data import tensor
-from compat.ops.from_memory import from_numpy
-from compat.registry import function, publish
-from compat.size import Size
-from compat.storage import UntypedStorage
-from compat.tensor import Tensor, set_constructor
-from compat.typed_storage import TypedStorage
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor, set_constructor
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import size_text
+from compat._core.types.memory_format import strided
+from compat._core.types.size import Size
+from compat._operators.create.factories import UNSET, constant
+from compat._operators.create.from_buffer import from_numpy
+from compat._operators.create.from_data import tensor
 
 _FORMS = (
     "(torch.Storage storage)",

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.device import place
-from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
-from compat.ops.creation import check_given, from_table, into, into_all, with_grad
-from compat.ops.fitting import fitted
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import place
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
+from compat._core.types.scalar_conversion import fitted
+from compat._operators.create.factories import check_given, from_table, into, into_all, with_grad
 
 _NUMBERS = (bool, int, float, complex)
 

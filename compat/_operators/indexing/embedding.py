@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, examples
-from compat.errors import type_text
-from compat.meta import on_meta, refused
-from compat.ops.indexing import POSITIONS, outside
-from compat.ops.inspection import values_of
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.meta import on_meta, refused
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import type_text
+from compat._operators.indexing.gather import POSITIONS, outside
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- embeddings
 
@@ -174,7 +175,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         return one_hot_rows.function(input, num_classes)
     if num_classes == -1 and on_meta(input):
         raise refused("item()")
-    if num_classes == -1 and examples.maps(input._storage.buffer):
+    if num_classes == -1 and vmap_checks.maps(input._storage.buffer):
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
         )

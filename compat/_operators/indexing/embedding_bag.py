@@ -6,22 +6,22 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import type_text, warn
-from compat.grad_mode import no_grad
-from compat.ops.embedding import renormalize, row_gradient
-from compat.ops.indexing import POSITIONS, outside
-from compat.ops.inspection import values_of
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import type_text, warn
+from compat._operators.indexing.embedding import renormalize, row_gradient
+from compat._operators.indexing.gather import POSITIONS, outside
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
-from funcgrad.tracing import type_of
 
 SUM, MEAN, MAX = 0, 1, 2
 _MODES = {"sum": SUM, "mean": MEAN, "max": MAX}

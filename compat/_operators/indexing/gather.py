@@ -7,25 +7,27 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, examples, lens
-from compat.errors import size_text, warn, wrap_dim
-from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
-from compat.ops.arguments import tensor_argument
-from compat.ops.by_example import by_example
-from compat.ops.composite import composite
-from compat.ops.inspection import values_of
-from compat.ops.node import show_given
-from compat.ops.op import op
-from compat.ops.out import of_dtype
-from compat.ops.signature import Array, Dim, Index, Indices
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array, from_buffer, sync
-from funcgrad import dtypes as fdtypes
+from compat._core.memory import strided_access
+from compat._core.memory.strides import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.op_node import show_given
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array, Dim, Index, Indices
+from compat._core.operators.value_checks import values_of
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, sync
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, warn, wrap_dim
+from compat._operators.shape.vmap_fallback import by_example
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- looking at indices
 
@@ -61,7 +63,7 @@ def check_places(index: Tensor, input: Tensor, dim: int) -> None:
 
 def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
     """Where a mask is true, a tensor of positions per dimension; it takes the values, for the operation that asks."""
-    examples.check_counted(asks, mask)
+    vmap_checks.check_counted(asks, mask)
     values = array_of(mask)
     return tuple(
         from_array(p.astype(numpy.int64)) for p in numpy.nonzero(numpy.atleast_1d(values) if not mask.dim() else values)
@@ -502,7 +504,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         tensor([3, 2])
     """
     check_mask(input, tensor_argument("masked_select", "mask", 2, mask))
-    examples.check_counted("masked_select", mask)
+    vmap_checks.check_counted("masked_select", mask)
     shape = broadcast_size(tuple(input.shape), tuple(mask.shape))
     places = from_array(numpy.flatnonzero(numpy.broadcast_to(array_of(mask), shape)).astype(numpy.int64))
     return selected.function(input, mask, places, out=out)
@@ -522,7 +524,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero_places(input, "nonzero")
-    examples.check_counted("nonzero", input)
+    vmap_checks.check_counted("nonzero", input)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(
             f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"
@@ -532,7 +534,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     found = _columns(rows.astype(numpy.int64))
     if out is None:
         return found
-    from compat.ops.out import resize_out
+    from compat._core.operators.out import resize_out
 
     resize_out(out, tuple(found.shape))
     return out.copy_(found)
@@ -542,7 +544,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
     """The transpose of a matrix, laid out as the matrix is."""
     ndim, count = rows.shape
     layout = dense_layout((count, ndim), (1, count), dtypes.int64)
-    return from_buffer(lens.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
+    return from_buffer(strided_access.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
 
 
 @composite("torch.argwhere", "Tensor.argwhere")

@@ -9,21 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, examples
-from compat.arrays import ARRAYS, tensor_of
-from compat.errors import type_name, warn
-from compat.grad_mode import mode
-from compat.hosted import array_over, is_large
-from compat.layout import Layout, layout_of
-from compat.ops.creation import scalar_tensor
-from compat.ops.fitting import fitted
-from compat.ops.from_data import tensor
-from compat.ops.parts import select, slice_view
-from compat.ops.view import unrecorded
-from compat.ops.views import alias, expand, unsqueeze, view_size
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array, sync
-from funcgrad.caching import Cache, Group
+from compat._core.memory.numpy_storage import array_over, is_large
+from compat._core.memory.strides import Layout, layout_of
+from compat._core.operators.view import unrecorded
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array, sync
+from compat._core.tensor.tracing import ARRAYS, tensor_of
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import type_name, warn
+from compat._core.types.scalar_conversion import fitted
+from compat._operators.create.factories import scalar_tensor
+from compat._operators.create.from_data import tensor
+from compat._operators.view.shape import alias, expand, unsqueeze, view_size
+from compat._operators.view.slicing import select, slice_view
+from funcgrad.core.caching import Cache, Group
 
 _END = 2**63 - 1
 #: How many layouts of cuts are kept.
@@ -162,7 +163,7 @@ def by_tensors() -> Iterator[None]:
 
 def _differs(place: Tensor) -> bool:
     """Whether an index without dimensions stays a tensor: it may have a value of its own for each example."""
-    return _local.by_tensors or (place._layout.base.traced and bool(examples.maps(place._storage.buffer)))
+    return _local.by_tensors or (place._layout.base.traced and bool(vmap_checks.maps(place._storage.buffer)))
 
 
 def _places(index: tuple[Any, ...]) -> int:

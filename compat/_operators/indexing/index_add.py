@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import size_text, wrap_dim
-from compat.ops.fitting import fitted
-from compat.ops.indexing import as_vector, check_places, extent, flat, outside
-from compat.ops.op import op, overloads
-from compat.ops.out import check_room
-from compat.ops.overlapping import write_places
-from compat.ops.scattering import as_dtype_of, is_tensor, put_at
-from compat.ops.signature import Array, Dim, Index, Scalar
-from compat.tensor import Tensor
+from compat._core.operators.op import op, overloads
+from compat._core.operators.out import check_room
+from compat._core.operators.overlapping import write_places
+from compat._core.operators.signature import Array, Dim, Index, Scalar
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import size_text, wrap_dim
+from compat._core.types.scalar_conversion import fitted
+from compat._operators.indexing.gather import as_vector, check_places, extent, flat, outside
+from compat._operators.indexing.scatter import as_dtype_of, is_tensor, put_at
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 
 def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
@@ -37,7 +37,7 @@ def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor
         RuntimeError, IndexError: naming the function, if not.
     """
     along = wrap_dim(dim, input.dim())
-    if index.dtype not in (dtypes.int32, dtypes.int64):
+    if index.dtype not in (dtype.int32, dtype.int64):
         raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
     if index.dim() > 1:
         raise IndexError(
@@ -102,7 +102,7 @@ def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Sca
 
 def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
-    if index.dtype is not dtypes.int64:
+    if index.dtype is not dtype.int64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
     if index.dim() > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
@@ -179,7 +179,7 @@ op("IndexCopyBackward0", names="", inplace="Tensor.index_copy_", inspect=_inspec
 
 def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
     wrap_dim(dim, input.dim())
-    if index.dtype not in (dtypes.int64, dtypes.int32):
+    if index.dtype not in (dtype.int64, dtype.int32):
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index.dim() > 1:
         raise RuntimeError("Index has to be a vector/scalar")

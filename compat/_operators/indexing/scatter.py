@@ -7,13 +7,21 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import size_text, wrap_dim
-from compat.grad_mode import mode
-from compat.layout import broadcast_size
-from compat.ops.composite import composite
-from compat.ops.fitting import fits, fitted
-from compat.ops.indexing import (
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.inplace import check_recorded
+from compat._core.operators.op import op
+from compat._core.operators.op_node import show_given
+from compat._core.operators.overlapping import write_places
+from compat._core.operators.signature import Array, Dim, Index, Indices, Scalar
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype
+from compat._core.types.errors import size_text, wrap_dim
+from compat._core.types.scalar_conversion import fits, fitted
+from compat._operators.indexing.gather import (
     MASKS,
     as_vector,
     check_index_size,
@@ -29,18 +37,10 @@ from compat.ops.indexing import (
     inspect_take,
     positions,
 )
-from compat.ops.inplace import check_recorded
-from compat.ops.inspection import values_of
-from compat.ops.node import show_given
-from compat.ops.op import op
-from compat.ops.overlapping import write_places
-from compat.ops.signature import Array, Dim, Index, Indices, Scalar
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 
 def as_dtype_of(value: Any, like: Any) -> Any:
@@ -72,7 +72,7 @@ def is_tensor(name: str, place: int) -> Callable[[tuple, dict], bool]:
 
 
 def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
-    if mask.dtype is not dtypes.bool_:
+    if mask.dtype is not dtype.bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype.scalar_name}"
         )
@@ -185,7 +185,7 @@ def _put_arguments(
         raise RuntimeError("at least one index must be provided")
     check_indices(input, indices)
     only = indices[0] if len(indices) == 1 else None
-    if only is not None and only.dtype is dtypes.bool_ and only.shape == input.shape[: only.dim()]:
+    if only is not None and only.dtype is dtype.bool_ and only.shape == input.shape[: only.dim()]:
         if not accumulate and values.numel() == 1:
             # PyTorch fills then, and filling casts.
             values = values.to(input.dtype)

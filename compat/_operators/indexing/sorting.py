@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat import dtypes
-from compat.errors import wrap_dim
-from compat.ops.arguments import fits_none, of_methods
-from compat.ops.composite import composite
-from compat.ops.indexing import flat, flat_places
-from compat.ops.op import op
-from compat.ops.out import check_dtype, resize_out
-from compat.ops.signature import Array, Dim
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.out import check_dtype, resize_out
+from compat._core.operators.signature import Array, Dim
+from compat._core.schema.arguments import fits_none, of_methods
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import wrap_dim
+from compat._operators.indexing.gather import flat, flat_places
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 from funcgrad.primitives.sorting import sorted_with_order, top_k
-from funcgrad.tracing import type_of
 
 
 def spread(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
@@ -160,8 +160,8 @@ def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
     along = wrap_dim(dim, input.dim())
     if not 0 <= k <= (input.shape[along] if input.dim() else 1):
         raise RuntimeError("selected index k out of range")
-    if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
-        which = "bool" if input.dtype is dtypes.bool_ else "complex"
+    if input.dtype.category in (dtype.BOOL, dtype.COMPLEX):
+        which = "bool" if input.dtype is dtype.bool_ else "complex"
         raise RuntimeError(f"{' ' if which == 'complex' else ''}topk does not support {which} dtypes on CPU")
 
 

@@ -8,25 +8,26 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, examples
-from compat.errors import Once, size_text, wrap_dim, wrong_combination
-from compat.layout import contiguous_strides
-from compat.meta import check_values
-from compat.ops.arguments import bools_argument, tensor_argument
-from compat.ops.by_example import by_example
-from compat.ops.composite import composite
-from compat.ops.fitting import fits
-from compat.ops.inspection import values_of
-from compat.ops.op import elementwise, op
-from compat.ops.out import of_dtype
-from compat.ops.signature import Array, Index
-from compat.ops.state import result_type
-from compat.registry import function
-from compat.tensor import Tensor, array_of, from_array
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.meta import check_values
+from compat._core.memory.strides import contiguous_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import elementwise, op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.schema.arguments import bools_argument, tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import Once, size_text, wrap_dim, wrong_combination
+from compat._core.types.scalar_conversion import fits
+from compat._operators.shape.vmap_fallback import by_example
+from compat._operators.tensor.set_resize_detach import result_type
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- unique
 
@@ -105,7 +106,7 @@ def unique(
     tensor_argument(name, "input", 1, input)
     bools_argument(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique(input, dim)
-    examples.check_counted(name, input)
+    vmap_checks.check_counted(name, input)
     values = _comparable(array_of(input))
     rows = values.ravel() if along is None else values
     _, first, inverse, counts = numpy.unique(
@@ -155,7 +156,7 @@ def unique_consecutive(
     tensor_argument("unique_consecutive", "input", 1, input)
     bools_argument("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique(input, dim)
-    examples.check_counted("unique_consecutive", input)
+    vmap_checks.check_counted("unique_consecutive", input)
     values = _comparable(array_of(input))
     rows = values.reshape(-1, 1) if along is None else numpy.moveaxis(values, along, 0).reshape(values.shape[along], -1)
     new = numpy.ones(len(rows), bool)

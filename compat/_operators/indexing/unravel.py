@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat import dtypes
-from compat.ops.composite import composite
-from compat.ops.creation import empty, full
-from compat.ops.from_data import tensor
-from compat.ops.indexing import nonzero
-from compat.ops.out import resize_out
-from compat.registry import function
-from compat.size import Size
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.operators.out import resize_out
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.size import Size
+from compat._operators.create.factories import empty, full
+from compat._operators.create.from_data import tensor
+from compat._operators.indexing.gather import nonzero
 
 
 def _grid(shape: Any) -> tuple[int, ...]:

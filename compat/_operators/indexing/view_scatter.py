@@ -7,26 +7,35 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, lens
-from compat.errors import Once, size_text, wrap_dim
-from compat.grad_mode import mode
-from compat.layout import Base
-from compat.ops.arguments import no_complex_derivative
-from compat.ops.composite import composite
-from compat.ops.copying import converted
-from compat.ops.index_rows import check_rows
-from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
-from compat.ops.op import op
-from compat.ops.parts import diagonal, select, slice_view
-from compat.ops.scattering import check_scattered
-from compat.ops.signature import Array, Dim, Index, Ints
-from compat.ops.view import Geometry, over
-from compat.ops.views import as_strided
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory import strided_access
+from compat._core.memory.strides import Base
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Dim, Index, Ints
+from compat._core.operators.view import Geometry, over
+from compat._core.schema.arguments import no_complex_derivative
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import Once, size_text, wrap_dim
+from compat._operators.create.copy_to_fill import converted
+from compat._operators.indexing.gather import (
+    as_vector,
+    check_index_size,
+    check_places,
+    extent,
+    flat,
+    flat_places,
+    outside,
+)
+from compat._operators.indexing.index_add import check_rows
+from compat._operators.indexing.scatter import check_scattered
+from compat._operators.view.shape import as_strided
+from compat._operators.view.slicing import diagonal, select, slice_view
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- parts replaced
 
@@ -178,7 +187,7 @@ def as_strided_scatter(input: Array, src: Array, size: Ints, stride: Ints, stora
     """
     dtype = dtypes.from_numpy(type_of(input).dtype)
     place = Geometry(tuple(size), tuple(stride), storage_offset or 0, dtype)
-    written = lens.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
+    written = strided_access.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
     return _still_of(input, src, written)
 
 

@@ -7,30 +7,30 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import cpp_name, lacks, warn, wrap_dim
-from compat.grad_mode import no_grad
-from compat.layout import broadcast_size
-from compat.ops.arguments import tensor_argument
-from compat.ops.arithmetic import check_difference
-from compat.ops.composite import composite
-from compat.ops.declared import Late
-from compat.ops.elements import checks
-from compat.ops.norms import norm_along, norm_gradient, norm_over, vector_norm_of
-from compat.ops.op import op
-from compat.ops.out import of_dtype
-from compat.ops.products import vdot
-from compat.ops.reduction import axes_of
-from compat.ops.scalars import add_number
-from compat.ops.signature import Array, Dim, Ints
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.declared import Late
+from compat._core.operators.op import op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.pointwise import checks
+from compat._core.operators.scalars import add_number
+from compat._core.operators.signature import Array, Dim, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype
+from compat._core.types.errors import cpp_name, lacks, warn, wrap_dim
+from compat._operators.linalg.matmul import vdot
+from compat._operators.pointwise.arithmetic import check_difference
+from compat._operators.reduction.sum_mean_var import axes_of
+from compat._operators.reduction.vector_norms import norm_along, norm_gradient, norm_over, vector_norm_of
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- one distance for each pair
 
@@ -52,7 +52,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
         tensor([0.7071])
     """
-    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    common = dtype.promote_types(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
     size = broadcast_size(tuple(x1.shape), tuple(x2.shape))
@@ -83,15 +83,15 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         tensor([5.])
     """
     difference = x1 - x2
-    if difference.dtype.category < dtypes.FLOATING:
-        difference = difference.to(dtypes.get_default_dtype())
+    if difference.dtype.category < dtype.FLOATING:
+        difference = difference.to(dtype.get_default_dtype())
     return norm_along.function(add_number(difference, eps), float(p), (max(x1.dim(), x2.dim()) - 1,), keepdim)
 
 
 def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
     check_difference(input, other)
-    common = dtypes.promote_types(input.dtype, other.dtype)
-    if common.category < dtypes.FLOATING:
+    common = dtype.promote_types(input.dtype, other.dtype)
+    if common.category < dtype.FLOATING:
         raise RuntimeError(
             f"norm(): input dtype should be either floating point or complex. Got {common.scalar_name} instead."
         )
@@ -342,7 +342,7 @@ def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
     if input.dim() < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
     wrap_dim(dim, input.dim())
-    if input.dtype.category < dtypes.FLOATING:
+    if input.dtype.category < dtype.FLOATING:
         raise RuntimeError(
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
         )
@@ -386,7 +386,7 @@ def renorm_backward(ct: Any, input: Any, p: float, dim: int, maxnorm: float) -> 
 
 
 def _check_trace(input: Tensor) -> None:
-    if input.dtype is dtypes.bool_:
+    if input.dtype is dtype.bool_:
         raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     if input.dim() != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
@@ -421,7 +421,7 @@ def _check_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
 
 @Late
 def _check_cross_dtypes(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
-    if input.dtype is dtypes.bool_:
+    if input.dtype is dtype.bool_:
         raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {other.dtype.scalar_name}")
@@ -548,7 +548,7 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
     if len({t.dtype for t in named.values()}) > 1:
         told = ", ".join(f"{name}: {cpp_name(t.dtype)}" for name, t in named.items())
         raise RuntimeError(f"All tensors must have the same dtype, got {told}")
-    if weight.dtype is dtypes.bool_:
+    if weight.dtype is dtype.bool_:
         raise lacks("bmm", weight.dtype)
 
 

@@ -10,22 +10,23 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, lens
-from compat.grad_mode import no_grad
-from compat.layout import contiguous_strides
-from compat.ops.op import Op
-from compat.ops.out import check_dtype, resize_out
-from compat.registry import publish
-from compat.tensor import Tensor, array_of
+from compat._core.memory import strided_access
+from compat._core.memory.strides import contiguous_strides
+from compat._core.operators.op import Op
+from compat._core.operators.out import check_dtype, resize_out
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype
 from funcgrad import numpy as np
-from funcgrad.dtypes import int32, is_complex
+from funcgrad.core.dtypes import int32, is_complex
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
-from funcgrad.ir import ArrayType
 from funcgrad.numpy.linalg.operands import value_of
 from funcgrad.primitives.elementwise import add, conj, scale
 from funcgrad.primitives.linalg import adjoint
 from funcgrad.primitives.shape import broadcast, zeros
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- errors
 
@@ -44,7 +45,7 @@ def failure(info: Tensor) -> tuple[str, int] | None:
     Inside transforms that have no numbers, nothing is known to fail.
     """
     if info._layout.base.traced:
-        found = value_of(lens.read(info._storage.buffer, info._layout, info._offset))
+        found = value_of(strided_access.read(info._storage.buffer, info._layout, info._offset))
     else:
         found = array_of(info.detach())
     if found is None or not found.any():
@@ -78,7 +79,7 @@ def check_converged(info: Tensor) -> None:
 
 # ---------------------------------------------------------------- checks
 
-_FACTORED = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+_FACTORED = (dtype.float32, dtype.float64, dtype.complex64, dtype.complex128)
 
 
 def check_matrix(name: str, x: Tensor, what: str = "A") -> None:
@@ -98,7 +99,7 @@ def check_square(name: str, x: Tensor, what: str = "A") -> None:
 
 def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
     """Raises unless a tensor is floating or complex; unless ``low``, also for those of half the precision."""
-    if x.dtype.category < dtypes.FLOATING:
+    if x.dtype.category < dtype.FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
     if not low and x.dtype not in _FACTORED:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_name}")
@@ -212,7 +213,7 @@ def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
     """What takes ``out`` of any dtype that its result can be cast to says of others; for ``out`` of a declaration."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
-        if not dtypes.can_cast(result.dtype, out.dtype):
+        if not dtype.can_cast(result.dtype, out.dtype):
             raise RuntimeError(
                 f"{name}: Expected {what} to be safely castable from {result.dtype.scalar_name} dtype, but got {what} "
                 f"with dtype {out.dtype.scalar_name}"

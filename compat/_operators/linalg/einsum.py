@@ -8,13 +8,13 @@ from typing import Any
 
 import opt_einsum  # type: ignore[import-untyped]
 
-from compat.arrays import all_taken
-from compat.errors import type_name
-from compat.ops.parts import diagonal
-from compat.ops.products import bmm
-from compat.ops.views import movedim, permute, reshape, unsqueeze, view_size
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import all_taken
+from compat._core.types.errors import type_name
+from compat._operators.linalg.matmul import bmm
+from compat._operators.view.shape import movedim, permute, reshape, unsqueeze, view_size
+from compat._operators.view.slicing import diagonal
 
 # A label is a letter, or for the dimensions of an ellipsis a number, counted from the last: -1, -2, ...
 Label = str | int

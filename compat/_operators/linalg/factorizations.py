@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import warn
-from compat.ops.composite import composite
-from compat.ops.inspection import values_of
-from compat.ops.linalg import (
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
+from compat._core.types.structseq import return_type
+from compat._operators.linalg.common import (
     LinAlgError,
     by_columns,
     castable,
@@ -22,19 +27,14 @@ from compat.ops.linalg import (
     refuse_backward,
     transposed,
 )
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function
-from compat.returns import return_type
-from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.ir import ArrayType
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives.linalg_solving import first_zero_pivot
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- Cholesky
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat.grad_mode import no_grad
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
 
 SVD = (
     "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "

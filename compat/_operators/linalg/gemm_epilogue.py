@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.ops.halves import in_single
+from compat._core.operators.opmath import in_single
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast, eq, mul, select
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
 
 
 def _left_out(factor: Any) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.linalg import by_columns, casts_safely, check_implemented, gradients
-from compat.ops.op import op
-from compat.ops.out import of_dtype
-from compat.ops.signature import Array
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array
+from compat._core.tensor.tensor import Tensor
+from compat._operators.linalg.common import by_columns, casts_safely, check_implemented, gradients
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
-from funcgrad.tracing import type_of
 
 
 def _check_geqrf(input: Tensor) -> None:

@@ -6,8 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat.ops.composite import composite
-from compat.ops.linalg import (
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.structseq import return_type
+from compat._operators.linalg.common import (
     by_columns,
     castable,
     check_floating,
@@ -16,12 +21,7 @@ from compat.ops.linalg import (
     check_square,
     into_outs,
 )
-from compat.ops.linalg_solving import solve
-from compat.ops.op import op
-from compat.ops.signature import Array
-from compat.registry import function, names_of
-from compat.returns import return_type
-from compat.tensor import Tensor
+from compat._operators.linalg.solve import solve
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors

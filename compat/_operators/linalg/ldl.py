@@ -11,20 +11,20 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any, NamedTuple
 
-from compat import dtypes
-from compat.layout import broadcast_size
-from compat.ops.linalg import by_columns, check_floating, check_implemented, check_square, spread
-from compat.ops.linalg_solving import check_systems
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function
-from compat.returns import return_type
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.structseq import return_type
+from compat._operators.linalg.common import by_columns, check_floating, check_implemented, check_square, spread
+from compat._operators.linalg.solve import check_systems
 from funcgrad import numpy as np
 from funcgrad.control.loops import fori_loop
-from funcgrad.tracing import type_of
-from funcgrad.vectorization import vmap
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
+from funcgrad.transforms.vmap import vmap
 
 #: Below which part of its column a diagonal element is too small a pivot; what bounds the growth best.
 _SMALL = (1 + sqrt(17)) / 8
@@ -228,7 +228,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = Fal
     check_square(name, LD)
     check_floating(name, LD)
     check_systems(name, B, LD)
-    if pivots.dtype.category != dtypes.INTEGER:
+    if pivots.dtype.category != dtype.INTEGER:
         raise RuntimeError(f"{name}: Expected pivots to be integers. Got {pivots.dtype.scalar_name}")
     if LD.shape[:-1] != pivots.shape:
         raise RuntimeError(

@@ -5,29 +5,39 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from compat import examples
-from compat.arrays import taken
-from compat.dtypes import bool_
-from compat.errors import cpp_name, type_text
-from compat.grad_mode import mode, no_grad
-from compat.layout import broadcast_size
-from compat.ops.arguments import tensor_argument
-from compat.ops.arithmetic import check_factor, only_real_factors
-from compat.ops.combining import combined, plus, scaled, times
-from compat.ops.composite import composite
-from compat.ops.fitting import fits, widened
-from compat.ops.halves import rounded
-from compat.ops.inplace import check_recorded, set_history
-from compat.ops.op import op
-from compat.ops.out import of_dtype, resize
-from compat.ops.signature import Array, Scalar
-from compat.ops.views import expand, reshape, squeeze, t, transpose, unsafe_squeeze, unsafe_view, unsqueeze, view_size
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.inplace import check_recorded, set_history
+from compat._core.operators.op import op
+from compat._core.operators.opmath import rounded
+from compat._core.operators.out import of_dtype, resize
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import taken
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.dtype import bool_
+from compat._core.types.errors import cpp_name, type_text
+from compat._core.types.scalar_conversion import fits, widened
+from compat._operators.linalg.gemm_epilogue import combined, plus, scaled, times
+from compat._operators.pointwise.arithmetic import check_factor, only_real_factors
+from compat._operators.view.shape import (
+    expand,
+    reshape,
+    squeeze,
+    t,
+    transpose,
+    unsafe_squeeze,
+    unsafe_view,
+    unsqueeze,
+    view_size,
+)
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.elementwise import conj
 from funcgrad.primitives.reductions import reduce_sum
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- pieces
 
@@ -78,7 +88,7 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
-    examples.check_product("mm", input, mat2, (2, 2))
+    vmap_checks.check_product("mm", input, mat2, (2, 2))
     if input.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
@@ -160,7 +170,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
 
 def _check_dot(input: Tensor, tensor: Tensor) -> None:
     if input.dim() != 1 or tensor.dim() != 1:
-        examples.refuse("Got wrong shapes for dot", input, tensor)
+        vmap_checks.refuse("Got wrong shapes for dot", input, tensor)
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
     _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
@@ -220,7 +230,7 @@ def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_mv(input: Tensor, vec: Tensor) -> None:
-    examples.check_product("mv", input, vec, (2, 1))
+    vmap_checks.check_product("mv", input, vec, (2, 1))
     _vector_sizes(None, input, vec)
     _same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
     _no_bools("addmv_impl_cpu", input)
@@ -318,7 +328,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 
 
 def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
-    examples.check_product("bmm", a, b, (3, 3))
+    vmap_checks.check_product("bmm", a, b, (3, 3))
     for name, x in (("batch1", a), ("batch2", b)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")

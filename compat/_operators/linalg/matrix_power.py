@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.errors import cpp_name, size_text, warn
-from compat.ops.composite import composite
-from compat.ops.creation import ones
-from compat.ops.joining import cat
-from compat.ops.linalg import casts_safely
-from compat.ops.out import check_dtype, of_dtype
-from compat.ops.parts import diagonal
-from compat.ops.products import matmul, mm
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.operators.out import check_dtype, of_dtype
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import cpp_name, size_text, warn
+from compat._operators.create.factories import ones
+from compat._operators.linalg.common import casts_safely
+from compat._operators.linalg.matmul import matmul, mm
+from compat._operators.shape.cat_stack import cat
+from compat._operators.view.slicing import diagonal
 
 # ---------------------------------------------------------------- parts
 

@@ -7,28 +7,36 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.layout import broadcast_size
-from compat.ops.composite import composite
-from compat.ops.linalg import by_columns, castable, check_converged, check_square, into_outs, not_finite, spread
-from compat.ops.linalg_inverses import inv_ex
-from compat.ops.linalg_solving import is_vector
-from compat.ops.linalg_spectral import eigvalsh, svdvals
-from compat.ops.norms import matrix_norm
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.returns import return_type
-from compat.tensor import Tensor, array_of
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.types import dtype as dtypes
+from compat._core.types.structseq import return_type
+from compat._operators.linalg.common import (
+    by_columns,
+    castable,
+    check_converged,
+    check_square,
+    into_outs,
+    not_finite,
+    spread,
+)
+from compat._operators.linalg.inverse_det import inv_ex
+from compat._operators.linalg.solve import is_vector
+from compat._operators.linalg.svd_eig import eigvalsh, svdvals
+from compat._operators.reduction.vector_norms import matrix_norm
 from funcgrad import numpy as np
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_solving as solving
 from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.primitives.shape import expanded, full, reshape, zeros
-from funcgrad.tracing import type_of
 
 _DOUBLES = (dtypes.float64, dtypes.complex128)
 _FACTORED = (dtypes.float32, dtypes.complex64, *_DOUBLES)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import cpp_name
-from compat.ops.activation import gelu
-from compat.ops.op import op
-from compat.ops.products import addmm, check_addmm
-from compat.ops.rectifiers import relu
-from compat.ops.signature import Array, Scalar
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Scalar
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import cpp_name
+from compat._operators.activation.piecewise import relu
+from compat._operators.activation.smooth import gelu
+from compat._operators.linalg.matmul import addmm, check_addmm
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
 from funcgrad.primitives.contraction import dot as contract
 
 _INT_MM = "int_mm_out_cpu"
@@ -28,14 +28,14 @@ def _check_int_mm(input: Tensor, mat2: Tensor) -> None:
         )
     if mat2.dim() != 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    if input.dtype not in (dtypes.int8, dtypes.uint8):
+    if input.dtype not in (dtype.int8, dtype.uint8):
         raise RuntimeError(f"{_INT_MM}: Expected self dtype to be int8 or uint8 but got {cpp_name(input.dtype)}")
-    if mat2.dtype is not dtypes.int8:
+    if mat2.dtype is not dtype.int8:
         raise RuntimeError(f"{_INT_MM}: Expected mat2 dtype to be of type int8 but got {cpp_name(mat2.dtype)}")
 
 
 def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
-    if out.dtype is not dtypes.int32:
+    if out.dtype is not dtype.int32:
         raise RuntimeError(f"{_INT_MM}: Expected result dtype to be of type kInt but got {cpp_name(out.dtype)}")
     if out.dim() != 2:
         raise RuntimeError(f"{_INT_MM}: Expected result to be of dimension 2 but got {out.dim()}")

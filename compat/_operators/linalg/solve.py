@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn
-from compat.layout import broadcast_size
-from compat.ops.composite import composite
-from compat.ops.linalg import (
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import warn
+from compat._core.types.structseq import return_type
+from compat._operators.linalg.common import (
     LinAlgError,
     by_columns,
     castable,
@@ -26,19 +31,14 @@ from compat.ops.linalg import (
     spread,
     transposed,
 )
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function
-from compat.returns import return_type
-from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.ir import ArrayType
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_solving as solving
 from funcgrad.primitives.shape import expanded, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- triangular systems
 
@@ -357,7 +357,7 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_square(f"torch.{name}", LU)
     check_matrix(name, B, "B")
     check_same_dtype(name, LU, B, "LU")
-    if pivots.dtype is not dtypes.int32:
+    if pivots.dtype is not dtype.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_fits(name, LU, B.shape[-2], B.shape[-1], left)
     if pivots.dim() == 0 or pivots.shape[-1] != LU.shape[-1]:

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.grad_mode import mode
-from compat.ops import linalg_phases as phases
-from compat.ops.composite import composite
-from compat.ops.linalg import (
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.structseq import return_type
+from compat._operators.linalg import gauge as phases
+from compat._operators.linalg.common import (
     by_columns,
     castable,
     check_converged,
@@ -23,20 +28,15 @@ from compat.ops.linalg import (
     not_finite,
     transposed,
 )
-from compat.ops.op import op
-from compat.ops.signature import Array
-from compat.registry import function
-from compat.returns import return_type
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- singular values
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from compat.errors import size_text, wrap_dims
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.joining import flatten
-from compat.ops.out import check_dtype
-from compat.ops.products import dot, mm
-from compat.ops.views import permute, reshape, squeeze, unsafe_view
-from compat.tensor import SHARED, Tensor
+from compat._core.operators.composite import composite
+from compat._core.operators.out import check_dtype
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.autograd_state import SHARED
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import size_text, wrap_dims
+from compat._operators.linalg.matmul import dot, mm
+from compat._operators.shape.cat_stack import flatten
+from compat._operators.view.shape import permute, reshape, squeeze, unsafe_view
 
 
 def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -6,20 +6,20 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat.errors import size_text, warn
-from compat.formats import contiguous_format
-from compat.grad_mode import no_grad
-from compat.ops.arguments import loss_arguments, tensor_argument
-from compat.ops.creation import empty_like, ones_like, zeros_like
-from compat.ops.distances import pairwise_distance
-from compat.ops.loss import MEAN, NONE, SUM, reduction_number
-from compat.ops.op import op
-from compat.ops.scalars import add_number, mul_number
-from compat.ops.signature import Array, Scalar
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.scalars import add_number, mul_number
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import loss_arguments, tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.errors import size_text, warn
+from compat._core.types.memory_format import contiguous_format
+from compat._operators.create.factories import empty_like, ones_like, zeros_like
+from compat._operators.linalg.cdist import pairwise_distance
+from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
 from funcgrad import numpy as np
-from funcgrad.tracing import type_of
+from funcgrad.core.tracing import type_of
 
 
 def _reduced(loss: Tensor, reduction: int) -> Tensor:

@@ -10,22 +10,22 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from compat import dtypes
-from compat.errors import lacks
-from compat.ops.from_data import tensor
-from compat.ops.loss import MEAN, SUM, reduction_number
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import lacks
+from compat._operators.create.from_data import tensor
+from compat._operators.loss.pointwise import MEAN, SUM, reduction_number
 from funcgrad import numpy as np
 from funcgrad.control.scan import scan
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 _HERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from compat.ops.likelihood import cross_entropy
-from compat.ops.products import linear
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.linalg.matmul import linear
+from compat._operators.loss.nll import cross_entropy
 
 
 def _check(input: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, ignore_index: int | None) -> None:

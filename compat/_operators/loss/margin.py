@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import check_cast, lacks, size_text
-from compat.layout import broadcast_size
-from compat.ops.elements import common
-from compat.ops.fitting import fits
-from compat.ops.inspection import values_of
-from compat.ops.loss import reduced, reduction_number
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.op import op
+from compat._core.operators.pointwise import common
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import check_cast, lacks, size_text
+from compat._core.types.scalar_conversion import fits
+from compat._operators.loss.pointwise import reduced, reduction_number
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- two classes
 

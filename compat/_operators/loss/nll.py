@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import lacks, size_text
-from compat.ops.arguments import tensor_argument
-from compat.ops.indexing import outside
-from compat.ops.inspection import values_of
-from compat.ops.loss import MEAN, NONE, SUM, reduction_number
-from compat.ops.op import op
-from compat.ops.scalars import div_number, mul_number
-from compat.ops.signature import Array, Index
-from compat.ops.softmax import log_softmax_plain
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.scalars import div_number, mul_number
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import lacks, size_text
+from compat._operators.activation.softmax import log_softmax_plain
+from compat._operators.indexing.gather import outside
+from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take, take_along
 from funcgrad.primitives.shape import iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- negative log likelihood
 

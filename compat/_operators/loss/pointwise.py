@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import check_cast, lacks, warn
-from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
-from compat.loss_reduction import legacy_reduction
-from compat.ops.arguments import bools_argument, loss_arguments
-from compat.ops.arithmetic import check_difference
-from compat.ops.elements import common
-from compat.ops.inspection import values_of
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.memory.strides import Layout, broadcast_size, elementwise_strides, preserved_strides
+from compat._core.operators.op import Op, op
+from compat._core.operators.pointwise import common
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.schema.arguments import bools_argument, loss_arguments
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import check_cast, lacks, warn
+from compat._operators.loss.reduction_modes import legacy_reduction
+from compat._operators.pointwise.arithmetic import check_difference
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
-from funcgrad.tracing import type_of
 
 NONE, MEAN, SUM = 0, 1, 2
 _REDUCTIONS = {"none": NONE, "mean": MEAN, "elementwise_mean": MEAN, "sum": SUM}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.errors import warn
+from compat._core.types.errors import warn
 
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import lacks, size_text
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Ints
-from compat.ops.views import squeeze, unsqueeze
-from compat.ops.windows import format_strides, suggests_channels_last
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import format_strides, suggests_channels_last
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import lacks, size_text
+from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import div, select
 from funcgrad.primitives.indexing import IndexDims, scatter_add, take, take_along
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import broadcast, full, reshape
-from funcgrad.tracing import type_of
 
 Dims = tuple[int, ...]
 
@@ -164,7 +164,7 @@ def _check_max(n: int) -> Any:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {next(v for v in made if v < 0)}: {size_text(made)}"
             )
-        if input.dtype.category != dtypes.FLOATING:
+        if input.dtype.category != dtype.FLOATING:
             raise NotImplementedError(
                 f'"{name.replace("2d", "2d").replace("3d", "3d_cpu")}" not implemented for '
                 f"'{input.dtype.scalar_name}'"

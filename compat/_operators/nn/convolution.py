@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat.dtypes import bfloat16, bool_, dtype, float32, int64
-from compat.errors import cpp_name, lacks, size_text, type_text
-from compat.layout import Layout, channels_last_strides
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.op import op
-from compat.ops.signature import Array, Ints
-from compat.ops.views import squeeze, unsqueeze
-from compat.ops.windows import each, suggests_channels_last
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import each, suggests_channels_last
+from compat._core.memory.strides import Layout, channels_last_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
+from compat._core.types.errors import cpp_name, lacks, size_text, type_text
+from compat._operators.view.shape import squeeze, unsqueeze
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.elementwise import add
 from funcgrad.primitives.shape import broadcast, reshape, reverse, transpose
-from funcgrad.tracing import type_of
 
 Dims = tuple[int, ...]
 
@@ -301,7 +301,7 @@ def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
 
 def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, groups: int) -> tuple[Tensor, Dims]:
     """The padding that keeps the size; where it cannot be the same on both sides, the input is padded on one before."""
-    from compat.ops.padding import constant_pad_nd
+    from compat._operators.shape.padding import constant_pad_nd
 
     if weight.dim() < 3:
         raise RuntimeError("weight should have at least three dimensions")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.op import op
-from compat.ops.signature import Array
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array
+from compat._core.tensor.tensor import Tensor
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.elementwise import add
 from funcgrad.primitives.shape import broadcast, transpose
-from funcgrad.tracing import type_of
 
 
 def _check(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:

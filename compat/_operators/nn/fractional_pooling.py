@@ -8,20 +8,20 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from compat.errors import size_text
-from compat.ops.adaptive import greatest
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.op import Op, op
-from compat.ops.pooling import spread_back
-from compat.ops.signature import Array, Index, Ints
-from compat.registry import names_of
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Index, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import size_text
+from compat._operators.nn.adaptive import greatest
+from compat._operators.nn.pooling import spread_back
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.shape import full, reshape
-from funcgrad.tracing import type_of
 
 Dims = tuple[int, ...]
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy
 
-from compat.dtypes import dtype as Dtype
-from compat.errors import size_text, warn
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Ints
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Ints
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import size_text, warn
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.indexing import IndexDims, gather
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from compat import dtypes
-from compat.errors import size_text, warn
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Ints
-from compat.ops.windows import format_strides
-from compat.registry import function, names_of
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.channels_last import format_strides
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Ints
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, warn
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.indexing import take
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import broadcast, full, reshape
-from funcgrad.tracing import type_of
 
 Scales = tuple[float, ...] | None
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn
-from compat.ops.attention import scaled_dot_product_attention
-from compat.ops.creation import zeros, zeros_like
-from compat.ops.joining import cat
-from compat.ops.products import baddbmm, bmm, linear
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
+from compat._operators.create.factories import zeros, zeros_like
+from compat._operators.linalg.matmul import baddbmm, bmm, linear
+from compat._operators.nn.scaled_dot_product import scaled_dot_product_attention
+from compat._operators.shape.cat_stack import cat
 
 # ---------------------------------------------------------------- masks
 

@@ -6,23 +6,25 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import captures, dtypes, examples
-from compat.errors import size_text
-from compat.grad_mode import mode, no_grad
-from compat.layout import channels_last_strides, is_channels_last
-from compat.ops.copying import contiguous, suggested_format
-from compat.ops.op import op
-from compat.ops.reduction import reduce
-from compat.ops.scalars import add_number
-from compat.ops.signature import Array, Index, Scalar
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import channels_last_strides, is_channels_last
+from compat._core.operators.op import op
+from compat._core.operators.scalars import add_number
+from compat._core.operators.signature import Array, Index, Scalar
+from compat._core.tensor import capture_checks
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types import dtype
+from compat._core.types.errors import size_text
+from compat._operators.create.copy_to_fill import contiguous, suggested_format
+from compat._operators.reduction.sum_mean_var import reduce
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 Axes = tuple[int, ...]
 
@@ -93,9 +95,9 @@ def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
         for d in found:
             if d is not input.dtype:
                 raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {d.scalar_name}")
-    elif any(d is not dtypes.float32 for d in found):
+    elif any(d is not dtype.float32 for d in found):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    elif input.dtype not in (dtypes.float16, dtypes.bfloat16):
+    elif input.dtype not in (dtype.float16, dtype.bfloat16):
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
@@ -224,10 +226,10 @@ def rms_norm(
     """
     shape = tuple(normalized_shape)
     _check_shape(input, shape, "*", weight=weight)
-    half = input.dtype in (dtypes.float16, dtypes.bfloat16)
-    x = input.to(dtypes.float32) if half else input
+    half = input.dtype in (dtype.float16, dtype.bfloat16)
+    x = input.to(dtype.float32) if half else input
     mean = x.pow(2).mean([input.dim() - 1 - i for i in range(len(shape))], True)
-    found = x * add_number.function(mean, dtypes.finfo(x.dtype).eps if eps is None else eps).rsqrt()
+    found = x * add_number.function(mean, dtype.finfo(x.dtype).eps if eps is None else eps).rsqrt()
     found = found if weight is None else found * weight
     return found.to(input.dtype) if half else found
 
@@ -474,11 +476,11 @@ def _batch_norm(
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Writes running statistics, which is no change that counts; examples of a ``vmap`` have to have their own."""
     for running, new in statistics:
-        if not set(examples.maps(new._storage.buffer)) <= set(examples.maps(running._storage.buffer)):
+        if not set(vmap_checks.maps(new._storage.buffer)) <= set(vmap_checks.maps(running._storage.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
     for running, new in statistics:
-        captures.let(running)
-        if examples.maps(running._storage.buffer):
+        capture_checks.let(running)
+        if vmap_checks.maps(running._storage.buffer):
             with no_grad():
                 running.copy_(new)
         else:

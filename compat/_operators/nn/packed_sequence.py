@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import wrap_dim
-from compat.grad_mode import mode
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms.grad_mode import mode
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import wrap_dim
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import iota, moved, reshape
-from funcgrad.tracing import type_of
 
 
 def packed_places(batch_sizes: Any, total: int, batch: int) -> Any:

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy
 
-from compat.dtypes import bfloat16, bool_, float16, float32, float64, int64
-from compat.errors import lacks, size_text
-from compat.grad_mode import mode
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.halves import in_single
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Ints
-from compat.ops.views import squeeze, unsqueeze
-from compat.ops.windows import by, each, format_strides
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import by, each, format_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.opmath import in_single
+from compat._core.operators.signature import Array, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.dtype import bfloat16, bool_, float16, float32, float64, int64
+from compat._core.types.errors import lacks, size_text
+from compat._operators.view.shape import squeeze, unsqueeze
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, mul
 from funcgrad.primitives.indexing import IndexDims, scatter_add
 from funcgrad.primitives.shape import broadcast, full, iota, reshape
 from funcgrad.primitives.windows import Window, window_argmax, window_index, window_over, window_sum
-from funcgrad.tracing import type_of
 
 Dims = tuple[int, ...]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.ops.composite import composite
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
 
 
 def _publish(pool: Callable[..., Any], with_indices: Callable[..., tuple[Tensor, Tensor]]) -> None:

@@ -1,7 +1,7 @@
 """Recurrent networks: one operation for a layer in one direction, and the stacks of them.
 
-PyTorch on the CPU has such an operation for float32 LSTMs. Other networks are folded (``compat.ops.folded``): computed
-so too, and shown step by step.
+PyTorch on the CPU has such an operation for float32 LSTMs. Other networks are folded
+(``compat._operators.nn.expanded_nodes``): computed so too, and shown step by step.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import Once, wrong_combination
-from compat.grad_mode import mode as grad_mode
-from compat.ops.arguments import tensor_argument
-from compat.ops.folded import folded
-from compat.ops.joining import cat, stack
-from compat.ops.op import op
-from compat.ops.packing import active_steps, pack_rows, row_tables, spread_rows
-from compat.ops.recurrent_layers import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
-from compat.ops.recurrent_steps import layer_in_steps, node_classes
-from compat.ops.signature import Array, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.transforms.grad_mode import mode as grad_mode
+from compat._core.types import dtype
+from compat._core.types.errors import Once, wrong_combination
+from compat._operators.nn.expanded_nodes import folded
+from compat._operators.nn.packed_sequence import active_steps, pack_rows, row_tables, spread_rows
+from compat._operators.nn.rnn_scan import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
+from compat._operators.nn.rnn_steps import layer_in_steps, node_classes
+from compat._operators.shape.cat_stack import cat, stack
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- a layer in one direction
 
@@ -167,7 +167,7 @@ class _Call:
 
     def _is_whole(self, input: Tensor, projected: bool) -> bool:
         """Whether PyTorch, too, has an operation for its layers."""
-        if self.mode != LSTM or self.packed is not None or input.dtype not in (dtypes.float32, dtypes.bfloat16):
+        if self.mode != LSTM or self.packed is not None or input.dtype not in (dtype.float32, dtype.bfloat16):
             return False
         if projected:
             Once.warn("LSTM with projections is not supported with oneDNN. Using default implementation.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.ops.op import op
-from compat.ops.products import linear
-from compat.ops.signature import Array, Dim
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Dim
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.linalg.matmul import linear
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import slice_
-from funcgrad.tracing import type_of
 
 
 @op("UnsafeSplitBackward0", saved="self.sym_sizes split_size dim", names="")

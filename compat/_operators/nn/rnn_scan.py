@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from funcgrad import numpy as np
 from funcgrad import scan
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.contraction import dot, matmul2
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import concatenate, moved, reshape, slice_, zeros
-from funcgrad.tracing import type_of
 
 #: The kinds of layers, as PyTorch numbers them.
 RELU, TANH, LSTM, GRU = range(4)

@@ -1,6 +1,6 @@
 """Recurrent layers in one direction step by step, as PyTorch composes them of other operations on the CPU.
 
-These are the graphs of networks that are computed by ``compat.ops.recurrent_layers``, layer by layer in one program.
+These are the graphs of networks that are computed by ``compat._operators.nn.rnn_scan``, layer by layer in one program.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.ops.arithmetic import add, mul
-from compat.ops.joining import cat, stack
-from compat.ops.parts import narrow
-from compat.ops.products import linear, mm
-from compat.ops.rectifiers import relu
-from compat.ops.recurrent_cells import gru_step, lstm_step, plain_step
-from compat.ops.recurrent_layers import GRU, LSTM, RELU, Weights
-from compat.ops.trigonometry import tanh
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._operators.activation.piecewise import relu
+from compat._operators.linalg.matmul import linear, mm
+from compat._operators.nn.rnn_cells import gru_step, lstm_step, plain_step
+from compat._operators.nn.rnn_scan import GRU, LSTM, RELU, Weights
+from compat._operators.pointwise.arithmetic import add, mul
+from compat._operators.pointwise.trigonometry import tanh
+from compat._operators.shape.cat_stack import cat, stack
+from compat._operators.view.slicing import narrow
 
 State = tuple[Tensor, ...]
 

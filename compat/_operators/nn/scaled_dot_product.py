@@ -5,25 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat import dtypes
-from compat.errors import cpp_name
-from compat.layout import broadcast_size
-from compat.ops.attention_backends import chosen
-from compat.ops.creation import full, ones, zeros
-from compat.ops.op import op
-from compat.ops.products import matmul
-from compat.ops.reduction import accumulated, less_peak, reduce
-from compat.ops.scalars import mul_number
-from compat.ops.signature import Array, Dim, Index
-from compat.registry import function, names_of
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.op import op
+from compat._core.operators.scalars import mul_number
+from compat._core.operators.signature import Array, Dim, Index
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import cpp_name
+from compat._operators.create.factories import full, ones, zeros
+from compat._operators.linalg.matmul import matmul
+from compat._operators.nn.attention_backends import chosen
+from compat._operators.reduction.sum_mean_var import accumulated, less_peak, reduce
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- the softmax of a row of nothing but -inf
 

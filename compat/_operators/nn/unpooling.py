@@ -6,20 +6,20 @@ from collections.abc import Callable
 from math import isinf, prod
 from typing import Any
 
-from compat.dtypes import int64
-from compat.errors import size_text
-from compat.ops.indexing import flat
-from compat.ops.inspection import values_of
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Index, Ints
-from compat.ops.views import squeeze, unsqueeze
-from compat.ops.windows import by, each, format_strides
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import by, each, format_strides
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Index, Ints
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import int64
+from compat._core.types.errors import size_text
+from compat._operators.indexing.gather import flat
+from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, mul
 from funcgrad.primitives.shape import full, iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- maxima back in place
 

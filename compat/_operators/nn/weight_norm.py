@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.attributes import norm_except_dim
-from compat.ops.halves import single
-from compat.ops.op import op
-from compat.ops.signature import Array
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.opmath import single
+from compat._core.operators.signature import Array
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.tensor.attributes import norm_except_dim
 from funcgrad import numpy as np
-from funcgrad.tracing import type_of
+from funcgrad.core.tracing import type_of
 
 
 def _across(x: Any, dim: int) -> tuple[int, ...]:

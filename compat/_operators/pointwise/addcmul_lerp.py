@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import cpp_name
-from compat.ops.arithmetic import only_real_factors, times
-from compat.ops.declared import Late
-from compat.ops.elements import checks, common, divisor, overloaded, refuses
-from compat.ops.fitting import fits, widened
-from compat.ops.halves import in_single
-from compat.ops.op import Op, elementwise
-from compat.ops.signature import Array, Scalar
-from compat.tensor import Tensor
+from compat._core.operators.declared import Late
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.opmath import in_single
+from compat._core.operators.pointwise import checks, common, divisor, overloaded, refuses
+from compat._core.operators.signature import Array, Scalar
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import cpp_name
+from compat._core.types.scalar_conversion import fits, widened
+from compat._operators.pointwise.arithmetic import only_real_factors, times
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- fused sums
 
@@ -56,7 +56,7 @@ def _addcmul_backward(ct: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
 
 
 def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> None:
-    if common((tensor1, tensor2)).category < dtypes.FLOATING:
+    if common((tensor1, tensor2)).category < dtype.FLOATING:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
             "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "

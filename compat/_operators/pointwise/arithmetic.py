@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.layout import elementwise_strides
-from compat.ops.elements import (
+from compat._core.memory.strides import elementwise_strides
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.opmath import in_single, rounded
+from compat._core.operators.out import check_dtype, same_dtype
+from compat._core.operators.pointwise import (
     binary,
     category,
     common,
@@ -18,16 +20,14 @@ from compat.ops.elements import (
     zero_gradient,
     zeros_like,
 )
-from compat.ops.fitting import fits
-from compat.ops.halves import in_single, rounded
-from compat.ops.op import Op, elementwise
-from compat.ops.out import check_dtype, same_dtype
-from compat.ops.signature import Array, Scalar
-from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array, Scalar
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.scalar_conversion import fits
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 #: What the kernels of products take their factors for; others are called ``int64_t`` and so on.
 _NUMBERS = {dtypes.float16: "float", dtypes.bfloat16: "float", dtypes.float32: "float", dtypes.float64: "double"} | {

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes, examples
-from compat.meta import check_values
-from compat.ops.arguments import fits_none, tensor_argument
-from compat.ops.composite import composite
-from compat.ops.elements import (
+from compat._core.memory.meta import check_values
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.out import of_dtype, same_dtype
+from compat._core.operators.pointwise import (
     binary,
     category,
     checks,
@@ -21,15 +21,16 @@ from compat.ops.elements import (
     unary,
     zeros_like,
 )
-from compat.ops.op import Op, elementwise
-from compat.ops.out import of_dtype, same_dtype
-from compat.ops.signature import Array, Scalar
-from compat.registry import function, publish
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import fits_none, tensor_argument
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- comparisons
 
@@ -76,7 +77,7 @@ def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
     of_tensor = elementwise(f"{node}1", **options)(by_tensor)
 
     def variant(self: Tensor, other: Any) -> Tensor:
-        if self.dtype.category < dtypes.FLOATING:
+        if self.dtype.category < dtype.FLOATING:
             return compared.inplace(self, other)
         return (of_tensor if isinstance(other, Tensor) else of_number).inplace(self, other)
 
@@ -110,7 +111,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     tensor_argument("equal", "input", 1, input)
     tensor_argument("equal", "other", 2, other)
     check_values("equal", input, other)
-    examples.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
+    vmap_checks.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 
 
@@ -118,7 +119,7 @@ def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     same = x == y
     if equal_nan:
         same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
-    if category(x) < dtypes.FLOATING:
+    if category(x) < dtype.FLOATING:
         x, y = (np.astype(v, fdtypes.float64) for v in (x, y))
     room = np.absolute(y)
     room = e.number(atol, room) + e.number(rtol, room) * room
@@ -166,7 +167,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     """
     tensor_argument("allclose", "input", 1, input)
     tensor_argument("allclose", "other", 2, other)
-    examples.refuse(
+    vmap_checks.refuse(
         "vmap over torch.allclose isn't supported yet. Please file an issue at "
         "https://github.com/pytorch/pytorch/issues if you need this feature.",
         input,
@@ -186,8 +187,8 @@ def _test(
 
 def _one_sided(name: str, infinity: float) -> Op:
     def body(x: Any) -> Any:
-        floating = category(x) == dtypes.FLOATING
-        return x == e.number(infinity, x) if floating else np.zeros(type_of(x).shape, dtypes.bool_.numpy)
+        floating = category(x) == dtype.FLOATING
+        return x == e.number(infinity, x) if floating else np.zeros(type_of(x).shape, dtype.bool_.numpy)
 
     sign = "minus infinity" if infinity < 0 else "infinity"
     refused = refuses("", "complex", message=f"{name} does not support complex inputs.", error=RuntimeError)
@@ -206,15 +207,15 @@ isneginf = _one_sided("isneginf", float("-inf"))
 
 
 def _isreal(x: Any) -> Any:
-    if category(x) < dtypes.COMPLEX:
-        return np.ones(type_of(x).shape, dtypes.bool_.numpy)
+    if category(x) < dtype.COMPLEX:
+        return np.ones(type_of(x).shape, dtype.bool_.numpy)
     return e.imag(x) == e.number(0, e.imag(x))
 
 
 isreal = _test("isreal", _isreal, "Whether elements have no imaginary part.")
 signbit = _test(
     "signbit",
-    lambda x: np.zeros(type_of(x).shape, dtypes.bool_.numpy) if category(x) == dtypes.BOOL else np.signbit(x),
+    lambda x: np.zeros(type_of(x).shape, dtype.bool_.numpy) if category(x) == dtype.BOOL else np.signbit(x),
     "Whether elements have their sign bit set, as -0.0 has.",
     check=refuses("", "complex", message="signbit is not implemented for complex tensors."),
     out=_only_bools("signbit"),
@@ -300,7 +301,7 @@ publish(reflected(bitwise_right_shift.function), "Tensor.__rrshift__")
 @function("Tensor.__invert__")
 def invert(self: Tensor) -> Tensor:
     """``~self``."""
-    if self.dtype.category > dtypes.INTEGER:
+    if self.dtype.category > dtype.INTEGER:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
 

@@ -6,21 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.layout import elementwise_strides
-from compat.ops.elements import category, unary, zeros_like
-from compat.ops.op import Op, elementwise
-from compat.ops.out import same_dtype
-from compat.ops.signature import Array
-from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat._core.memory.strides import elementwise_strides
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.out import same_dtype
+from compat._core.operators.pointwise import category, unary, zeros_like
+from compat._core.operators.signature import Array
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 
 def _check_parts(first: Tensor, second: Tensor) -> None:
-    allowed = (dtypes.float16, dtypes.float32, dtypes.float64)
+    allowed = (dtype.float16, dtype.float32, dtype.float64)
     names = first.dtype.scalar_name, second.dtype.scalar_name
     if first.dtype not in allowed or second.dtype not in allowed:
         raise RuntimeError(
@@ -30,7 +30,7 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
-    dtypes.array_dtype(first.dtype.to_complex())  # of halves there are none
+    dtype.array_dtype(first.dtype.to_complex())  # of halves there are none
 
 
 _PARTS: dict[str, Any] = dict(promote=None, names="", inplace="", out=True, check=_check_parts)
@@ -105,14 +105,14 @@ def _polar_backward(ct: Any, result: Any) -> Any:
 
 
 def _angle(x: Any) -> Any:
-    if category(x) == dtypes.COMPLEX:
+    if category(x) == dtype.COMPLEX:
         return e.atan2(e.imag(x), e.real(x))
     turned = np.where(x < e.number(0, x), e.number(math.pi, x), e.number(0, x))
     return np.where(x != x, x, turned)
 
 
 def _angle_backward(ct: Any, input: Any) -> Any:
-    if category(input) < dtypes.COMPLEX:
+    if category(input) < dtype.COMPLEX:
         return zeros_like(ct)
     real, imag = e.real(input), e.imag(input)
     square = e.square(real) + e.square(imag)

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from compat import dtypes
-from compat.ops.elements import (
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.opmath import in_single, is_half
+from compat._core.operators.pointwise import (
     binary,
     category,
     common,
@@ -19,15 +20,14 @@ from compat.ops.elements import (
     straight,
     zeros_like,
 )
-from compat.ops.halves import in_single, is_half
-from compat.ops.inspection import values_of
-from compat.ops.op import Op, elementwise
-from compat.ops.signature import Array, Scalar
-from compat.registry import publish
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array, Scalar
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- quotients
 
@@ -74,7 +74,7 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
     Raises:
         RuntimeError: if so.
     """
-    if rounding_mode is None or common((input, other)).category > dtypes.INTEGER:
+    if rounding_mode is None or common((input, other)).category > dtype.INTEGER:
         return
     if isinstance(other, Tensor):
         zero = not values_of(other).all()
@@ -86,7 +86,7 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
 
 def _floor_quotient(x: Any, y: Any) -> Any:
     """The quotient rounded down, so that for floats too ``x - y * result`` is what ``remainder`` gives."""
-    if category(x) < dtypes.FLOATING:
+    if category(x) < dtype.FLOATING:
         return np.floor_divide(x, y)
     zero, one = e.number(0, x), e.number(1, x)
     quotient = np.divide(x, y)
@@ -102,7 +102,7 @@ def _floor_quotient(x: Any, y: Any) -> Any:
 def _whole_quotient(x: Any, y: Any) -> Any:
     """The quotient rounded towards zero."""
     quotient = e.div(x, y)
-    return np.trunc(quotient) if category(quotient) == dtypes.FLOATING else quotient
+    return np.trunc(quotient) if category(quotient) == dtype.FLOATING else quotient
 
 
 def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
@@ -128,8 +128,8 @@ def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> An
         return _by_steps(_floor_quotient, input, other)
     if rounding_mode == "trunc":
         return _by_steps(_whole_quotient, input, other)
-    if category(input) < dtypes.FLOATING:
-        floating: Any = dtypes.get_default_dtype().numpy
+    if category(input) < dtype.FLOATING:
+        floating: Any = dtype.get_default_dtype().numpy
         input, other = np.astype(input, floating), np.astype(other, floating)
     return in_single(_quotient)(input, other)
 

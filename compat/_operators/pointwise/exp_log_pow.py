@@ -7,20 +7,29 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.arrays import ARRAYS, taken
-from compat.ops.arguments import fits_none, of_methods
-from compat.ops.copying import to
-from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
-from compat.ops.fitting import fits, narrow
-from compat.ops.halves import in_single, scaled
-from compat.ops.op import Op, elementwise
-from compat.ops.signature import Array, Scalar
-from compat.registry import publish
-from compat.tensor import Tensor
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.opmath import in_single, scaled
+from compat._core.operators.pointwise import (
+    binary,
+    category,
+    divisor,
+    is_operand,
+    overloaded,
+    refuses,
+    unary,
+    zeros_like,
+)
+from compat._core.operators.signature import Array, Scalar
+from compat._core.schema.arguments import fits_none, of_methods
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import ARRAYS, taken
+from compat._core.types import dtype
+from compat._core.types.scalar_conversion import fits, narrow
+from compat._operators.create.copy_to_fill import to
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- exponentials and logarithms
 
@@ -95,7 +104,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 
 def added_exponentials(x: Any, y: Any) -> Any:
     """``log(exp(x) + exp(y))`` without overflow, of real or complex arrays."""
-    return _complex_logaddexp(x, y) if category(x) == dtypes.COMPLEX else _logaddexp(x, y, math.e)
+    return _complex_logaddexp(x, y) if category(x) == dtype.COMPLEX else _logaddexp(x, y, math.e)
 
 
 logaddexp = binary(
@@ -130,7 +139,7 @@ def _rsqrt_backward(ct: Any, result: Any) -> Any:
 
 def _rsqrt(x: Any) -> Any:
     """Of complex numbers a reciprocal indeed: what is infinite is so as there."""
-    return _reciprocal(e.sqrt(x)) if category(x) == dtypes.COMPLEX else e.rsqrt(x)
+    return _reciprocal(e.sqrt(x)) if category(x) == dtype.COMPLEX else e.rsqrt(x)
 
 
 def _reciprocal(x: Any) -> Any:
@@ -180,7 +189,7 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 def _small_power(x: Any, power: float) -> Any:
     """PyTorch multiplies float16 in single precision here, and bfloat16 step by step, to the third at most."""
-    once = type_of(x).dtype == dtypes.float16.numpy or power == 4
+    once = type_of(x).dtype == dtype.float16.numpy or power == 4
     return (in_single(_fixed_power) if once else _fixed_power)(x, power)
 
 
@@ -188,7 +197,7 @@ def _power(x: Any, y: Any) -> Any:
     found = np.power(x, y)
     if type_of(found).dtype.kind == "i":
         return np.where(y < e.number(0, y), _inverse_power(x, y), found)
-    if category(found) == dtypes.COMPLEX:
+    if category(found) == dtype.COMPLEX:
         return np.where(x == e.number(0, x), _power_of_zero(y, found), found)
     return found
 
@@ -224,7 +233,7 @@ def _inverse_power(x: Any, y: Any) -> Any:
     check=refuses("pow", "bool"),
 )
 def _pow_number(input: Array, exponent: Scalar, power: Any = None) -> Any:
-    if power is None or (isinstance(power, float) and category(input) < dtypes.FLOATING):
+    if power is None or (isinstance(power, float) and category(input) < dtype.FLOATING):
         return _power(input, exponent)
     return _small_power(input, power)
 
@@ -242,7 +251,7 @@ def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
 def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
     """By the exponent: zero to a positive power stays zero, times what comes, be it no number."""
     zero = base == e.number(0, base)
-    if category(exponent) != dtypes.COMPLEX:
+    if category(exponent) != dtype.COMPLEX:
         zero = np.logical_and(zero, exponent >= e.number(0, exponent))
     slope = np.conj(result * e.log(base))
     return ct * np.where(zero, zeros_like(slope), slope)
@@ -291,7 +300,7 @@ def _pow_of_number_backward(ct: Any, self: Any, exponent: Any, result: Any) -> A
 
 
 def _to_number(input: Tensor, exponent: Any, out: Any = None, inplace: bool = False) -> Tensor:
-    if type(exponent) is int and exponent < 0 and input._layout.dtype.category < dtypes.FLOATING:
+    if type(exponent) is int and exponent < 0 and input._layout.dtype.category < dtype.FLOATING:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     fixed = _FIXED.get(exponent)
     if inplace:
@@ -370,13 +379,13 @@ publish(square, "torch.square", "Tensor.square")
 publish(square_, "Tensor.square_", "torch.square_")
 
 
-def _wide(x: Any, target: dtypes.dtype) -> Any:
+def _wide(x: Any, target: dtype.dtype) -> Any:
     return to(x, target) if isinstance(x, Tensor) else complex(x) if target.is_complex else float(x)
 
 
-def _widest(*operands: Any) -> dtypes.dtype:
+def _widest(*operands: Any) -> dtype.dtype:
     complicated = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in operands)
-    return dtypes.complex128 if complicated else dtypes.float64
+    return dtype.complex128 if complicated else dtype.float64
 
 
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:

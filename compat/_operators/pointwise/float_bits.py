@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from compat.ops.elements import binary, refuses, zeros_like
-from compat.ops.op import op
-from compat.ops.out import of_dtype
-from compat.ops.signature import Array
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.pointwise import binary, refuses, zeros_like
+from compat._core.operators.signature import Array
+from compat._core.tensor.tensor import Tensor
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.integers import gcd as common_divisor
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- integers
 

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.ops.elements import category, checks, only_floating, overloaded, refuses, unary, zero_gradient, zeros_like
-from compat.ops.op import Op, elementwise
-from compat.ops.out import same_dtype
-from compat.ops.signature import Array
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.out import same_dtype
+from compat._core.operators.pointwise import (
+    category,
+    checks,
+    only_floating,
+    overloaded,
+    refuses,
+    unary,
+    zero_gradient,
+    zeros_like,
+)
+from compat._core.operators.signature import Array
+from compat._core.types import dtype
 from funcgrad.primitives import elementwise as e
 
 
 def _of_floats(round: Any) -> Any:
     """Integers are round already."""
-    return lambda x: round(x) if category(x) == dtypes.FLOATING else x
+    return lambda x: round(x) if category(x) == dtype.FLOATING else x
 
 
 def _check(name: str) -> Any:

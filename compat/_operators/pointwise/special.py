@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import wrong_argument
-from compat.ops.arithmetic import add_number, mul_number
-from compat.ops.composite import composite
-from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
-from compat.ops.fitting import fits
-from compat.ops.halves import in_single, scaled
-from compat.ops.op import elementwise
-from compat.ops.signature import Array
-from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.operators.op import elementwise
+from compat._core.operators.opmath import in_single, scaled
+from compat._core.operators.pointwise import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
+from compat._core.operators.signature import Array
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import wrong_argument
+from compat._core.types.scalar_conversion import fits
+from compat._operators.pointwise.arithmetic import add_number, mul_number
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- the error function and its kin
 
@@ -213,7 +213,7 @@ def _sigmoid_slope(ct: Any, result: Any) -> Any:
 
 def _sigmoid_backward(ct: Any, result: Any) -> Any:
     """Of float16 each step rounds, of bfloat16 only the last."""
-    steps = type_of(result).dtype == dtypes.float16.numpy
+    steps = type_of(result).dtype == dtype.float16.numpy
     return (_sigmoid_slope if steps else in_single(_sigmoid_slope))(ct, result)
 
 

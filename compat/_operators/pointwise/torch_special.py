@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.ops.elements import binary, checks, common, not_numbers_alone, refuses, unary
+from compat._core.operators.pointwise import binary, checks, common, not_numbers_alone, refuses, unary
+from compat._core.types import dtype
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
@@ -20,7 +20,7 @@ def _no_halves(kernel: str) -> Callable[..., None]:
 
     def check(*operands: Any, **_: Any) -> None:
         found = common(operands)
-        if found in (dtypes.float16, dtypes.bfloat16):
+        if found in (dtype.float16, dtype.bfloat16):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{found.scalar_name}'")
 
     return checks(refuses(kernel, "complex"), check)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.ops.elements import binary, refuses, unary, zero_gradient, zeros_like
-from compat.ops.halves import in_single, scaled
-from compat.ops.op import Op, elementwise
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.opmath import in_single, scaled
+from compat._core.operators.pointwise import binary, refuses, unary, zero_gradient, zeros_like
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saved="self")
 cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saved="self")

@@ -6,21 +6,22 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, examples
-from compat.errors import OVERLAPS_ITSELF, cpp_name
-from compat.ops.arguments import tensor_argument
-from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
-from compat.ops.fitting import fits, fitted, unless_half
-from compat.ops.inplace import put
-from compat.ops.op import Op, elementwise
-from compat.ops.out import of_dtype
-from compat.ops.overlapping import write_places
-from compat.ops.signature import Array, Index, Scalar
-from compat.registry import names_of, publish
-from compat.tensor import Tensor
+from compat._core.operators.inplace import put
+from compat._core.operators.op import Op, elementwise
+from compat._core.operators.out import of_dtype
+from compat._core.operators.overlapping import write_places
+from compat._core.operators.pointwise import binary, category, common, overloaded, refuses, zeros_like
+from compat._core.operators.signature import Array, Index, Scalar
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import names_of, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import OVERLAPS_ITSELF, cpp_name
+from compat._core.types.scalar_conversion import fits, fitted, unless_half
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- where
 
@@ -66,7 +67,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """
     tensor_argument("where", "condition", 1, condition)
     if input is None and other is None:
-        examples.check_counted("where", condition)
+        vmap_checks.check_counted("where", condition)
         return names_of("torch")["nonzero"](condition, as_tuple=True)
     return (
         _where.function(condition, input, other) if out is None else _where.function(condition, input, other, out=out)

@@ -1,3 +1,3 @@
 """Random tensors: made, filled in place, drawn as other tensors say, and dropout."""
 
-from compat.sampling import drawing, dropout, filling, gamma, lowrank, making
+from compat._operators.random import drawing, dropout, filling, gamma, lowrank, making

@@ -7,22 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from compat import examples, rng
-from compat.dtypes import get_default_dtype, int64
-from compat.errors import wrong_argument
-from compat.layout import broadcast_size, contiguous_layout
-from compat.meta import on_meta
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.creation import blank
-from compat.ops.node import Underivable
-from compat.ops.out import resize_out
-from compat.random import engine_of
-from compat.registry import function
-from compat.sampling.examples import check_same, drawn, draws, given
-from compat.sampling.filling import drawing_kernel, number
-from compat.sampling.making import Options, size_of
-from compat.tensor import Tensor
+from compat._core import random
+from compat._core.memory.meta import on_meta
+from compat._core.memory.strides import broadcast_size, contiguous_layout
+from compat._core.operators.composite import composite
+from compat._core.operators.op_node import Underivable
+from compat._core.operators.out import resize_out
+from compat._core.random.generator import engine_of
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.types.dtype import get_default_dtype, int64
+from compat._core.types.errors import wrong_argument
+from compat._operators.create.factories import blank
+from compat._operators.random.filling import drawing_kernel, number
+from compat._operators.random.making import Options, size_of
+from compat._operators.random.vmap_random import check_same, drawn, draws, given
 
 _BERNOULLI = drawing_kernel("BernoulliBackward0", "input")
 _POISSON = drawing_kernel("PoissonBackward0", "input")
@@ -38,7 +39,7 @@ _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
 
 def _check_out(out: Any) -> None:
     if out is not None:
-        examples.refuse_out()
+        vmap_checks.refuse_out()
 
 
 def _given(out: Any, made: Tensor) -> Tensor:
@@ -70,14 +71,14 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
-        check_same(examples.drawing(), t)
+        check_same(vmap_checks.drawing(), t)
         layout = contiguous_layout(t.shape, t.dtype, device=t.device)
-        tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), layout)
+        tosses = draws(lambda n, dtype: random.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([t, tosses])[0])
     if on_meta(t):
         return _given(out, _BERNOULLI.call([t, blank(t.shape, t)])[0])
     (probabilities,), over = given(t)
-    values = rng.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
+    values = random.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])
 
 
@@ -92,7 +93,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if on_meta(t):
         return _POISSON.call([t, blank(t.shape, t)])[0]
     (rates,), over = given(t)
-    values = rng.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
+    values = random.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
     return _POISSON.call([t, drawn(values, over, t.dtype)])[0]
 
 
@@ -106,7 +107,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
     both, over = given(count.expand(size), prob.expand(size))
     counts, probabilities = [np.asarray(x, order="C") for x in both]
-    values = rng.binomial(engine_of("binomial", generator), counts, probabilities)
+    values = random.binomial(engine_of("binomial", generator), counts, probabilities)
     return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
@@ -145,7 +146,7 @@ def multinomial(
     (weights,), over = given(t)
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
-    values = rng.multinomial(engine, flat, int(samples), bool(replacement))
+    values = random.multinomial(engine, flat, int(samples), bool(replacement))
     return _given(out, drawn(values.reshape((*rows.shape[:-1], int(samples))), over))
 
 
@@ -185,7 +186,7 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
             f"normal() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
         )
     mean, std = number("normal", "mean", 1, mean), number("normal", "std", 2, std)
-    draw: Callable[..., np.ndarray] = lambda n, dtype: rng.normal(engine, n, dtype, mean, std)
+    draw: Callable[..., np.ndarray] = lambda n, dtype: random.normal(engine, n, dtype, mean, std)
     return Options("normal", **options).made(size_of("normal", (size,), 3), draw, get_default_dtype())
 
 
@@ -199,7 +200,7 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
         (shift,), over = given(mean)
-        values = rng.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
+        values = random.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
         return kernel.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
     (shift, scale), over = given(mean, std)
     if scale.size and not (scale >= 0).all():
@@ -207,5 +208,5 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     if not isinstance(mean, Tensor):
         shift = kind.type(number("normal", "mean", 1, mean))
     whole = (*[m.size for m in over], *size)
-    values = (rng.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
+    values = (random.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
     return kernel.call([*operands, drawn(values, over, dtype)])[0]

@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, rng
-from compat.errors import warn, wrong_argument
-from compat.layout import contiguous_layout
-from compat.ops.arguments import tensor_argument
-from compat.ops.creation import zeros
-from compat.random import default_generator
-from compat.registry import function
-from compat.sampling.examples import draws
-from compat.sampling.making import laid_like
-from compat.tensor import Tensor
+from compat._core import random
+from compat._core.memory.strides import contiguous_layout
+from compat._core.random.generator import default_generator
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn, wrong_argument
+from compat._operators.create.factories import zeros
+from compat._operators.random.making import laid_like
+from compat._operators.random.vmap_random import draws
 
 
 def _check(p: float, error: type[Exception] = RuntimeError) -> None:
@@ -34,7 +35,7 @@ def _keep(dtype: np.dtype, p: float) -> Any:
 
 def _toss(n: int, dtype: np.dtype, p: float) -> np.ndarray:
     """Ones with probability ``1 - p``."""
-    return rng.bernoulli(default_generator.engine, n, dtype, 1 - p)
+    return random.bernoulli(default_generator.engine, n, dtype, 1 - p)
 
 
 def _multiplied(input: Any, mask: Tensor, inplace: bool) -> Tensor:

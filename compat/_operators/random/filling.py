@@ -1,6 +1,7 @@
 """Filling tensors with random numbers, in place.
 
-The numbers come from ``compat.rng`` as NumPy arrays. A tensor gets them in the order of its memory, as in PyTorch.
+The numbers come from ``compat._core.random`` as NumPy arrays. A tensor gets them in the order of its memory, as in
+PyTorch.
 """
 
 from __future__ import annotations
@@ -10,22 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from compat import captures, examples, levels, rng
-from compat.dtypes import index_number
-from compat.errors import OVERLAPS_ITSELF, wrong_argument
-from compat.grad_mode import mode
-from compat.layout import dense_layout, overlaps_itself, preserved_strides
-from compat.meta import on_meta
-from compat.ops.composite import composite
-from compat.ops.inplace import check_memory, check_recorded, put
-from compat.ops.kernel import Kernel
-from compat.ops.node import make_node_class, metadata
-from compat.random import engine_of
-from compat.sampling.examples import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
-from compat.tensor import Tensor, array_of, from_array, sync_written
+from compat._core import random
+from compat._core.memory.meta import on_meta
+from compat._core.memory.strides import dense_layout, overlaps_itself, preserved_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.inplace import check_memory, check_recorded, put
+from compat._core.operators.kernel import Kernel
+from compat._core.operators.op_node import make_node_class, metadata
+from compat._core.random.generator import engine_of
+from compat._core.tensor import capture_checks
+from compat._core.tensor.tensor import Tensor, array_of, from_array, sync_written
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.dtype import index_number
+from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument
+from compat._operators.random.vmap_random import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
 from funcgrad import runtime
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- in place
 
@@ -79,7 +82,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     if t._view is not None:
         sync_written(t)
     if t._storage.born < mode.since:
-        captures.refuse(t, kernel.name, {})
+        capture_checks.refuse(t, kernel.name, {})
     recorded = mode.grad and (t._rg or any(o._rg for o in others))
     if recorded:
         check_recorded(t)
@@ -100,7 +103,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     if whole and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
-    if examples.drawing() or on_meta(t):
+    if vmap_checks.drawing() or on_meta(t):
         size, stride = tuple(layout.size), preserved_strides(tuple(layout.size), layout.stride)
         values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device), t)
     else:
@@ -152,7 +155,7 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
     low, high = _bounds("uniform_", bounds, named, (0.0, 1.0))
     engine = engine_of("uniform_", generator)
     low, high = number("uniform_", "from", 1, low), number("uniform_", "to", 2, high)
-    return fill(self, lambda n, dtype: rng.uniform(engine, n, dtype, low, high), UNIFORM)
+    return fill(self, lambda n, dtype: random.uniform(engine, n, dtype, low, high), UNIFORM)
 
 
 def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple) -> tuple:
@@ -194,7 +197,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
             number("random_", argument, position, value, "int")
     kernel = _RANDOM[2 if high is missing and low is missing else 1 if low is missing else 0]
     low, high = (None if v is missing or v is None else int(v) for v in (low, high))
-    return fill(self, lambda n, dtype: rng.random(engine, n, dtype, low, high), kernel)
+    return fill(self, lambda n, dtype: random.random(engine, n, dtype, low, high), kernel)
 
 
 @composite("Tensor.normal_")
@@ -212,35 +215,35 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
     contiguous = self._layout.contiguous and in_usual_order(self)  # not as vmap shows it
-    return fill(self, lambda n, dtype: rng.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
+    return fill(self, lambda n, dtype: random.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
 @composite("Tensor.log_normal_")
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with the exponentials of normal numbers; returns it."""
     engine = engine_of("log_normal_", generator)
-    return fill(self, lambda n, dtype: rng.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
+    return fill(self, lambda n, dtype: random.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
 
 
 @composite("Tensor.exponential_")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exponentially distributed numbers of rate ``lambd``; returns it."""
     engine = engine_of("exponential_", generator)
-    return fill(self, lambda n, dtype: rng.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
+    return fill(self, lambda n, dtype: random.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
 
 
 @composite("Tensor.cauchy_")
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with Cauchy-distributed numbers; returns it."""
     engine = engine_of("cauchy_", generator)
-    return fill(self, lambda n, dtype: rng.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
+    return fill(self, lambda n, dtype: random.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
 
 
 @composite("Tensor.geometric_")
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
     engine = engine_of("geometric_", generator)
-    return fill(self, lambda n, dtype: rng.geometric(engine, n, dtype, p), _GEOMETRIC)
+    return fill(self, lambda n, dtype: random.geometric(engine, n, dtype, p), _GEOMETRIC)
 
 
 @composite("Tensor.bernoulli_")
@@ -261,28 +264,28 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     engine = engine_of("bernoulli_", generator)
     if not isinstance(p, Tensor):
         p = number("bernoulli_", "p", 1, p)
-        return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, p), _BERNOULLI)
+        return fill(self, lambda n, dtype: random.bernoulli(engine, n, dtype, p), _BERNOULLI)
     if not self.numel():
         return self
     wide = p.detach().expand(self.shape)
-    if levels.state.levels:
+    if level_stack.state.levels:
         return _bernoulli_of_examples(self, wide, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
     # As many probabilities as there are elements, in the order in which these are drawn.
     probabilities = array_of(wide).transpose(order).reshape(-1)
-    return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
+    return fill(self, lambda n, dtype: random.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
 def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     """``bernoulli_`` with a tensor of as many probabilities inside transforms."""
     (probabilities,), over = given(p)
-    examples.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
+    vmap_checks.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
     check_fill(t)
     dtype = t.dtype.numpy
     assert dtype is not None
     order = memory_order(t, over, t.dim())
     laid = np.asarray(probabilities.transpose(order), order="C")
-    values = rng.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
+    values = random.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
     return t.copy_(drawn(np.asarray(values, order="C"), over, t.dtype))
 
 
@@ -291,4 +294,4 @@ def truncated_normal_(
 ) -> Tensor:
     """Fills the tensor with normal numbers within ``[low, high]``; returns it."""
     engine = engine_of("trunc_normal_", generator)
-    return fill(tensor, lambda n, dtype: rng.truncated_normal(engine, n, dtype, mean, std, low, high), NORMAL)
+    return fill(tensor, lambda n, dtype: random.truncated_normal(engine, n, dtype, mean, std, low, high), NORMAL)

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy
 
-from compat import rng
-from compat.ops.op import elementwise, op
-from compat.ops.signature import Array
-from compat.random import engine_of
-from compat.registry import function
-from compat.sampling.examples import drawn, given
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core import random
+from compat._core.operators.op import elementwise, op
+from compat._core.operators.signature import Array
+from compat._core.random.generator import engine_of
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.random.vmap_random import drawn, given
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.special import betainc_by_parameters, gamma_sample_slope
-from funcgrad.tracing import type_of
 
 
 def _moved(shape: Any, sample: Any) -> Any:
@@ -50,7 +50,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         torch.Size([2])
     """
     (shapes,), over = given(input)
-    values = rng.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
+    values = random.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
     return _gamma_drawn.function(input, drawn(values, over, input.dtype))
 
 
@@ -103,7 +103,7 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """
     (parameters,), over = given(input)
     kind = numpy.dtype(input.dtype.numpy)
-    gammas = rng.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
+    gammas = random.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(kind)
     below_one = numpy.nextafter(kind.type(1), kind.type(0))
     values = numpy.clip(shares, numpy.finfo(kind).tiny, below_one)

@@ -5,11 +5,11 @@ The method is algorithms 4.4 and 5.1 of Halko, Martinsson and Tropp, "Finding st
 
 from __future__ import annotations
 
-from compat.ops.linalg_factors import linalg_qr
-from compat.ops.linalg_spectral import linalg_svd
-from compat.registry import function
-from compat.sampling.making import randn
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.linalg.factorizations import linalg_qr
+from compat._operators.linalg.svd_eig import linalg_svd
+from compat._operators.random.making import randn
 
 
 @function("torch.svd_lowrank")

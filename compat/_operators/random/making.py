@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, examples, rng
-from compat.device import available, place
-from compat.device import device as Device
-from compat.errors import wrong_argument
-from compat.layout import contiguous_layout, dense_layout, preserved_strides
-from compat.ops.arguments import tensor_argument
-from compat.ops.creation import check_given, no_room, with_grad
-from compat.random import engine_of
-from compat.registry import function
-from compat.sampling.examples import Draw, draws, in_usual_order
-from compat.sampling.filling import UNIFORM, fill, number
-from compat.tensor import Tensor, refresh
+from compat._core import random
+from compat._core.memory.strides import contiguous_layout, dense_layout, preserved_strides
+from compat._core.random.generator import engine_of
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, refresh
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import available, place
+from compat._core.types.device import device as Device
+from compat._core.types.errors import wrong_argument
+from compat._operators.create.factories import check_given, no_room, with_grad
+from compat._operators.random.filling import UNIFORM, fill, number
+from compat._operators.random.vmap_random import Draw, draws, in_usual_order
 
 
 def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
@@ -72,7 +74,7 @@ class Options:
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
         if self.out is not None:
-            examples.refuse_out()
+            vmap_checks.refuse_out()
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
             return fill(self.out, draw, UNIFORM)
@@ -128,7 +130,7 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
         >>> torch.rand(2, 3).shape
         torch.Size([2, 3])
     """
-    return _of_size("rand", rng.uniform, size, generator, options)
+    return _of_size("rand", random.uniform, size, generator, options)
 
 
 @function("torch.randn")
@@ -140,7 +142,7 @@ def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
         >>> torch.randn(2, 3).shape
         torch.Size([2, 3])
     """
-    return _of_size("randn", rng.normal, size, generator, options)
+    return _of_size("randn", random.normal, size, generator, options)
 
 
 def _of_size(name: str, sampler: Any, size: tuple, generator: Any, options: dict[str, Any]) -> Tensor:
@@ -184,7 +186,7 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     low = number("randint", "low", 1, given.get("low", 0), "int")
     high = number("randint", "high", 1 + ("low" in given), given["high"], "int")
     engine = engine_of("randint", generator)
-    draw = lambda n, dtype: rng.random(engine, n, dtype, int(low), int(high))
+    draw = lambda n, dtype: random.random(engine, n, dtype, int(low), int(high))
     return Options("randint", **named).made(size_of("randint", (given["size"],)), draw, dtypes.int64)
 
 
@@ -205,7 +207,7 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     parsed = Options("randperm", **options)
 
     def draw(count: int, dtype: Any) -> Any:
-        return np.concatenate([rng.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
+        return np.concatenate([random.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
 
     return parsed.made((int(n),), draw, dtypes.int64)
 
@@ -220,7 +222,7 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
         torch.Size([2, 3])
     """
     engine = engine_of("rand_like", generator)
-    return Options("rand_like", **options).made_like(input, lambda n, dtype: rng.uniform(engine, n, dtype))
+    return Options("rand_like", **options).made_like(input, lambda n, dtype: random.uniform(engine, n, dtype))
 
 
 @function("torch.randn_like")
@@ -238,7 +240,7 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
         == contiguous_layout(tuple(input.shape), input.dtype).stride
         and in_usual_order(input)
     )
-    draw = lambda n, dtype: rng.normal(engine, n, dtype, contiguous=contiguous)
+    draw = lambda n, dtype: random.normal(engine, n, dtype, contiguous=contiguous)
     return Options("randn_like", **options).made_like(input, draw)
 
 
@@ -257,4 +259,6 @@ def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: An
         raise TypeError(f"randint_like() takes high, or low and high, but {len(bounds)} numbers were given")
     low, high = (int(number("randint_like", k, 2, given.get(k, 0), "int")) for k in ("low", "high"))
     engine = engine_of("randint_like", generator)
-    return Options("randint_like", **named).made_like(input, lambda n, dtype: rng.random(engine, n, dtype, low, high))
+    return Options("randint_like", **named).made_like(
+        input, lambda n, dtype: random.random(engine, n, dtype, low, high)
+    )

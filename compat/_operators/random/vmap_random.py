@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from compat import examples, levels
-from compat.device import META
-from compat.layout import Base, Layout, layout_of
-from compat.meta import unknown
-from compat.tensor import Tensor, array_of, from_array, from_buffer
+from compat._core.memory.meta import unknown
+from compat._core.memory.strides import Base, Layout, layout_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer
+from compat._core.transforms import level_stack, vmap_checks
+from compat._core.types.device import META
 from funcgrad import runtime
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
@@ -36,7 +36,7 @@ def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
     Args:
         like: whose memory it is to be like; there the examples may lie in another order.
     """
-    base, over = layout.base, examples.drawing()
+    base, over = layout.base, vmap_checks.drawing()
     dtype = base.dtype.numpy
     assert dtype is not None
     if base.device is META:
@@ -50,7 +50,7 @@ def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
     drawing = lambda: np.asarray(draw(prod(laid), dtype).reshape(laid).transpose(back), order="C")
     buffer = runtime.drawn(drawing)
     traced = layout_of(Base(base.shape, base.dtype, True), layout.size, layout.stride, 0)
-    return from_buffer(examples.spread(over, buffer), traced)
+    return from_buffer(vmap_checks.spread(over, buffer), traced)
 
 
 def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> list[int]:
@@ -74,7 +74,7 @@ def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> li
 
 def in_usual_order(t: Tensor) -> bool:
     """Whether the examples of a ``vmap`` lie one after the other."""
-    over = examples.drawing() if levels.state.levels else []
+    over = vmap_checks.drawing() if level_stack.state.levels else []
     ndim = len(t._layout.base.shape)
     return not over or memory_order(t, over, ndim) == list(range(len(over) + ndim))
 
@@ -86,7 +86,7 @@ def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
     Raises:
         RuntimeError: where they differ between examples that are to see the same numbers.
     """
-    over = examples.drawing()
+    over = vmap_checks.drawing()
     check_same(over, *tensors)
     return [_values(t, over) if isinstance(t, Tensor) else t for t in tensors], over
 
@@ -97,7 +97,7 @@ def check_same(over: Sequence[Batching], *tensors: Any) -> None:
     Args:
         over: the ``vmap``s whose examples see numbers of their own.
     """
-    differing = {m for t in tensors if isinstance(t, Tensor) for m in examples.maps(t._storage.buffer)}
+    differing = {m for t in tensors if isinstance(t, Tensor) for m in vmap_checks.maps(t._storage.buffer)}
     if differing - set(over):
         raise RuntimeError(_SAME)
 
@@ -110,7 +110,7 @@ def _values(t: Tensor, over: Sequence[Batching]) -> np.ndarray:
         mine = isinstance(x, BatchTracer) and x.interpreter is interpreter
         value, dim = (x.value, x.dim) if mine else (x, None)
         x = at_axis(value, dim, 0, interpreter.size)
-    array = np.asarray(examples.concrete(x, "its values"))
+    array = np.asarray(vmap_checks.concrete(x, "its values"))
     return array.reshape((*[m.size for m in over], *t.shape))
 
 
@@ -121,7 +121,7 @@ def drawn(values: np.ndarray, over: Sequence[Batching], dtype: Any = None) -> Te
         return made
     size = values.shape[len(over) :]
     base = Base(size, made.dtype, True)
-    buffer = examples.spread(over, runtime.ready(made._storage.buffer))
+    buffer = vmap_checks.spread(over, runtime.ready(made._storage.buffer))
     strides = tuple(prod(size[i + 1 :]) for i in range(len(size)))
     return from_buffer(buffer, layout_of(base, size, strides, 0))
 
@@ -132,5 +132,5 @@ def check_fill(t: Tensor) -> None:
     Raises:
         RuntimeError: where each example is to see its own, but all share the tensor.
     """
-    if set(examples.drawing()) - set(examples.maps(t._storage.buffer)):
+    if set(vmap_checks.drawing()) - set(vmap_checks.maps(t._storage.buffer)):
         raise RuntimeError(_IN_PLACE)

@@ -7,24 +7,24 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import cpp_name, wrap_dim
-from compat.ops.arguments import no_complex_derivative
-from compat.ops.exponential import added_exponentials
-from compat.ops.halves import in_single
-from compat.ops.op import Op, op
-from compat.ops.out import of_dtype
-from compat.ops.reduction import accumulated, check_dtype
-from compat.ops.signature import Array, Dim
-from compat.ops.sorting import spread
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import Op, op
+from compat._core.operators.opmath import in_single
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array, Dim
+from compat._core.schema.arguments import no_complex_derivative
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import cpp_name, wrap_dim
+from compat._operators.indexing.sorting import spread
+from compat._operators.pointwise.exp_log_pow import added_exponentials
+from compat._operators.reduction.sum_mean_var import accumulated, check_dtype
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import iota
-from funcgrad.tracing import type_of
 
 
 def _check(name: str) -> Callable[..., None]:

@@ -6,19 +6,19 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat.errors import cpp_name, size_text
-from compat.ops.arguments import fits_none
-from compat.ops.composite import composite
-from compat.ops.op import op
-from compat.ops.out import resize_out
-from compat.ops.sequences import linspace
-from compat.ops.signature import Array, Arrays
-from compat.registry import function
-from compat.returns import named_result
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.out import resize_out
+from compat._core.operators.signature import Array, Arrays
+from compat._core.schema.arguments import fits_none
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import cpp_name, size_text
+from compat._core.types.structseq import named_result
+from compat._operators.create.ranges import linspace
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 
 @op(None, name="histogram", names="", undifferentiable=True)

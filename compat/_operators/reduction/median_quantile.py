@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import wrap_dim
-from compat.layout import broadcast_size
-from compat.ops.arguments import no_complex_derivative
-from compat.ops.composite import composite
-from compat.ops.extremes import at_places
-from compat.ops.inspection import values_of
-from compat.ops.op import op, overloads
-from compat.ops.out import of_dtype
-from compat.ops.reduction import no_dim
-from compat.ops.scalars import mul_number
-from compat.ops.signature import Array, Dim
-from compat.registry import names_of
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op, overloads
+from compat._core.operators.out import of_dtype
+from compat._core.operators.scalars import mul_number
+from compat._core.operators.signature import Array, Dim
+from compat._core.operators.value_checks import values_of
+from compat._core.schema.arguments import no_complex_derivative
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import wrap_dim
+from compat._operators.reduction.min_max import at_places
+from compat._operators.reduction.sum_mean_var import no_dim
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import full, iota, reshape
 from funcgrad.primitives.sorting import sorted_with_order
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- one element by its rank
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
-from compat.errors import wrap_dim, wrap_dims
-from compat.ops.arguments import no_complex_derivative
-from compat.ops.complaints import complaint, speaks
-from compat.ops.op import Op, op
-from compat.ops.out import of_dtype
-from compat.ops.reduction import axes_of, kept_shape, no_dim, reduce, restore
-from compat.ops.signature import Array, Dim, Dims
-from compat.registry import names_of, publish
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.op import Op, op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array, Dim, Dims
+from compat._core.schema.arguments import no_complex_derivative
+from compat._core.tensor.registry import names_of, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import wrap_dim, wrap_dims
+from compat._operators.reduction.sum_mean_var import axes_of, kept_shape, no_dim, reduce, restore
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.shape import iota, reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- what may be asked
 

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import size_text, wrap_dim, wrong_argument
-from compat.ops.inspection import values_of
-from compat.ops.op import op
-from compat.ops.signature import Array, Index
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Index
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, wrap_dim, wrong_argument
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 _EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -numpy.inf, "min": numpy.inf}
 #: The reductions by their names, of which two have a second one.

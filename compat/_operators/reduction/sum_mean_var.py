@@ -6,21 +6,21 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn, wrong_argument, wrong_combination
-from compat.ops.halves import in_single, scaled
-from compat.ops.op import op, overloads
-from compat.ops.out import of_dtype
-from compat.ops.signature import Array, Dim, Dims
-from compat.registry import function
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.op import op, overloads
+from compat._core.operators.opmath import in_single, scaled
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import Array, Dim, Dims
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn, wrong_argument, wrong_combination
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- what reductions share
 

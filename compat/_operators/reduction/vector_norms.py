@@ -7,20 +7,20 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import Once, cpp_name, wrong_argument
-from compat.ops.composite import composite
-from compat.ops.op import op
-from compat.ops.out import of_dtype
-from compat.ops.reduction import accumulated, axes_of, kept_shape, reduce, restore
-from compat.ops.signature import ALIASES, Array, Dims
-from compat.registry import function, names_of
-from compat.tensor import Tensor
-from funcgrad import dtypes as fdtypes
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.out import of_dtype
+from compat._core.operators.signature import ALIASES, Array, Dims
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import Once, cpp_name, wrong_argument
+from compat._operators.reduction.sum_mean_var import accumulated, axes_of, kept_shape, reduce, restore
 from funcgrad import numpy as np
+from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- the norm and its gradient
 

@@ -6,26 +6,21 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat import dtypes
-from compat.errors import Once, size_text, wrap_dim, wrong_argument
-from compat.layout import (
-    Layout,
-    broadcast_size,
-    channels_last_strides,
-    view_strides,
-)
-from compat.ops.arguments import missing, size_argument, tensor_argument, tensors_argument
-from compat.ops.composite import composite
-from compat.ops.op import op
-from compat.ops.signature import Array, Arrays, Ints
-from compat.ops.views import expand, inferred, reshape, unsqueeze, view_size
-from compat.ops.windows import suggests_channels_last
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import suggests_channels_last
+from compat._core.memory.strides import Layout, broadcast_size, channels_last_strides, view_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Arrays, Ints
+from compat._core.schema.arguments import missing, size_argument, tensor_argument, tensors_argument
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import Once, size_text, wrap_dim, wrong_argument
+from compat._operators.view.shape import expand, inferred, reshape, unsqueeze, view_size
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import concatenate
 from funcgrad.primitives.shape import reshape as reshaped
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- cat and stack
 
@@ -69,7 +64,7 @@ def _operands(given: dict[str, Any]) -> list[Layout]:
 
 
 def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
-    if not dtypes.can_cast(result.dtype, out.dtype):
+    if not dtype.can_cast(result.dtype, out.dtype):
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}")
 
 

@@ -6,21 +6,17 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat.errors import wrap_dim, wrap_dims
-from compat.layout import (
-    channels_last_strides,
-    contiguous_strides,
-    preserved_strides,
-)
-from compat.ops.composite import composite
-from compat.ops.op import op
-from compat.ops.signature import Array, Ints
-from compat.ops.windows import suggests_channels_last
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import suggests_channels_last
+from compat._core.memory.strides import channels_last_strides, contiguous_strides, preserved_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Ints
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim, wrap_dims
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape as reshaped
 from funcgrad.primitives.shape import reverse
-from funcgrad.tracing import type_of
 
 
 def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy
 
-from compat.dtypes import bool_
-from compat.errors import lacks, size_text, wrong_argument
-from compat.layout import contiguous_strides
-from compat.ops.arguments import float_argument, tensor_argument
-from compat.ops.composite import composite
-from compat.ops.fitting import fits
-from compat.ops.op import Op, op
-from compat.ops.parts import slice_view
-from compat.ops.signature import Array, Ints, Scalar
-from compat.ops.windows import format_strides
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import format_strides
+from compat._core.memory.strides import contiguous_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Ints, Scalar
+from compat._core.schema.arguments import float_argument, tensor_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import bool_
+from compat._core.types.errors import lacks, size_text, wrong_argument
+from compat._core.types.scalar_conversion import fits
+from compat._operators.view.slicing import slice_view
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.indexing import take
 from funcgrad.primitives.shape import concatenate, reverse, slice_
 from funcgrad.primitives.shape import pad as pad_edges
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- a constant
 

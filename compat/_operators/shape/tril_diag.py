@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy
 
-from compat.device import place
-from compat.dtypes import dtype as Dtype
-from compat.dtypes import get_default_dtype, int64
-from compat.errors import wrap_dim
-from compat.formats import contiguous_format
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.creation import empty, from_table
-from compat.ops.joining import flatten
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Arrays, Dim
-from compat.ops.views import expand, reshape, unsqueeze
-from compat.registry import function, publish
-from compat.tensor import Tensor, from_array
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Arrays, Dim
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.types.device import place
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import get_default_dtype, int64
+from compat._core.types.errors import wrap_dim
+from compat._core.types.memory_format import contiguous_format
+from compat._operators.create.factories import empty, from_table
+from compat._operators.shape.cat_stack import flatten
+from compat._operators.view.shape import expand, reshape, unsqueeze
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import ge, select
 from funcgrad.primitives.shape import concatenate, full, iota
 from funcgrad.primitives.shape import pad as pad_edges
 from funcgrad.primitives.shape import reshape as reshaped
 from funcgrad.primitives.shape import transpose as transposed
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- triangles and diagonals
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy
 
-from compat.dtypes import bool_
-from compat.errors import size_text
-from compat.ops.op import op
-from compat.ops.signature import Array, Ints
-from compat.ops.windows import format_strides
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.memory.channels_last import format_strides
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Ints
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import bool_
+from compat._core.types.errors import size_text
 from funcgrad import numpy as np
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, transpose
-from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- blocks as columns
 

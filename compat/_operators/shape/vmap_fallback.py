@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import examples
-from compat.arrays import elements, tensor_of
-from compat.errors import warn
-from compat.ops.joining import stack
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import elements, tensor_of
+from compat._core.transforms import vmap_checks
+from compat._core.types.errors import warn
+from compat._operators.shape.cat_stack import stack
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
@@ -51,12 +51,12 @@ def by_example(name: str) -> Callable[[Function], Function]:
 def _innermost(arguments: tuple) -> Batching | None:
     """The innermost ``vmap`` over which an argument differs."""
     traced = [x for x in arguments if isinstance(x, Tensor) and x._storage.base.traced]
-    return max((m for x in traced for m in examples.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
+    return max((m for x in traced for m in vmap_checks.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
 
 
 def _of(x: Any, over: Batching, i: int) -> Any:
     """What an argument is to one example."""
-    if not isinstance(x, Tensor) or over not in examples.maps(x._storage.buffer):
+    if not isinstance(x, Tensor) or over not in vmap_checks.maps(x._storage.buffer):
         return x
     value = elements(x)
     while isinstance(value, ForwardTracer | ReverseTracer):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn, wrap_dim, wrong_combination
-from compat.ops.arguments import tensor_argument
-from compat.ops.composite import composite
-from compat.ops.parts import narrow, select, slice_view
-from compat.ops.scalars import div_number, mul_number
-from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
+from compat._core.operators.composite import composite
+from compat._core.operators.scalars import div_number, mul_number
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn, wrap_dim, wrong_combination
+from compat._operators.view.slicing import narrow, select, slice_view
 
 
 def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:

@@ -7,26 +7,26 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import wrap_dim, wrong_argument
-from compat.ops.arguments import tensor_argument
-from compat.ops.complaints import complaint, speaks
-from compat.ops.complex import conj_physical
-from compat.ops.complex_views import conj
-from compat.ops.composite import composite
-from compat.ops.copying import to
-from compat.ops.op import op
-from compat.ops.padding import constant_pad_nd
-from compat.ops.parts import slice_view
-from compat.ops.signature import Array, Ints
-from compat.ops.turning import roll
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.composite import composite
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Ints
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import wrap_dim, wrong_argument
+from compat._operators.create.copy_to_fill import to
+from compat._operators.pointwise.complex import conj_physical
+from compat._operators.shape.flip_roll import roll
+from compat._operators.shape.padding import constant_pad_nd
+from compat._operators.view.complex_views import conj
+from compat._operators.view.slicing import slice_view
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives import fft as p
 from funcgrad.primitives.elementwise import conj as conjugate
 from funcgrad.primitives.elementwise import scale
 from funcgrad.primitives.shape import concatenate, reverse, slice_
-from funcgrad.tracing import type_of
 
 Sizes = Sequence[int] | None
 

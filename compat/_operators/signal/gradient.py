@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import wrap_dims
-from compat.ops.joining import cat
-from compat.ops.parts import slice_view
-from compat.ops.scalars import div_number as over
-from compat.ops.scalars import mul_number as times
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.scalars import div_number as over
+from compat._core.operators.scalars import mul_number as times
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import wrap_dims
+from compat._operators.shape.cat_stack import cat
+from compat._operators.view.slicing import slice_view
 
 
 def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:

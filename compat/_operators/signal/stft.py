@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import warn
-from compat.ops.composite import composite
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 
 _BOTH_SIDES = "Cannot have onesided output if window or input is complex"
 #: ``_fft_*`` take the kind of normalization as a number: none, by the root, by the number of points.

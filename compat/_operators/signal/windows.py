@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, lacks, wrap_dim
-from compat.ops.extremes import extreme, shared_by_the_equal
-from compat.ops.op import op
-from compat.ops.reduction import axes_of
-from compat.ops.signature import Array, Dim
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.operators.op import op
+from compat._core.operators.signature import Array, Dim
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import cpp_name, lacks, wrap_dim
+from compat._operators.reduction.min_max import extreme, shared_by_the_equal
+from compat._operators.reduction.sum_mean_var import axes_of
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.elementwise import add
 

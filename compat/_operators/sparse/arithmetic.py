@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.backward import grad as derivative
-from compat.autograd.pulled import apart, outside, pulled
-from compat.dtypes import promote_types
-from compat.errors import size_text
-from compat.grad_mode import enable_grad, mode
-from compat.registry import names_of
-from compat.sparse.making import Gradients, coalesce, gathered, values, with_elements
-from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, alike, coalesced, nothing, places_of, sparse, summed, unflat
-from compat.tensor import Tensor, from_array
+from compat._core.autograd.backward import grad as derivative
+from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.transforms.grad_mode import enable_grad, mode
+from compat._core.types.dtype import promote_types
+from compat._core.types.errors import size_text
+from compat._operators.sparse.conversion import Gradients, coalesce, gathered, values, with_elements
+from compat._operators.sparse.rules import rule
+from compat._operators.sparse.tensor import SparseTensor, alike, coalesced, nothing, places_of, sparse, summed, unflat
 
 _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 

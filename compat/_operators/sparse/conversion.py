@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.autograd.pulled import apart, outside, pulled
-from compat.errors import size_text, wrong_argument
-from compat.formats import LAYOUTS
-from compat.ops.creation import with_grad
-from compat.ops.refusing import refusal
-from compat.registry import function, names_of, publish
-from compat.sparse.tensor import SparseTensor, alike, coalesced, dense, flat, nothing, places_of, sparse
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.dispatch.unsupported import refusal
+from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, wrong_argument
+from compat._core.types.memory_format import LAYOUTS
+from compat._operators.create.factories import with_grad
+from compat._operators.sparse.tensor import SparseTensor, alike, coalesced, dense, flat, nothing, places_of, sparse
 
 Gradients = Sequence[Callable[[], Tensor | None] | None]
 
@@ -139,6 +139,8 @@ class Invariants:
         RuntimeError: size is inconsistent with indices: for dim 0, size is 3 but found index 5
     """
 
+    __module__ = "compat.sparse"
+
     checked = False
 
     def __init__(self, enable: bool = True):
@@ -172,6 +174,9 @@ class Invariants:
                 return function(*args, **kwargs)
 
         return call
+
+
+Invariants.__name__ = Invariants.__qualname__ = "check_sparse_tensor_invariants"
 
 
 publish(Invariants, "sparse.check_sparse_tensor_invariants")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.errors import Once
-from compat.formats import LAYOUTS
-from compat.ops.old_constructors import OfDtype
-from compat.registry import publish
-from compat.sparse.making import sparse_coo_tensor
-from compat.sparse.tensor import SparseTensor
-from compat.tensor import Tensor
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import Once
+from compat._core.types.memory_format import LAYOUTS
+from compat._operators.create.legacy_constructors import OfDtype
+from compat._operators.sparse.conversion import sparse_coo_tensor
+from compat._operators.sparse.tensor import SparseTensor
 
 
 class _OfSparse(OfDtype):

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import apart, outside, pulled
-from compat.dtypes import promote_types
-from compat.registry import function, names_of
-from compat.sparse.making import Gradients, with_elements
-from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, added_up, coalesced, flat, nothing, runs, sparse
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.dtype import promote_types
+from compat._operators.sparse.conversion import Gradients, with_elements
+from compat._operators.sparse.rules import rule
+from compat._operators.sparse.tensor import SparseTensor, added_up, coalesced, flat, nothing, runs, sparse
 
 
 def _times_dense(a: SparseTensor, b: Tensor) -> Tensor:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import apart, outside, pulled
-from compat.errors import wrap_dim
-from compat.ops.refusing import refusal
-from compat.registry import function, names_of
-from compat.sparse.making import Gradients, coalesce, values, with_elements
-from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, added_up, alike, coalesced, flat, sparse, summed
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.dispatch.unsupported import refusal
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.errors import wrap_dim
+from compat._operators.sparse.conversion import Gradients, coalesce, values, with_elements
+from compat._operators.sparse.rules import rule
+from compat._operators.sparse.tensor import SparseTensor, added_up, alike, coalesced, flat, sparse, summed
 
 
 def _dims(dim: Any, ndim: int) -> list[int]:

@@ -12,19 +12,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from compat.formats import LAYOUTS
-from compat.grad_mode import mode
-from compat.ops import kernel as kernels
-from compat.ops.declared import Declared, every
-from compat.ops.dispatching import replace
-from compat.ops.inplace import check_recorded
-from compat.ops.overloads import overload_of
-from compat.ops.refusing import refusal
-from compat.ops.watching import interpose
-from compat.registry import names_of
-from compat.sparse.tensor import SparseTensor, first, nothing
-from compat.tensor import Tensor
-from compat.trees import tree_leaves
+from compat._core.dispatch.dispatch_mode import interpose
+from compat._core.dispatch.overloads import overload_of
+from compat._core.dispatch.torch_dispatch import replace
+from compat._core.dispatch.unsupported import refusal
+from compat._core.operators import kernel as kernels
+from compat._core.operators.declared import Declared, every
+from compat._core.operators.inplace import check_recorded
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.memory_format import LAYOUTS
+from compat._operators.sparse.tensor import SparseTensor, first, nothing
 
 #: By the operation's name; called with its arguments by name, those left out left out.
 RULES: dict[str, Callable[..., Any]] = {}

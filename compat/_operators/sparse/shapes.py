@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import apart, pulled
-from compat.errors import wrap_dim
-from compat.ops.refusing import refusal
-from compat.registry import function, names_of
-from compat.sparse.making import Gradients, coalesce, sparse_coo_tensor, values
-from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, coalesced, nothing, runs, sparse
-from compat.tensor import Tensor, array_of, from_array
+from compat._core.autograd.callback_node import apart, pulled
+from compat._core.dispatch.unsupported import refusal
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.errors import wrap_dim
+from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
+from compat._operators.sparse.rules import rule
+from compat._operators.sparse.tensor import SparseTensor, coalesced, nothing, runs, sparse
 
 # ---------------------------------------------------------------- dimensions
 
@@ -290,7 +290,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
 
 
 def _resize(name: str, t: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int, clear: bool) -> Tensor:
-    from compat.sparse.rules import written
+    from compat._operators.sparse.rules import written
 
     if not isinstance(t, SparseTensor):
         raise refusal(f"aten::{name}", "CPU")

@@ -4,7 +4,7 @@ A ``SparseTensor`` has coordinates, an integer tensor of shape (sparse dimension
 shape (count, *dense dimensions), both outside the graph; its own memory is a type alone. It is coalesced if its
 coordinates are in order and each is there once; otherwise the elements of one place are to be added.
 
-Its layout cannot be a key, so every operation on it finds no plan and comes to ``compat.sparse.rules``.
+Its layout cannot be a key, so every operation on it finds no plan and comes to ``compat._operators.sparse.rules``.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.absent import refusing
-from compat.autograd.node import Node
-from compat.autograd.pulled import apart, outside
-from compat.dtypes import dtype as Dtype
-from compat.formats import LAYOUTS
-from compat.layout import Base, Layout, layout_of
-from compat.meta import unknown
-from compat.ops.asking import AskingLayout, asking_layout
-from compat.ops.dispatched_duals import NoMemory
-from compat.ops.refusing import refusal
-from compat.printing import sparse_text
-from compat.registry import names_of
-from compat.tensor import Tensor, array_of, from_array, set_memory
-from compat.torch_function import disabled
+from compat._core.autograd.callback_node import apart, outside
+from compat._core.autograd.node import Node
+from compat._core.dispatch.dispatched_duals import NoMemory
+from compat._core.dispatch.overrides import AskingLayout, asking_layout
+from compat._core.dispatch.unsupported import refusal
+from compat._core.memory.meta import unknown
+from compat._core.memory.strides import Base, Layout, layout_of
+from compat._core.stubs import refusing
+from compat._core.tensor.format import sparse_text
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array, set_memory
+from compat._core.tensor.torch_function import disabled
+from compat._core.types import dtype as dtypes
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor
 _slot: Any = Tensor.__dict__["_layout"]

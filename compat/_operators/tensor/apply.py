@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.ops.creation import converted_number
-from compat.ops.from_data import tensor
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import converted_number
+from compat._operators.create.from_data import tensor
 
 
 def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callable[..., Any]) -> Tensor:

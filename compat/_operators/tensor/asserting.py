@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes, examples
-from compat.arrays import elements, tensor_of
-from compat.errors import warn
-from compat.ops.arguments import tensor_argument
-from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import elements, tensor_of
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype
+from compat._core.types.errors import warn
 
 _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
@@ -65,7 +66,7 @@ def check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Me
     """
     if not isinstance(cond, Tensor):
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
-    if cond.dtype is not dtypes.bool_:
+    if cond.dtype is not dtype.bool_:
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
     if not cond.all().item():
         _fail(error_type, message)
@@ -107,10 +108,10 @@ def check_is_size(i: int, message: Message = None, *, max: int | None = None) ->
 def _of_all_examples(name: str, input: Any) -> Tensor:
     """A tensor of booleans with its values for all the examples of a ``vmap``, where these differ."""
     t = tensor_argument(name, "input", 1, input)
-    if t.dtype is not dtypes.bool_:
+    if t.dtype is not dtype.bool_:
         raise RuntimeError(f"{name}(): expected a tensor of booleans, got one of {t.dtype}")
     x = elements(t) if t._storage.base.traced else None
-    return tensor_of(examples.inmost(x)) if examples.maps(x) else t
+    return tensor_of(vmap_checks.inmost(x)) if vmap_checks.maps(x) else t
 
 
 @function("torch._is_all_true")

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from compat.formats import memory_format
-from compat.layout import contiguous_strides, memory_order, overlaps_itself
-from compat.ops.composite import composite
-from compat.ops.creation import empty_strided
-from compat.ops.from_memory import over
-from compat.ops.refusing import refusal
-from compat.ops.views import view_size
-from compat.registry import function, publish
-from compat.tensor import Tensor
-from compat.typed_storage import CLASSES, TypedStorage, class_of
+from compat._core.dispatch.unsupported import refusal
+from compat._core.memory.strides import contiguous_strides, memory_order, overlaps_itself
+from compat._core.memory.typed_storage import CLASSES, TypedStorage, class_of
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.memory_format import memory_format
+from compat._operators.create.factories import empty_strided
+from compat._operators.create.from_buffer import over
+from compat._operators.view.shape import view_size
 
 publish(TypedStorage, "torch.TypedStorage")
 for _name, _class in CLASSES.items():

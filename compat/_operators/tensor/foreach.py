@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import captures
-from compat.errors import wrong_argument
-from compat.grad_mode import mode
-from compat.ops.foreach_nodes import join
-from compat.registry import function, names_of, publish
-from compat.tensor import Tensor
+from compat._core.tensor import capture_checks
+from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.errors import wrong_argument
+from compat._operators.tensor.foreach_nodes import join
 
 _UNARY = """
     abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal
@@ -40,7 +40,7 @@ def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element 0 in argument {position - 1}, but got {type(t).__name__}")
         if t._storage.born < mode.since:
-            captures.let(t)
+            capture_checks.let(t)
     if not given:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return given

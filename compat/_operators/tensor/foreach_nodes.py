@@ -10,14 +10,14 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
-from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, Node, added
-from compat.autograd.saved import comes_from
-from compat.dtypes import dtype as Dtype
-from compat.grad_mode import mode, next_sequence
-from compat.size import Size
-from compat.tensor import Tensor
-from funcgrad.caching import memoized
+from compat._core.autograd.anomaly_mode import made
+from compat._core.autograd.node import NO_EDGE, Node, added
+from compat._core.autograd.saved_variable import comes_from
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.size import Size
+from funcgrad.core.caching import memoized
 
 #: What PyTorch's formulas for lists save, by operation and overload: the node's number, and the names.
 _STATED = {

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat import dtypes
-from compat.dtypes import dtype as Dtype
-from compat.errors import wrong_argument
-from compat.grad_mode import no_grad
-from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import wrong_argument
 
 
 def _check_number(name: str, t: Tensor, dtype: Dtype = dtypes.float32) -> None:

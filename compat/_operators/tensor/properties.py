@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.device import CPU, META
-from compat.device import device as Device
-from compat.dtypes import dtype as Dtype
-from compat.formats import strided
-from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.device import CPU, META
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.memory_format import strided
 
 
 def _attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.registry import publish
+from compat._core.tensor.registry import publish
 
 _GONE = "This function was deprecated since version 1.9 and is now removed."
 

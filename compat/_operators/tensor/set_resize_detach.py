@@ -9,27 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from compat import captures, dtypes
-from compat.autograd.forward_ad import is_dual
-from compat.autograd.node import Node, edge_of
-from compat.device import default_device
-from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, warn
-from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
-from compat.grad_mode import mode, next_sequence
-from compat.hosted import place_of
-from compat.layout import Layout, contiguous_strides, layout_of
-from compat.meta import Unknown
-from compat.ops.arguments import missing, size_argument, tensor_argument
-from compat.ops.composite import composite
-from compat.ops.copying import format_strides
-from compat.ops.creation import empty
-from compat.ops.inplace import check_memory, check_recorded, rebase
-from compat.ops.out import check_room, make_room, resize
-from compat.registry import function
-from compat.storage import UntypedStorage
-from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
-from compat.typed_storage import TypedStorage
+from compat._core.autograd.forward_ad import is_dual
+from compat._core.autograd.node import Node, edge_of
+from compat._core.memory.meta import Unknown
+from compat._core.memory.numpy_storage import place_of
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Layout, contiguous_strides, layout_of
+from compat._core.memory.typed_storage import TypedStorage
+from compat._core.operators.composite import composite
+from compat._core.operators.inplace import check_memory, check_recorded, rebase
+from compat._core.operators.out import check_room, make_room, resize
+from compat._core.schema.arguments import missing, size_argument, tensor_argument
+from compat._core.tensor import capture_checks
+from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, autograd_of, sync
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import default_device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import cpp_name, size_text, warn
+from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat._operators.create.copy_to_fill import format_strides
+from compat._operators.create.factories import empty
 from funcgrad import stop_gradient
 
 # ---------------------------------------------------------------- out of the graph
@@ -84,7 +86,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
                 [1]])
     """
     if self._storage.born < mode.since:
-        captures.refuse(self, "resize", {})
+        capture_checks.refuse(self, "resize", {})
     if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
     if is_dual(self):
@@ -163,7 +165,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         TypeError: for an offset without a size, and what is no memory.
     """
     if self._storage.born < mode.since:
-        captures.refuse(self, "set", {"source": source})
+        capture_checks.refuse(self, "set", {"source": source})
     node = _history_of_set(self, source) if mode.grad else None
     check_memory(self, ())
     if source is None:

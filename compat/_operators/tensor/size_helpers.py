@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from compat.device import place
-from compat.dtypes import dtype as Dtype
-from compat.errors import size_text, wrong_combination
-from compat.ops.arguments import tensor_argument
-from compat.ops.creation import from_table, into_all, with_grad
-from compat.ops.sequences import of_ends
-from compat.registry import function, names_of, publish
-from compat.size import Size
-from compat.tensor import Tensor, from_array
+from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.types.device import place
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import size_text, wrong_combination
+from compat._core.types.size import Size
+from compat._operators.create.factories import from_table, into_all, with_grad
+from compat._operators.create.ranges import of_ends
 
 
 @function("torch.get_device")

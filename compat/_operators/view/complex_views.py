@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes
-from compat.ops.parts import select
-from compat.ops.signature import Array
-from compat.ops.view import Geometry
-from compat.ops.view_op import view
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array
+from compat._core.operators.view import Geometry
+from compat._core.operators.view_op import view
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._operators.view.slicing import select
 
 
 @view("ViewAsRealBackward0")
@@ -51,7 +51,7 @@ def view_as_complex(input: Array) -> Any:
         >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
         tensor([1.+2.j])
     """
-    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+    if input.dtype not in (dtype.float16, dtype.float32, dtype.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             + input.dtype.scalar_name

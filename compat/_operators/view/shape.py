@@ -6,25 +6,24 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat import dtypes
-from compat.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
-from compat.formats import contiguous_format
-from compat.grad_mode import mode
-from compat.layout import view_strides
-from compat.ops.arguments import check_view_size, missing, size_argument, tensor_argument
-from compat.ops.complaints import complaint
-from compat.ops.composite import composite
-from compat.ops.inplace import complain_about_view, set_history
-from compat.ops.out import check_room
-from compat.ops.recut import cut, steps_of
-from compat.ops.signature import Array, Dim, Dims, Ints
-from compat.ops.view import Geometry
-from compat.ops.view_op import view
-from compat.placing import NOT_A_VIEW, can_view, viewed
-from compat.registry import function
-from compat.tensor import Tensor, Version, set_regenerate
-
-# ---------------------------------------------------------------- dimensions in another order
+from compat._core.memory.strides import view_strides
+from compat._core.operators.call_errors import complaint
+from compat._core.operators.composite import composite
+from compat._core.operators.inplace import complain_about_view, set_history
+from compat._core.operators.out import check_room
+from compat._core.operators.signature import Array, Dim, Dims, Ints
+from compat._core.operators.view import Geometry
+from compat._core.operators.view_op import view
+from compat._core.operators.view_replay import cut, steps_of
+from compat._core.schema.arguments import check_view_size, missing, size_argument, tensor_argument
+from compat._core.tensor.autograd_state import Version
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor, set_regenerate
+from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
+from compat._core.types.memory_format import contiguous_format
 
 
 def _swapped(x: Geometry, a: int, b: int) -> Geometry:

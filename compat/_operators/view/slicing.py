@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import size_text, wrap_dim, wrong_argument, wrong_combination
-from compat.ops.signature import Array, Dim, Ints
-from compat.ops.view import Geometry
-from compat.ops.view_op import view
-from compat.registry import function
-from compat.tensor import Tensor
+from compat._core.operators.signature import Array, Dim, Ints
+from compat._core.operators.view import Geometry
+from compat._core.operators.view_op import view
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import size_text, wrap_dim, wrong_argument, wrong_combination
 
 
 def _cut(x: Geometry, d: int, start: int, length: int, step: int = 1) -> Geometry:
@@ -79,7 +79,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
-    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGER):
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtype.INTEGER):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     if not hasattr(start, "__index__"):
         raise wrong_combination("narrow", (dim, start, length))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import wrap_dim
-from compat.ops.arguments import size_argument
-from compat.ops.composite import composite
-from compat.ops.parts import slice_view
-from compat.tensor import Tensor
+from compat._core.operators.composite import composite
+from compat._core.schema.arguments import size_argument
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import wrap_dim
+from compat._operators.view.slicing import slice_view
 
 
 def _pieces(input: Tensor, bounds: Sequence[Any], dim: int) -> tuple[Tensor, ...]:
@@ -55,7 +55,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named:
 
 
 def _places(wanted: Tensor) -> Any:
-    if wanted.dtype is not dtypes.int64:
+    if wanted.dtype is not dtype.int64:
         raise RuntimeError(
             "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
             f"{wanted.dtype.scalar_name}"

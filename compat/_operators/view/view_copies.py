@@ -6,18 +6,22 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes, lens
-from compat.layout import Base, contiguous_strides
-from compat.ops import complex_views, parts, views
-from compat.ops.composite import composite
-from compat.ops.op import Op, op
-from compat.ops.signature import Array, Dim
-from compat.ops.view import Geometry, over
-from compat.ops.view_op import ViewOp, view
-from compat.registry import function
-from compat.tensor import SHARED, Tensor, Version
+from compat._core.memory import strided_access
+from compat._core.memory.strides import Base, contiguous_strides
+from compat._core.operators.composite import composite
+from compat._core.operators.op import Op, op
+from compat._core.operators.signature import Array, Dim
+from compat._core.operators.view import Geometry, over
+from compat._core.operators.view_op import ViewOp, view
+from compat._core.tensor.autograd_state import SHARED, Version
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._operators.view import complex_views
+from compat._operators.view import shape as views
+from compat._operators.view import slicing as parts
+from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import slice_
-from funcgrad.tracing import type_of
 
 
 def copying(shown: ViewOp, name: str, names: str = "", **options: Any) -> Op:
@@ -34,7 +38,7 @@ def copying(shown: ViewOp, name: str, names: str = "", **options: Any) -> Op:
         whole = Geometry(shape, contiguous_strides(shape), 0, dtype)
         found = shown.body(whole, *args, **kwargs)
         several = [found] if isinstance(found, Geometry) else found
-        return [lens.read(input, over(Base(shape, dtype), g), g.offset) for g in several]
+        return [strided_access.read(input, over(Base(shape, dtype), g), g.offset) for g in several]
 
     body.__name__ = name
     body.__doc__ = f"A copy of what ``{shown.name}`` shows, with memory of its own."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
 
 __all__ = ["DTensor"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from compat import func, version
-from compat.func.older import stateless
-from compat.func.older.stateless import FunctionalModule, FunctionalModuleWithBuffers
+from compat.func._functorch import stateless
+from compat.func._functorch.stateless import FunctionalModule, FunctionalModuleWithBuffers
 
 __all__ = [
     "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad",

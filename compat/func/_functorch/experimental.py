@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.func.batching import vmap
-from compat.func.forward import jvp
-from compat.func.functionalization import functionalize
-from compat.func.jacobians import hessian, jacfwd
-from compat.func.modules import replace_all_batch_norm_modules_
-from compat.trees import broadcast_to_and_flatten, tree_flatten
+from compat._core.pytree.trees import broadcast_to_and_flatten, tree_flatten
+from compat.func._forward import jvp
+from compat.func._functionalize import functionalize
+from compat.func._jacobians import hessian, jacfwd
+from compat.func._modules import replace_all_batch_norm_modules_
+from compat.func._vmap import vmap
 
 __all__ = ["chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
 

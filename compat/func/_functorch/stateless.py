@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from compat.func.modules import functional_call
+from compat._core.tensor.tensor import Tensor
+from compat._operators.shape.cat_stack import stack
+from compat.func._modules import functional_call
 from compat.nn.modules.module import Module
-from compat.ops.joining import stack
-from compat.tensor import Tensor
 
 
 class FunctionalModuleWithBuffers(Module):

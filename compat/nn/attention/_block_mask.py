@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.ops.subscript import by_tensors
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._operators.indexing.getitem import by_tensors
 
 #: From numbers of batch, head, query and key, tensors without dimensions, to whether they are to meet.
 MaskMod = Callable[[Any, Any, Any, Any], Any]
@@ -159,6 +159,8 @@ class BlockMask:
         BLOCK_SIZE: how many of them are a block.
         mask_mod: says of each of them whether they meet.
     """
+
+    __module__ = "compat.nn.attention.flex_attention"
 
     def __init__(
         self,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from typing import Any
 
-from compat import dtypes
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
 from compat.nn import functional as F
-from compat.registry import names_of
-from compat.tensor import Tensor
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypedDict
 
-from compat import dtypes
-from compat.nn.attention.block_mask import (
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat.nn.attention._block_mask import (
     BlockMask,
     and_masks,
     create_block_mask,
@@ -16,8 +18,6 @@ from compat.nn.attention.block_mask import (
     or_masks,
     over_places,
 )
-from compat.registry import names_of
-from compat.tensor import Tensor
 
 __all__ = [
     "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",

@@ -2,34 +2,34 @@
 
 from compat.nn.modules import (
     activation,
-    adaptive_softmax,
-    rrelu,
-    embedding_bag,
-    losses,
+    adaptive,
+    _rrelu,
+    _embedding_bag,
+    _losses,
     distance,
     transformer,
-    attention,
+    _multihead_attention,
     batchnorm,
     container,
     conv,
     dropout,
     flatten,
-    folding,
+    fold,
     lazy,
     linear,
-    linear_cross_entropy,
+    _linear_cross_entropy,
     loss,
     normalization,
     padding,
     pooling,
-    resampling,
-    unpooling,
+    upsampling,
+    _unpooling,
     rnn,
     sparse,
 )
 from compat.nn.modules.module import Module
 from compat.nn.modules.container import ModuleDict, ModuleList, Sequential
-from compat.nn.modules.parameters import ParameterDict, ParameterList
+from compat.nn.modules._parameters import ParameterDict, ParameterList
 from compat.nn.modules.linear import *
 from compat.nn.modules.conv import *
 from compat.nn.modules.activation import *
@@ -42,17 +42,17 @@ from compat.nn.modules.flatten import *
 from compat.nn.modules.padding import *
 from compat.nn.modules.loss import *
 from compat.nn.modules.rnn import *
-from compat.nn.modules.attention import *
+from compat.nn.modules._multihead_attention import *
 from compat.nn.modules.transformer import *
 from compat.nn.modules.distance import *
-from compat.nn.modules.losses import *
-from compat.nn.modules.linear_cross_entropy import *
-from compat.nn.modules.embedding_bag import *
-from compat.nn.modules.rrelu import *
-from compat.nn.modules.adaptive_softmax import *
-from compat.nn.modules.folding import *
-from compat.nn.modules.resampling import *
-from compat.nn.modules.unpooling import *
+from compat.nn.modules._losses import *
+from compat.nn.modules._linear_cross_entropy import *
+from compat.nn.modules._embedding_bag import *
+from compat.nn.modules._rrelu import *
+from compat.nn.modules.adaptive import *
+from compat.nn.modules.fold import *
+from compat.nn.modules.upsampling import *
+from compat.nn.modules._unpooling import *
 from compat.nn.modules.lazy import *
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
@@ -68,17 +68,17 @@ __all__ += flatten.__all__
 __all__ += padding.__all__
 __all__ += loss.__all__
 __all__ += rnn.__all__
-__all__ += attention.__all__
+__all__ += _multihead_attention.__all__
 __all__ += transformer.__all__
 __all__ += distance.__all__
-__all__ += losses.__all__
-__all__ += linear_cross_entropy.__all__
-__all__ += embedding_bag.__all__
-__all__ += rrelu.__all__
-__all__ += adaptive_softmax.__all__
-__all__ += folding.__all__
-__all__ += resampling.__all__
-__all__ += unpooling.__all__
+__all__ += _losses.__all__
+__all__ += _linear_cross_entropy.__all__
+__all__ += _embedding_bag.__all__
+__all__ += _rrelu.__all__
+__all__ += adaptive.__all__
+__all__ += fold.__all__
+__all__ += upsampling.__all__
+__all__ += _unpooling.__all__
 __all__ += [name for name in lazy.__all__ if name != "LazyModuleMixin"]
 
 #: What PyTorch has in other modules than those where it is here.
@@ -88,7 +88,7 @@ _ADDRESSES = {
     container: "ParameterDict ParameterList",
     conv: "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
     linear: "Bilinear LazyLinear",
-    loss: " ".join([*losses.__all__, "LinearCrossEntropyLoss"]),
+    loss: " ".join([*_losses.__all__, "LinearCrossEntropyLoss"]),
     pooling: "LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     sparse: "EmbeddingBag",
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.grad_mode import no_grad
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["EmbeddingBag"]
 
@@ -36,6 +36,8 @@ class EmbeddingBag(Module):
         >>> torch.nn.EmbeddingBag(10, 3, mode="sum")(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])).shape
         torch.Size([2, 3])
     """
+
+    __module__ = "compat.nn.modules.sparse"
 
     weight: Any
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.from_buffer import as_tensor
 from compat.autograd.function import Function
-from compat.ops.from_memory import as_tensor
-from compat.tensor import Tensor
 
 
 def _over(channels: int, size: int) -> np.ndarray:

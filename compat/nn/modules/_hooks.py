@@ -6,11 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import is_grad_enabled
+from compat._core.types.errors import warn
+from compat._core.types.hooks import RemovableHandle
 from compat.autograd.function import Function
-from compat.errors import warn
-from compat.grad_mode import is_grad_enabled
-from compat.hooks import RemovableHandle
-from compat.tensor import Tensor
 
 Hook = Callable[..., Any]
 

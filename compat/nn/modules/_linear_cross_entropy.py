@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 from compat.nn.modules.loss import _WeightedLoss
-from compat.tensor import Tensor
 
 __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
@@ -31,6 +31,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         >>> loss(torch.zeros(2, 3), torch.tensor([0, 3]))
         tensor(1.3863, grad_fn=<NllLossBackward0>)
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (), bias: bool = False,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.distance import PairwiseDistance
 from compat.nn.modules.loss import _Loss, _WeightedLoss
 from compat.nn.modules.utils import each_by_its_name
-from compat.tensor import Tensor
 
 __all__ = [
     "CTCLoss", "CosineEmbeddingLoss", "GaussianNLLLoss", "HingeEmbeddingLoss", "MarginRankingLoss",
@@ -46,6 +46,8 @@ class CosineEmbeddingLoss(_MarginLoss):
         tensor(1.)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
@@ -63,6 +65,8 @@ class MarginRankingLoss(_MarginLoss):
         tensor(1.5000)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
@@ -79,6 +83,8 @@ class HingeEmbeddingLoss(_MarginLoss):
         >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0]))
         tensor(0.5000)
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def __init__(
         self,
@@ -106,6 +112,8 @@ class GaussianNLLLoss(_Loss):
         tensor(0.5000)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(None, None, reduction)
         self.full = full
@@ -128,6 +136,8 @@ class PoissonNLLLoss(_Loss):
         >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(1.)
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def __init__(
         self, log_input: bool = True, full: bool = False, size_average: bool | None = None, eps: float = 1e-8,
@@ -160,6 +170,8 @@ class MultiMarginLoss(_WeightedLoss):
         tensor(0.6250)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, size_average: bool | None = None,
         reduce: bool | None = None, reduction: str = "mean",
@@ -190,6 +202,8 @@ class MultiLabelMarginLoss(_Loss):
         tensor(0.6250)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
@@ -207,6 +221,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         tensor(0.6931)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
@@ -222,6 +238,8 @@ class SoftMarginLoss(_Loss):
         >>> torch.nn.SoftMarginLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -250,6 +268,8 @@ class TripletMarginLoss(_Loss):
         tensor(0.)
     """
 
+    __module__ = "compat.nn.modules.loss"
+
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
         size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -274,6 +294,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     Raises:
         ValueError: unless the margin is positive.
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def __init__(
         self, *, distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0,
@@ -305,6 +327,8 @@ class CTCLoss(_Loss):
         >>> torch.nn.CTCLoss()(guesses, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
         tensor(0.2877)
     """
+
+    __module__ = "compat.nn.modules.loss"
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(reduction=reduction)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.grad_mode import mode
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
+from compat._operators.nn.multi_head import canonical_mask
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty
 from compat.nn.parameter import Parameter
-from compat.ops.attention_heads import canonical_mask
-from compat.tensor import Tensor
 
 __all__ = ["MultiheadAttention"]
 
@@ -56,6 +56,8 @@ class MultiheadAttention(Module):
         >>> output.shape, weights.shape
         (torch.Size([4, 5, 8]), torch.Size([4, 5, 5]))
     """
+
+    __module__ = "compat.nn.modules.activation"
 
     in_proj_weight: Any
     in_proj_bias: Any

@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn.modules.container import pairs_of
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import tensor_type
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 
 def _as_parameter(value: Any) -> Any:
@@ -38,6 +38,8 @@ class ParameterList(Module):
         >>> [tuple(p.shape) for p in weights.parameters()]
         [(2,), (3, 1)]
     """
+
+    __module__ = "compat.nn.modules.container"
 
     def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()
@@ -102,6 +104,8 @@ class ParameterDict(Module):
     Args:
         parameters: what it holds at first: a mapping, or pairs.
     """
+
+    __module__ = "compat.nn.modules.container"
 
     def __init__(self, parameters: Any = None):
         super().__init__()

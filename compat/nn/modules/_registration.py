@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from compat.hooks import RemovableHandle
-from compat.nn.modules.hooks import add
+from compat._core.types.hooks import RemovableHandle
+from compat.nn.modules._hooks import add
 
 # Called with the module, the name and the object; what they return replaces it.
 on_parameter: OrderedDict[int, Callable[..., Any]] = OrderedDict()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.tensor import Tensor
 
 __all__ = ["RReLU"]
 
@@ -16,6 +16,8 @@ class RReLU(Module):
         lower, upper: the bounds of the slopes.
         inplace: overwrite the input.
     """
+
+    __module__ = "compat.nn.modules.activation"
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False):
         super().__init__()

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from compat import __future__ as future
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.hooks import RemovableHandle
-from compat.nn.modules.moving import swap_loaded
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.errors import warn
+from compat._core.types.hooks import RemovableHandle
+from compat.nn._uninitialized import is_lazy
+from compat.nn.modules._to import swap_loaded
 from compat.nn.parameter import Parameter
-from compat.nn.uninitialized import is_lazy
-from compat.tensor import Tensor
 
 EXTRA_STATE = "_extra_state"
 

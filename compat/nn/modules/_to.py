@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import __future__ as future
+from compat._core.tensor.registry import function
+from compat._core.tensor.swap import swap_tensors
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import empty_like
 from compat.nn.parameter import Parameter
-from compat.ops.creation import empty_like
-from compat.registry import function
-from compat.swapping import swap_tensors
-from compat.tensor import Tensor
 
 NO_DATA = (
     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.memory.channels_last import each
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described, each_by_its_name
-from compat.ops.windows import each
-from compat.tensor import Tensor
 
 __all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
@@ -42,6 +42,8 @@ class MaxUnpool1d(_MaxUnpoolNd):
         tensor([[0., 3.]])
     """
 
+    __module__ = "compat.nn.modules.pooling"
+
     _n = 1
 
 
@@ -59,6 +61,8 @@ class MaxUnpool2d(_MaxUnpoolNd):
                   [0., 3.]]]])
     """
 
+    __module__ = "compat.nn.modules.pooling"
+
     _n = 2
 
 
@@ -70,6 +74,8 @@ class MaxUnpool3d(_MaxUnpoolNd):
         >>> torch.nn.MaxUnpool3d(2)(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1, dtype=torch.int64)).shape
         torch.Size([1, 2, 2, 2])
     """
+
+    __module__ = "compat.nn.modules.pooling"
 
     _n = 3
 
@@ -103,6 +109,8 @@ class LPPool1d(_LPPoolNd):
         tensor([[5.]])
     """
 
+    __module__ = "compat.nn.modules.pooling"
+
     _pool = "lp_pool1d"
 
 
@@ -119,6 +127,8 @@ class LPPool2d(_LPPoolNd):
         tensor([[[[2.]]]])
     """
 
+    __module__ = "compat.nn.modules.pooling"
+
     _pool = "lp_pool2d"
 
 
@@ -130,5 +140,7 @@ class LPPool3d(_LPPoolNd):
         >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
         torch.Size([1, 2, 2, 2])
     """
+
+    __module__ = "compat.nn.modules.pooling"
 
     _pool = "lp_pool3d"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described, each_by_its_name, empty
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = [
     "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.container import ModuleList, Sequential
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
-from compat.tensor import Tensor
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 

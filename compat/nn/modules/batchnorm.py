@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.dtypes import int64
-from compat.errors import warn
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.dtype import int64
+from compat._core.types.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import each_by_its_name, empty, filled
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"]
 __all__ += ["SyncBatchNorm"]
@@ -321,6 +321,8 @@ class InstanceNorm1d(_InstanceNorm):
         tensor([[[-1.0000,  1.0000]]])
     """
 
+    __module__ = "compat.nn.modules.instancenorm"
+
     _unbatched = 2
 
 
@@ -339,6 +341,8 @@ class InstanceNorm2d(_InstanceNorm):
         torch.Size([2, 3, 4, 4])
     """
 
+    __module__ = "compat.nn.modules.instancenorm"
+
     _unbatched = 3
 
 
@@ -350,5 +354,7 @@ class InstanceNorm3d(_InstanceNorm):
         >>> torch.nn.InstanceNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
         torch.Size([2, 3, 4, 4, 4])
     """
+
+    __module__ = "compat.nn.modules.instancenorm"
 
     _unbatched = 4

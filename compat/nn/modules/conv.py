@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import _pair, _single, _triple, each_by_its_name, empty
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described
-from compat.tensor import Tensor
 
 __all__ = ["Flatten", "Unflatten"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described
-from compat.tensor import Tensor
 
 __all__ = ["Fold", "Unfold"]
 

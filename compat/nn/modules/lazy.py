@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from typing import Any
 
-from compat.dtypes import int64
-from compat.grad_mode import no_grad
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.dtype import int64
+from compat.nn._uninitialized import is_lazy
 from compat.nn.modules.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -18,7 +20,6 @@ from compat.nn.modules.batchnorm import (
 from compat.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.utils import each_by_its_name, filled
-from compat.nn.uninitialized import is_lazy
 
 __all__ = [
     "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
@@ -28,13 +29,13 @@ __all__ = [
 
 
 def _parameter(device: Any, dtype: Any) -> Any:
-    from compat.nn.lazy_tensors import UninitializedParameter
+    from compat.nn._lazy_tensors import UninitializedParameter
 
     return UninitializedParameter(device=device, dtype=dtype)
 
 
 def _buffer(device: Any, dtype: Any) -> Any:
-    from compat.nn.lazy_tensors import UninitializedBuffer
+    from compat.nn._lazy_tensors import UninitializedBuffer
 
     return UninitializedBuffer(device=device, dtype=dtype)
 
@@ -129,6 +130,8 @@ class LazyLinear(_Lazy, Linear):
         >>> layer
         Linear(in_features=5, out_features=3, bias=True)
     """
+
+    __module__ = "compat.nn.modules.linear"
 
     cls_to_become = Linear
     _counted = "in_features"
@@ -285,8 +288,12 @@ _DOC = """A ``{0}`` that takes ``{1}`` from its first input; the other arguments
 def _made(kind: type, lazy: type) -> Any:
     """The lazy class that becomes ``kind``."""
     doc = _DOC.format(kind.__name__, lazy._counted)  # type: ignore[attr-defined]
-    names = {"cls_to_become": kind, "__module__": __name__, "__doc__": doc}
-    return type(f"Lazy{kind.__name__}", (lazy, kind), names)
+    names = {"cls_to_become": kind, "__module__": kind.__module__, "__doc__": doc}
+    made = type(f"Lazy{kind.__name__}", (lazy, kind), names)
+    home = sys.modules.get(kind.__module__)
+    if home is not None:  # PyTorch has it beside the class that it becomes
+        setattr(home, made.__name__, made)
+    return made
 
 
 LazyConv1d = _made(Conv1d, _LazyConvolution)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["Identity", "Linear"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.loss_reduction import legacy_reduction
+from compat._core.tensor.tensor import Tensor
+from compat._operators.loss.reduction_modes import legacy_reduction
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.tensor import Tensor
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CrossEntropyLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "NLLLoss",

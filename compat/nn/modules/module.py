@@ -6,10 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from compat import dtypes
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.nn.modules.hooks import (
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
+from compat.nn.modules._hooks import (
     Hooks,
     register_module_backward_hook,
     register_module_forward_hook,
@@ -17,8 +18,7 @@ from compat.nn.modules.hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
-from compat.nn.modules.moving import NO_DATA, applied, emptied
-from compat.nn.modules.registration import (
+from compat.nn.modules._registration import (
     announced,
     on_buffer,
     on_module,
@@ -28,10 +28,10 @@ from compat.nn.modules.registration import (
     register_module_parameter_registration_hook,
     set_buffer,
 )
-from compat.nn.modules.state import State, _IncompatibleKeys
+from compat.nn.modules._state_dict import State, _IncompatibleKeys
+from compat.nn.modules._to import NO_DATA, applied, emptied
 from compat.nn.modules.utils import parse_to, typename
 from compat.nn.parameter import Buffer, Parameter
-from compat.tensor import Tensor
 
 __all__ = [
     "Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules import _functions
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described, each_by_its_name, empty
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import _pair, _single, _triple, described, each_by_its_name
-from compat.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",

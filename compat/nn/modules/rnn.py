@@ -7,15 +7,15 @@ import numbers
 import weakref
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.namespace import torch
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 from compat.nn import init
+from compat.nn._packed_sequence import PackedSequence
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import each_by_its_name, empty, filled
-from compat.nn.packed import PackedSequence
 from compat.nn.parameter import Parameter
-from compat.registry import names_of
-from compat.tensor import Tensor
-from compat.whole import torch
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 

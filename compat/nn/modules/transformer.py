@@ -11,20 +11,20 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
+from compat._operators.create.factories import full
+from compat._operators.nn.multi_head import canonical_mask
 from compat.nn import functional as F
 from compat.nn import init
+from compat.nn.modules._multihead_attention import MultiheadAttention, recorded
 from compat.nn.modules.activation import GELU, ReLU
-from compat.nn.modules.attention import MultiheadAttention, recorded
 from compat.nn.modules.container import ModuleList
 from compat.nn.modules.dropout import Dropout
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
 from compat.nn.modules.normalization import LayerNorm
 from compat.nn.modules.utils import each_by_its_name
-from compat.ops.attention_heads import canonical_mask
-from compat.ops.creation import full
-from compat.tensor import Tensor
 
 __all__ = [
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described
-from compat.tensor import Tensor
 
 __all__ = [
     "ChannelShuffle", "PixelShuffle", "PixelUnshuffle", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
@@ -109,6 +109,8 @@ class PixelShuffle(Module):
                   [2., 3.]]]])
     """
 
+    __module__ = "compat.nn.modules.pixelshuffle"
+
     def __init__(self, upscale_factor: int):
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -132,6 +134,8 @@ class PixelUnshuffle(Module):
         torch.Size([1, 4, 2, 2])
     """
 
+    __module__ = "compat.nn.modules.pixelshuffle"
+
     def __init__(self, downscale_factor: int):
         super().__init__()
         self.downscale_factor = downscale_factor
@@ -154,6 +158,8 @@ class ChannelShuffle(Module):
         >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1)).flatten()
         tensor([0., 2., 1., 3.])
     """
+
+    __module__ = "compat.nn.modules.channelshuffle"
 
     def __init__(self, groups: int):
         super().__init__()

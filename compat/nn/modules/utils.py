@@ -8,11 +8,11 @@ from itertools import repeat
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from compat import device as devices
-from compat import dtypes
-from compat.formats import memory_format as MemoryFormat
-from compat.ops import creation
-from compat.tensor import Tensor
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import device as devices
+from compat._core.types import dtype as dtypes
+from compat._core.types.memory_format import memory_format as MemoryFormat
+from compat._operators.create import factories
 
 
 def ntuple(n: int, name: str) -> Callable[[Any], tuple]:
@@ -46,7 +46,7 @@ def tensor_type(t: Tensor) -> str:
 
 def empty(size: Iterable[int], device: Any = None, dtype: Any = None) -> Tensor:
     """A contiguous tensor whose values are to be set."""
-    return creation.empty(tuple(size), device=device, dtype=dtype)
+    return factories.empty(tuple(size), device=device, dtype=dtype)
 
 
 _TO = (
@@ -153,7 +153,7 @@ def _renamed(function: Any, name: str) -> Any:
 
 def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
     """A contiguous tensor with one value everywhere."""
-    return creation.full(tuple(size), float(value), device=device, dtype=dtype)
+    return factories.full(tuple(size), float(value), device=device, dtype=dtype)
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:

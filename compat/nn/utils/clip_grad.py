@@ -7,16 +7,16 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat import dtypes
-from compat.errors import warn
-from compat.grad_mode import no_grad
-from compat.ops.from_data import tensor
-from compat.ops.kernel import KERNELS, Kernel
-from compat.ops.together import Job, write_together
-from compat.tensor import Tensor
+from compat._core.operators.kernel import KERNELS, Kernel
+from compat._core.operators.multi_tensor import Job, write_together
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types import dtype as dtypes
+from compat._core.types.errors import warn
+from compat._operators.create.from_data import tensor
 from funcgrad import numpy as np
-from funcgrad.caching import Cache
-from funcgrad.tracing import type_of
+from funcgrad.core.caching import Cache
+from funcgrad.core.tracing import type_of
 
 
 def _gradients(parameters: Any) -> list[Tensor]:

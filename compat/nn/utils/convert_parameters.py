@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
 
 
 def parameters_to_vector(parameters: Iterable[Any]) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._operators.create.factories import ones_like, zeros_like
 from compat.nn.parameter import Parameter
-from compat.ops.creation import ones_like, zeros_like
-from compat.tensor import Tensor
 
 __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
 

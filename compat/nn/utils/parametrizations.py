@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.dtypes import finfo
-from compat.grad_mode import no_grad
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.dtype import finfo
 from compat.nn import functional as F
 from compat.nn.modules.conv import _ConvTransposeNd
 from compat.nn.modules.module import Module
 from compat.nn.utils.parametrize import register_parametrization
-from compat.registry import names_of
-from compat.tensor import Tensor
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from copy import deepcopy
 from typing import Any
 
-from compat.grad_mode import no_grad
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
 from compat.nn.modules.container import ModuleDict, ModuleList
 from compat.nn.modules.module import Module
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = [
     "ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",

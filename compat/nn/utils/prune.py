@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from compat.formats import contiguous_format
+from compat._core.tensor.registry import names_of
+from compat._core.types.memory_format import contiguous_format
+from compat._operators.create.factories import ones_like, zeros_like
 from compat.nn.utils.convert_parameters import parameters_to_vector
-from compat.ops.creation import ones_like, zeros_like
-from compat.registry import names_of
 
 
 class BasePruningMethod(ABC):

@@ -6,11 +6,11 @@ import builtins
 from collections.abc import Iterable
 from typing import Any
 
-from compat import dtypes
-from compat.nn.packed import PackedSequence, invert_permutation
-from compat.ops.packing import pad
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._operators.nn.packed_sequence import pad
+from compat.nn._packed_sequence import PackedSequence, invert_permutation
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.grad_mode import no_grad
+from compat._core.tensor.registry import names_of
+from compat._core.transforms.grad_mode import no_grad
 from compat.nn import functional as F
+from compat.nn._uninitialized import is_lazy
 from compat.nn.parameter import Parameter
-from compat.nn.uninitialized import is_lazy
 from compat.nn.utils.parametrizations import output_dim
-from compat.registry import names_of
 
 __all__ = [
     "SpectralNorm", "SpectralNormLoadStateDictPreHook", "SpectralNormStateDictHook", "remove_spectral_norm",

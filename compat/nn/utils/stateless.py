@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 from compat.nn.parameter import Parameter
-from compat.tensor import Tensor
 
 __all__ = ["functional_call"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.registry import names_of
+from compat._core.types.errors import warn
+from compat.nn._uninitialized import is_lazy
 from compat.nn.parameter import Parameter
-from compat.nn.uninitialized import is_lazy
-from compat.registry import names_of
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -1,7 +1,7 @@
 """``torch.optim.lr_scheduler``: learning rates that change from epoch to epoch."""
 
-from compat.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
-from compat.optim.lr_scheduler.by_curves import (
+from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from compat.optim.lr_scheduler._closed_form import (
     ConstantLR,
     CosineAnnealingLR,
     ExponentialLR,
@@ -10,10 +10,10 @@ from compat.optim.lr_scheduler.by_curves import (
     PolynomialLR,
     StepLR,
 )
-from compat.optim.lr_scheduler.by_cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from compat.optim.lr_scheduler.by_functions import LambdaLR, MultiplicativeLR
-from compat.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from compat.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
+from compat.optim.lr_scheduler._cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from compat.optim.lr_scheduler._lambda import LambdaLR, MultiplicativeLR
+from compat.optim.lr_scheduler._plateau import ReduceLROnPlateau
+from compat.optim.lr_scheduler._composite import ChainedScheduler, SequentialLR
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",

@@ -6,9 +6,9 @@ import weakref
 from functools import wraps
 from typing import Any
 
-from compat.errors import warn
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import warn
 from compat.optim.optimizer import Group, Optimizer
-from compat.tensor import Tensor
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
@@ -49,6 +49,8 @@ class LRScheduler:
         TypeError: if it is no optimizer.
         KeyError: when resuming, if the groups do not know their first learning rate.
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     _get_lr_called_within_step = False
     _is_initial = False

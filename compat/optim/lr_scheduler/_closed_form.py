@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from compat.optim.lr_scheduler.base import LRScheduler
+from compat.optim.lr_scheduler._base import LRScheduler
 from compat.optim.optimizer import Optimizer
 
 
@@ -24,6 +24,8 @@ class StepLR(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.5]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size = step_size
@@ -52,6 +54,8 @@ class MultiStepLR(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.5]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
         self.milestones = Counter(milestones)
@@ -82,6 +86,8 @@ class ExponentialLR(LRScheduler):
         [0.5]
     """
 
+    __module__ = "compat.optim.lr_scheduler"
+
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -108,6 +114,8 @@ class CosineAnnealingLR(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.0]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max = T_max
@@ -147,6 +155,8 @@ class ConstantLR(LRScheduler):
         [0.5]
     """
 
+    __module__ = "compat.optim.lr_scheduler"
+
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1.0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
@@ -185,6 +195,8 @@ class LinearLR(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.75]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(
         self,
@@ -231,6 +243,8 @@ class PolynomialLR(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.75]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters = total_iters

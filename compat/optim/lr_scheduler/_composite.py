@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
 
-from compat.optim.lr_scheduler.base import LRScheduler, set_lr
-from compat.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from compat.optim.lr_scheduler._base import LRScheduler, set_lr
+from compat.optim.lr_scheduler._plateau import ReduceLROnPlateau
 from compat.optim.optimizer import Optimizer
 
 
@@ -62,6 +62,8 @@ class SequentialLR(_Several):
         >>> scheduler.get_last_lr()
         [0.5]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[Any], milestones: Sequence[int], last_epoch: int = -1
@@ -140,6 +142,8 @@ class ChainedScheduler(_Several):
         >>> chained.get_last_lr()
         [0.125]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None):
         if not schedulers:

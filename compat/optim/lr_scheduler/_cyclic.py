@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat.optim.lr_scheduler.base import LRScheduler, for_each_group, set_lr
+from compat.optim.lr_scheduler._base import LRScheduler, for_each_group, set_lr
 from compat.optim.optimizer import Group, Optimizer
 
 
@@ -72,6 +72,8 @@ class CyclicLR(_WithMomentum):
         >>> rates
         [0.25, 0.5, 0.75, 0.5, 0.25]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(
         self,
@@ -179,6 +181,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         [1.0, 0.5, 1.0, 0.5]
     """
 
+    __module__ = "compat.optim.lr_scheduler"
+
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or not isinstance(T_0, int):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
@@ -265,6 +269,8 @@ class OneCycleLR(_WithMomentum):
         >>> [round(rate, 3) for rate in rates]
         [0.5, 1.0, 0.667, 0.333]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(
         self,

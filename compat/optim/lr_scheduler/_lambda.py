@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat.optim.lr_scheduler.base import LRScheduler
+from compat.optim.lr_scheduler._base import LRScheduler
 from compat.optim.optimizer import Optimizer
 
 
@@ -51,6 +51,8 @@ class LambdaLR(_ByFunctions):
         [0.25]
     """
 
+    __module__ = "compat.optim.lr_scheduler"
+
     def get_lr(self) -> list[Any]:
         self._present()
         return [base * function(self.last_epoch) for base, function in zip(self.base_lrs, self.lr_lambdas)]
@@ -68,6 +70,8 @@ class MultiplicativeLR(_ByFunctions):
         >>> scheduler.get_last_lr()
         [0.5]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def get_lr(self) -> list[Any]:
         present = self._present()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat.errors import warn
-from compat.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, set_lr
+from compat._core.types.errors import warn
+from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, set_lr
 from compat.optim.optimizer import Optimizer
 
 
@@ -34,6 +34,8 @@ class ReduceLROnPlateau(LRScheduler):
         >>> scheduler.get_last_lr()
         [0.5]
     """
+
+    __module__ = "compat.optim.lr_scheduler"
 
     def __init__(
         self,

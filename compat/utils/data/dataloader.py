@@ -8,9 +8,9 @@ import multiprocessing.context
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
-from compat import rng
-from compat.errors import warn
-from compat.random import engine_of
+from compat._core import random
+from compat._core.random.generator import engine_of
+from compat._core.types.errors import warn
 from compat.utils.data._utils.collate import default_collate, default_convert
 from compat.utils.data._utils.worker import Crew, Fetcher
 from compat.utils.data.dataset import IterableDataset, T_co
@@ -221,7 +221,7 @@ class _BaseDataLoaderIter:
             )
         self.source: Crew | Fetcher
         if crew is None:
-            base_seed = rng.base_seed(engine_of("DataLoader", loader.generator))
+            base_seed = random.base_seed(engine_of("DataLoader", loader.generator))
             self.source = (
                 Crew(loader, base_seed) if loader.num_workers else Fetcher(loader, loader.dataset, loader.collate_fn)
             )

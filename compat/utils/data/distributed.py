@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sized
 
-from compat.random import Generator
-from compat.registry import names_of
+from compat._core.random.generator import Generator
+from compat._core.tensor.registry import names_of
 from compat.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.promotion import asoperand, astype, promoted, promoted_pair
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- sums and products
 

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import array_classes, type_of
 from funcgrad.numpy.promotion import PYTHON_NUMBERS, asoperand, promoted, promoted_pair
-from funcgrad.primitive import Primitive
-from funcgrad.tracing import array_classes, type_of
 
 #: A dtype of each kind, and how docstrings call it.
 _KINDS = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 # ---------------------------------------------------------------- comparisons
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise.declared import binary
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def signbit(x: Any, /) -> Any:

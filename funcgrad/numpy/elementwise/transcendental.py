@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.elementwise.logic import isinf
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
+from funcgrad.runtime.call_cache import composite
 
 exp = unary(p.exp, "exp", "Exponential.", "exp(0.0)", "1.0", floating=True)
 exp2 = unary(p.exp2, "exp2", "Power of two.", "exp2(0.0)", "1.0", floating=True)

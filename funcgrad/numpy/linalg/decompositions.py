@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.indexing import take_along_axis
 from funcgrad.numpy.linalg.operands import matrices, require
 from funcgrad.numpy.sorting import argsort
@@ -14,7 +14,7 @@ from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.shape import broadcast, expanded
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 class QRResult(NamedTuple):

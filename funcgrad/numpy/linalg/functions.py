@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcgrad.composite import composite
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.linalg.systems import inv
 from funcgrad.numpy.products import matmul
@@ -16,7 +16,7 @@ from funcgrad.numpy.promotion import asoperand, operands
 from funcgrad.numpy.shape import reshape
 from funcgrad.primitives.linalg import identity
 from funcgrad.primitives.linalg_spectral import matrix_exponential
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def matrix_power(a: Any, n: int) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise import power
 from funcgrad.numpy.indexing import getitem
@@ -19,7 +20,7 @@ from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, ravel, res
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.linalg_solving import inverse
 from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _magnitude(x: Any) -> Any:
@@ -83,8 +84,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         5.0 4.0
     """
     (x,) = promoted(asoperand(x, "vector_norm"), floating=True)
-    order = checks.number("vector_norm", "ord", ord)
-    return _vector_norm(x, order, checks.axes("vector_norm", axis, type_of(x).ndim), keepdims)
+    order = validate.number("vector_norm", "ord", ord)
+    return _vector_norm(x, order, validate.axes("vector_norm", axis, type_of(x).ndim), keepdims)
 
 
 def _by_singular_values(x: Any, ord: Any) -> Any:
@@ -158,7 +159,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if axis is None and ord is None:
         found = _vector_norm(ravel(x), 2, (0,), False)
         return reshape(found, (1,) * ndim) if keepdims else found
-    axes = checks.axes("norm", axis, ndim)
+    axes = validate.axes("norm", axis, ndim)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"norm: there is no norm of vectors of order {ord!r}")

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcgrad.errors import ConcretizationError
+from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.tracing import concrete, type_of
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives.elementwise import broadcast_shapes
 from funcgrad.primitives.shape import broadcast
-from funcgrad.tracing import concrete, type_of
 
 
 def matrices(x: Any, name: str, *, square: bool = False) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import indexing, numerical, products, reductions
 from funcgrad.numpy.products import matmul, tensordot, vecdot
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import matrix_transpose
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -34,7 +35,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """
     x1, x2 = asoperand(x1, "cross"), asoperand(x2, "cross")
     for t in map(type_of, (x1, x2)):
-        size = t.shape[checks.axis("cross", axis, t.ndim)]
+        size = t.shape[validate.axis("cross", axis, t.ndim)]
         if size != 3:
             raise ValueError(f"cross: wants vectors of three, got {size} in {t}")
     return numerical.cross(x1, x2, axis=axis)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -20,7 +21,7 @@ from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_solving as solving
 from funcgrad.primitives.reductions import reduce_max
 from funcgrad.primitives.shape import expanded, full, reduce_sum, zeros
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 class SlogdetResult(NamedTuple):
@@ -158,7 +159,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         (2, 3, 6)
     """
     a = asoperand(a, "tensorinv")
-    ind = checks.integer("tensorinv", "ind", ind, 1)
+    ind = validate.integer("tensorinv", "ind", ind, 1)
     shape = type_of(a).shape
     turned = (*shape[ind:], *shape[:ind])
     return reshape(inv(reshape(a, (math.prod(shape[:ind]), math.prod(shape[ind:])))), turned)
@@ -188,7 +189,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """
     a, b = asoperand(a, "tensorsolve"), asoperand(b, "tensorsolve")
     if axes is not None:
-        found = checks.axes("tensorsolve", tuple(axes), type_of(a).ndim)
+        found = validate.axes("tensorsolve", tuple(axes), type_of(a).ndim)
         a = moveaxis(a, found, tuple(range(type_of(a).ndim - len(found), type_of(a).ndim)))
     shape, size = type_of(a).shape[type_of(b).ndim :], type_of(b).size
     if math.prod(shape) != size:
@@ -318,7 +319,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     if type_of(b).shape[0] != type_of(a).shape[0]:
         raise LinAlgError(f"lstsq: {type_of(a)} and the right-hand side {type_of(b)} do not fit")
     if rcond is not None:
-        rcond = checks.number("lstsq", "rcond", rcond)
+        rcond = validate.number("lstsq", "rcond", rcond)
     fraction = _tolerance(_default(a) if rcond is None or rcond < 0 else rcond, a)
     x = p.product(solving.pseudoinverse(a, zeros(type_of(fraction)), fraction, hermitian=False), b)
     values = svd(a, compute_uv=False)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.composite import composite
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced
 from funcgrad.numpy.shape import broadcast_to
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import reduce_sum
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _weight(x: Any, axis: Axis, keepdims: bool, where: Any, name: str) -> Any:

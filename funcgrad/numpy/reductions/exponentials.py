@@ -7,8 +7,8 @@ from typing import Any
 
 import ml_dtypes
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions.extremes import max
 from funcgrad.numpy.reductions.reducing import Axis, masked, with_axes
@@ -16,7 +16,7 @@ from funcgrad.numpy.reductions.totals import sum
 from funcgrad.numpy.shape import reshape
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import reduce_sum
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -43,7 +43,7 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     (x,) = promoted(asoperand(x, "logsumexp"), floating=True)
     high = p.stop_gradient(max(x, axis, keepdims=True)) if type_of(x).size else p.number(0, x)
     high = p.select(p.is_finite(high), high, p.number(0, high))
-    axes = checks.axes("logsumexp", axis, type_of(x).ndim)
+    axes = validate.axes("logsumexp", axis, type_of(x).ndim)
     total = p.log(reduce_sum(p.exp(p.sub(x, high)), axes=axes))
     shifted = p.add(total, reshape(high, type_of(total).shape)) if type_of(x).size else total
     return with_axes(x, axes, keepdims, shifted)

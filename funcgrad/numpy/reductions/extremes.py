@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced, with_axes
 from funcgrad.numpy.shape import ravel, reshape
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reduce_sum
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
@@ -128,7 +129,7 @@ def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callabl
         if axis is None:
             found = primitive(ravel(x), axis=0, dtype=dtypes.int64)
             return reshape(found, (1,) * len(shape)) if keepdims else found
-        axis = checks.axis(name, axis, len(shape))
+        axis = validate.axis(name, axis, len(shape))
         return with_axes(x, (axis,), keepdims, primitive(x, axis=axis, dtype=dtypes.int64))
 
     document = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from funcgrad import checks, dtypes
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
 
 Axis = int | tuple[int, ...] | None
 
@@ -23,7 +24,7 @@ def with_axes(x: Any, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
 
 
 def reduced(primitive: Primitive, x: Any, axis: Axis, keepdims: bool, name: str) -> Any:
-    axes = checks.axes(name, axis, type_of(x).ndim)
+    axes = validate.axes(name, axis, type_of(x).ndim)
     return with_axes(x, axes, keepdims, primitive(x, axes=axes) if axes else x)
 
 
@@ -45,4 +46,4 @@ def masked(x: Any, where: Any, neutral: Any) -> Any:
 
 def count(x: Any, axis: Axis, name: str) -> int:
     shape = type_of(x).shape
-    return math.prod(shape[a] for a in checks.axes(name, axis, len(shape)))
+    return math.prod(shape[a] for a in validate.axes(name, axis, len(shape)))

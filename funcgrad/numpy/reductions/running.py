@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.primitive import Primitive
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions.reducing import summable
 from funcgrad.numpy.shape import broadcast_to, concatenate
 from funcgrad.numpy.shape.forms import along_axis
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _running(primitive: Primitive, name: str, what: str, shown: str, summing: bool) -> Callable[..., Any]:
@@ -107,7 +108,7 @@ def _cumulative(running: Callable[..., Any], first: int, x: Any, axis: int | Non
     out = running(x, 0 if axis is None else axis, dtype)
     if not initial:
         return out
-    along = checks.axis(running.__name__, axis or 0, t.ndim)
+    along = validate.axis(running.__name__, axis or 0, t.ndim)
     lead = tuple(1 if i == along else n for i, n in enumerate(t.shape))
     return concatenate([broadcast_to(p.number(first, out), lead), out], along)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
@@ -34,7 +34,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
     n = type_of(x).ndim
     if axes is None:
         return s.transpose(x, permutation=tuple(range(n))[::-1]) if n > 1 else x
-    order = tuple([checks.axis("transpose", a, n) for a in checks.integers("transpose", "axes", axes)])
+    order = tuple([validate.axis("transpose", a, n) for a in validate.integers("transpose", "axes", axes)])
     if sorted(order) != list(range(n)):
         raise ValueError(f"transpose: axes {axes} are not a permutation of the {n} axes of {type_of(x)}")
     return x if order == tuple(range(n)) else s.transpose(x, permutation=order)
@@ -86,7 +86,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
         (3, 1, 1)
     """
     n = type_of(asoperand(x, "swapaxes")).ndim
-    a, b = checks.axis("swapaxes", axis1, n), checks.axis("swapaxes", axis2, n)
+    a, b = validate.axis("swapaxes", axis1, n), validate.axis("swapaxes", axis2, n)
     order = list(range(n))
     order[a], order[b] = b, a
     return transpose(x, order)
@@ -112,7 +112,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         (3, 1, 1)
     """
     n = type_of(asoperand(x, "moveaxis")).ndim
-    origin, target = checks.axes("moveaxis", source, n), checks.axes("moveaxis", destination, n)
+    origin, target = validate.axes("moveaxis", source, n), validate.axes("moveaxis", destination, n)
     if len(origin) != len(target):
         raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many axes")
     order = [i for i in range(n) if i not in origin]
@@ -141,8 +141,8 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
         (3, 1, 1)
     """
     n = type_of(asoperand(x, "rollaxis")).ndim
-    source = checks.axis("rollaxis", axis, n)
-    before = checks.axis("rollaxis", start, n + 1) if start == n else checks.axis("rollaxis", start, n)
+    source = validate.axis("rollaxis", axis, n)
+    before = validate.axis("rollaxis", start, n + 1) if start == n else validate.axis("rollaxis", start, n)
     return moveaxis(x, source, before - (source < before))
 
 
@@ -165,7 +165,7 @@ def flip(x: Any, axis: Any = None) -> Any:
         [3 2 1]
     """
     x = asoperand(x, "flip")
-    return s.reverse(x, axes=checks.axes("flip", axis, type_of(x).ndim))
+    return s.reverse(x, axes=validate.axes("flip", axis, type_of(x).ndim))
 
 
 def flipud(x: Any) -> Any:
@@ -231,11 +231,11 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
          [1 3]]
     """
     x = asoperand(x, "rot90")
-    turned = checks.axes("rot90", checks.integers("rot90", "axes", axes), type_of(x).ndim)
+    turned = validate.axes("rot90", validate.integers("rot90", "axes", axes), type_of(x).ndim)
     if len(turned) != 2:
         raise ValueError(f"rot90: axes must be two, got {axes}")
     first, second = turned
-    match checks.integer("rot90", "k", k) % 4:
+    match validate.integer("rot90", "k", k) % 4:
         case 1:
             return swapaxes(flip(x, second), first, second)
         case 2:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
-from funcgrad.tracing import type_of
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
@@ -32,7 +32,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
          [1 2]]
     """
     x = asoperand(x, "broadcast_to")
-    wanted = checks.shape("broadcast_to", "shape", shape)
+    wanted = validate.shape("broadcast_to", "shape", shape)
     mine = type_of(x).shape
     if len(mine) > len(wanted) or p.broadcast_shapes("broadcast_to", mine, wanted) != wanted:
         raise ValueError(f"broadcast_to: {type_of(x)} does not broadcast to the shape {wanted}")
@@ -81,7 +81,7 @@ def broadcast_shapes(*shapes: Any) -> Dims:
         (2, 3)
     """
     return p.broadcast_shapes(
-        "broadcast_shapes", *[checks.shape("broadcast_shapes", "shape", shape) for shape in shapes]
+        "broadcast_shapes", *[validate.shape("broadcast_shapes", "shape", shape) for shape in shapes]
     )
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import checks
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape.axes import transpose
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
-from funcgrad.tracing import type_of
 
 
 def shape(x: Any) -> Dims:
@@ -71,7 +71,7 @@ def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
         2
     """
     mine = type_of(asoperand(x, "size"))
-    return mine.size if axis is None else math.prod(mine.shape[a] for a in checks.axes("size", axis, mine.ndim))
+    return mine.size if axis is None else math.prod(mine.shape[a] for a in validate.axes("size", axis, mine.ndim))
 
 
 def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
@@ -96,8 +96,8 @@ def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | No
          [2 3]]
     """
     x = asoperand(x, "reshape")
-    wanted = checks.integers("reshape", "shape", (shape, *more) if more else shape)
-    checks.one_of("reshape", "order", order, ("C", "F", "A", "K", "c", "f"))
+    wanted = validate.integers("reshape", "shape", (shape, *more) if more else shape)
+    validate.one_of("reshape", "order", order, ("C", "F", "A", "K", "c", "f"))
     total = type_of(x).size
     if -1 in wanted:
         known = math.prod(n for n in wanted if n != -1)
@@ -134,7 +134,7 @@ def ravel(x: Any, order: str = "C") -> Any:
 def along_axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     """``x`` and one of its axes, counted from the front; for None, the vector of its elements and that one's."""
     x = asoperand(x, name)
-    return (ravel(x), 0) if axis is None else (x, checks.axis(name, axis, type_of(x).ndim))
+    return (ravel(x), 0) if axis is None else (x, validate.axis(name, axis, type_of(x).ndim))
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
@@ -159,7 +159,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     mine = type_of(x).shape
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     total = len(mine) + len(axes)
-    places = checks.axes("expand_dims", tuple(axes), total)
+    places = validate.axes("expand_dims", tuple(axes), total)
     rest = iter(mine)
     return reshape(x, tuple(1 if i in places else next(rest) for i in range(total)))
 
@@ -184,7 +184,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """
     x = asoperand(x, "squeeze")
     mine = type_of(x).shape
-    axes = tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else checks.axes("squeeze", axis, len(mine))
+    axes = tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else validate.axes("squeeze", axis, len(mine))
     for a in axes:
         if mine[a] != 1:
             raise ValueError(f"squeeze: axis {a} of {type_of(x)} is of size {mine[a]}, wanted 1")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import astype, operands, promoted
 from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Any:
@@ -36,7 +36,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
     xs = xs if dtype is None else [astype(x, dtype) for x in xs]
     if axis is None:
         xs, axis = [ravel(x) for x in xs], 0
-    axis = checks.axis("concatenate", axis, type_of(xs[0]).ndim)
+    axis = validate.axis("concatenate", axis, type_of(xs[0]).ndim)
     return xs[0] if len(xs) == 1 else s.concatenate(*xs, axis=axis)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape.broadcasting import broadcast_to
 from funcgrad.numpy.shape.forms import along_axis, expand_dims, ndim, ravel, reshape, shape
@@ -17,7 +17,7 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of, valueless
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -96,7 +96,7 @@ def tile(x: Any, reps: Any) -> Any:
         [1 2 1 2]
     """
     x = asoperand(x, "tile")
-    counts = checks.integers("tile", "reps", reps)
+    counts = validate.integers("tile", "reps", reps)
     if any(n < 0 for n in counts):
         raise ValueError(f"tile: reps must not be negative, got {reps}")
     mine = shape(x)
@@ -130,7 +130,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
         [3 1 2]
     """
     x = asoperand(x, "roll")
-    shifts = checks.integers("roll", "shift", shift)
+    shifts = validate.integers("roll", "shift", shift)
     if axis is None:
         return reshape(roll(ravel(x), sum(shifts), 0), shape(x))
     axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
@@ -139,7 +139,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     most = max(len(axes), len(shifts))
     spread = (axes * most if len(axes) == 1 else axes), (shifts * most if len(shifts) == 1 else shifts)
     for axis_, k in zip(*spread, strict=True):
-        a = checks.axis("roll", axis_, ndim(x))
+        a = validate.axis("roll", axis_, ndim(x))
         n = shape(x)[a]
         if n and k % n:
             cut = n - k % n

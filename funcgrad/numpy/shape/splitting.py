@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape.forms import ndim, shape, squeeze
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite
@@ -37,7 +37,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     x = asoperand(x, "split")
     mine = type_of(x).shape
-    axis = checks.axis("split", axis, len(mine))
+    axis = validate.axis("split", axis, len(mine))
     n = mine[axis]
     if np.ndim(indices_or_sections) == 0:
         sections = _sections(indices_or_sections, "split")
@@ -45,7 +45,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
             raise ValueError(f"split: {n} elements along axis {axis} do not divide into {sections} equal parts")
         bounds = list(range(0, n + 1, n // sections)) if n else [0] * (sections + 1)
     else:
-        places = checks.integers("split", "indices_or_sections", indices_or_sections)
+        places = validate.integers("split", "indices_or_sections", indices_or_sections)
         bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in places], n]
     return [part(x, axis, a, max(a, b)) for a, b in pairwise(bounds)]
 
@@ -70,13 +70,13 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if np.ndim(indices_or_sections):
         return split(x, indices_or_sections, axis)
     x, sections = asoperand(x, "array_split"), _sections(indices_or_sections, "array_split")
-    n = shape(x)[checks.axis("array_split", axis, ndim(x))]
+    n = shape(x)[validate.axis("array_split", axis, ndim(x))]
     each, larger = divmod(n, sections)
     return split(x, [i * each + min(i, larger) for i in range(1, sections)], axis)
 
 
 def _sections(number: Any, name: str) -> int:
-    number = checks.integer(name, "indices_or_sections", number)
+    number = validate.integer(name, "indices_or_sections", number)
     if number < 1:
         raise ValueError(f"{name}: the number of parts must be at least 1, got {number}")
     return number
@@ -172,7 +172,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         [(2,), (2,), (2,)]
     """
     x = asoperand(x, "unstack")
-    axis = checks.axis("unstack", axis, ndim(x))
+    axis = validate.axis("unstack", axis, ndim(x))
     return tuple(squeeze(part, axis) for part in split(x, range(1, shape(x)[axis]), axis)) if shape(x)[axis] else ()
 
 

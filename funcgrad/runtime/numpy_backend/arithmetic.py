@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 
 def _scipy(name: str) -> Callable[..., Any]:

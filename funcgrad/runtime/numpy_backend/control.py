@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host.table import rule
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
+from funcgrad.runtime.numpy_backend.table import rule
 
 _evaluate: Callable[[Program, Sequence[Any]], list[Any]]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host import arithmetic, control, indexing, linalg, shape, windows  # noqa: F401  # their rules are in the table now
-from funcgrad.host.table import RULES, NotHere
-from funcgrad.ir import Atom, Equation, Literal, Program, kept_with_program
+from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
+from funcgrad.runtime.numpy_backend import arithmetic, control, indexing, linalg, shape, windows  # noqa: F401  # their rules are in the table now
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere
 
 #: What an equation takes, and an element of its largest operand or result, in milliseconds. Measured on training steps
 #: of an MLP and a transformer.

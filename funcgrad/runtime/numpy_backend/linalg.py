@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 #: The names of the primitives below that work matrix by matrix.
 ON_MATRICES: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 Dims = tuple[int, ...]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host.shape import pad
-from funcgrad.host.table import RULES, NotHere, rule
+from funcgrad.runtime.numpy_backend.shape import pad
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 
 def _views(x: Any, axes: Sequence[Any], value: Any) -> Any:

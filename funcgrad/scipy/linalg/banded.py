@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
 from funcgrad.control.scan import scan
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import zeros
 from funcgrad.numpy.indexing import At, getitem
@@ -25,8 +25,8 @@ from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import argmax
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, reshape
 from funcgrad.primitives.elementwise import broadcast_shapes
-from funcgrad.tracing import type_of
-from funcgrad.vectorization import vmap
+from funcgrad.runtime.call_cache import composite
+from funcgrad.transforms.vmap import vmap
 
 __all__ = ["solve_banded", "solveh_banded"]
 
@@ -116,8 +116,8 @@ def solve_banded(
         >>> print(np.round(solve_banded((1, 1), ab, np.array([3.0, 3.0])), 6))
         [1. 1.]
     """
-    diagonals = checks.pair("solve_banded", "l_and_u", l_and_u, "two numbers of diagonals")
-    below, above = checks.integers("solve_banded", "l_and_u", diagonals, least=0)
+    diagonals = validate.pair("solve_banded", "l_and_u", l_and_u, "two numbers of diagonals")
+    below, above = validate.integers("solve_banded", "l_and_u", diagonals, least=0)
     ab, b = promoted(asoperand(ab, "solve_banded"), asoperand(b, "solve_banded"), floating=True)
     return _solved("solve_banded", below, above, ab, b)
 

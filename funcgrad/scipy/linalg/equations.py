@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives.linalg_equations import sylvester
+from funcgrad.runtime.call_cache import composite
 from funcgrad.scipy.linalg.patterns import toeplitz
-from funcgrad.tracing import type_of
 
 __all__ = ["solve_sylvester", "solve_toeplitz"]
 
@@ -67,7 +67,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """
     given: tuple[Any, ...] = (c_or_cr,)
     if isinstance(c_or_cr, tuple):
-        given = checks.pair("solve_toeplitz", "c_or_cr", c_or_cr, "a column, or a tuple of that and a row")
+        given = validate.pair("solve_toeplitz", "c_or_cr", c_or_cr, "a column, or a tuple of that and a row")
     wanted = [asoperand(x, "solve_toeplitz") for x in given]
     right = asoperand(b, "solve_toeplitz")
     rows = type_of(wanted[0]).size

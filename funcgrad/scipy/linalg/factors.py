@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices
@@ -15,7 +16,7 @@ from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_equations as equations
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives.linalg_solving import factors as factors_of
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "schur", "svd"]
 
@@ -152,7 +153,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
         [3. 4.]
     """
     modes = {"full": "complete", "r": "complete", "economic": "reduced"}
-    q, r = linalg.qr(a, modes[checks.one_of("qr", "mode", mode, modes)])
+    q, r = linalg.qr(a, modes[validate.one_of("qr", "mode", mode, modes)])
     return (r,) if mode == "r" else (q, r)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together, value_of
@@ -16,7 +17,7 @@ from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives.linalg_equations import matrix_root
 from funcgrad.primitives.linalg_spectral import exponential_tangent, matrix_exponential
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = ["coshm", "cosm", "expm_frechet", "funm", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
 
@@ -83,7 +84,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
          [0. 4.]]
     """
     a = matrices(A, "funm", square=True)
-    checks.function("funm", func, "func")
+    validate.function("funm", func, "func")
     values, vectors = linalg.eig(a)
     found = asoperand(func(values), "funm: the result of func")
     if type_of(found).shape != type_of(values).shape:

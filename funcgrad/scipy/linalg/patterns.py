@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import checks
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.elementwise import conj
 from funcgrad.numpy.indexing import getitem, take
 from funcgrad.numpy.padding import pad
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import concatenate, ravel
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = ["block_diag", "circulant", "hankel", "hilbert", "toeplitz"]
 
@@ -123,7 +123,7 @@ def hilbert(n: int) -> Any:
         [[1.         0.5       ]
          [0.5        0.33333334]]
     """
-    places = np.arange(checks.integer("hilbert", "n", n, least=0))
+    places = np.arange(validate.integer("hilbert", "n", n, least=0))
     return asarray((1.0 / (places[:, None] + places[None, :] + 1)).astype(np.float32))
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import checks, dtypes
-from funcgrad.composite import composite
+from funcgrad.arguments import validate
+from funcgrad.core import dtypes
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
@@ -15,7 +16,7 @@ from funcgrad.numpy.sorting import argsort
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives.linalg_factors import permutation, permuted
 from funcgrad.primitives.shape import expanded
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 __all__ = ["cho_solve", "lu_solve", "solve", "solve_triangular"]
 
@@ -24,7 +25,7 @@ _TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 def _turn(a: Any, trans: Any, name: str) -> Any:
     """``a``, its transpose or its conjugate transpose."""
-    checks.one_of(name, "trans", trans, _TRANS)
+    validate.one_of(name, "trans", trans, _TRANS)
     return (lambda x: x, p.flipped, p.adjoint)[_TRANS[trans]](a)
 
 
@@ -135,7 +136,9 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
         >>> print(cho_solve(cho_factor(np.array([[4.0, 0.0], [0.0, 1.0]])), np.array([4.0, 3.0])))
         [1. 3.]
     """
-    c, lower = checks.pair("cho_solve", "c_and_lower", c_and_lower, "the factor and a bool, as cho_factor returns them")
+    c, lower = validate.pair(
+        "cho_solve", "c_and_lower", c_and_lower, "the factor and a bool, as cho_factor returns them"
+    )
     c, b = matrices(c, "cho_solve", square=True), asoperand(b, "cho_solve")
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
@@ -168,7 +171,7 @@ def lu_solve(
         [1. 1.]
     """
     parts = "the factors and the pivots, as lu_factor returns them"
-    packed, pivots = checks.pair("lu_solve", "lu_and_piv", lu_and_piv, parts)
+    packed, pivots = validate.pair("lu_solve", "lu_and_piv", lu_and_piv, parts)
     packed, b = promoted(matrices(packed, "lu_solve", square=True), asoperand(b, "lu_solve"), floating=True)
     pivots = asoperand(pivots, "lu_solve")
     if not dtypes.is_integer(type_of(pivots).dtype):
@@ -182,7 +185,7 @@ def lu_solve(
         raise ValueError(f"lu_solve: {type_of(packed)} and the right-hand side {type_of(b)} do not fit")
     order = permutation(e.add(astype(pivots, dtypes.int32), 1), length=n)
     packed, b = together("lu_solve", packed, b)
-    transposed = _TRANS[checks.one_of("lu_solve", "trans", trans, _TRANS)]
+    transposed = _TRANS[validate.one_of("lu_solve", "trans", trans, _TRANS)]
     if not transposed:
         x = solve_triangular(packed, permuted(b, order), 0, lower=True, unit_diagonal=True)
         x = solve_triangular(packed, x, 0, lower=False)

@@ -13,12 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from funcgrad.composite import composite
+from funcgrad.core.tracing import type_of, typed
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.rounding import floor
 from funcgrad.primitives.elementwise import cast
+from funcgrad.runtime.call_cache import composite
 from funcgrad.special.declare import operands
-from funcgrad.tracing import type_of, typed
 
 Function = Callable[..., Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import special
-from funcgrad.composite import composite
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions import sum
 from funcgrad.numpy.shape import concatenate, reshape
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 @composite

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import linalg
-from funcgrad.composite import composite
+from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -16,7 +16,7 @@ from funcgrad.numpy.reductions import max as largest
 from funcgrad.numpy.reductions import sum
 from funcgrad.numpy.shape import reshape
 from funcgrad.primitives.elementwise import stop_gradient
-from funcgrad.tracing import type_of
+from funcgrad.runtime.call_cache import composite
 
 
 def _given(name: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat.compiling import Compiled
-from compat.compiling.replay import Replay
+from compat._compile import Compiled
+from compat._compile.replay import Replay
 from funcgrad import runtime
 
 pytestmark = pytest.mark.deferral

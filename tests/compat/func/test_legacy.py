@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import compat as torch
-from compat.func.older import FunctionalModule
-from compat.func.older.stateless import combine_state_for_ensemble, make_functional, make_functional_with_buffers
+from compat.func._functorch import FunctionalModule
+from compat.func._functorch.stateless import combine_state_for_ensemble, make_functional, make_functional_with_buffers
 
 
 def test_a_module_taken_apart() -> None:

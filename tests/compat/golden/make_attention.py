@@ -1,4 +1,5 @@
-"""Writes what real PyTorch gives for the expressions of the golden tests of ``tests/compat/test_attention.py``.
+"""Writes what real PyTorch gives for the expressions of the golden tests of
+``tests/compat/operators/test_attention.py``.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_attention.py

@@ -1,4 +1,4 @@
-"""Write rng.json, the numbers real PyTorch draws, for tests/compat/test_rng.py. Needs torch 2.13.
+"""Write rng.json, the numbers real PyTorch draws, for tests/compat/core/random/test_rng.py. Needs torch 2.13.
 
     python tests/compat/golden/make_rng.py
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import compat as torch
-from compat.ops.recurrent_layers import GRU, LSTM, Weights, layer, layer_backward
+from compat._operators.nn.rnn_scan import GRU, LSTM, Weights, layer, layer_backward
+from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
 from tests.compat.scripts import assert_same, cases, observe
 
 
@@ -65,7 +65,7 @@ def test_transforms_reach_through() -> None:
 
 def test_other_lengths_in_a_batch_compile_no_other_network() -> None:
     """Batch sizes are data, not part of the program."""
-    from compat.ops.recurrent import rnn_layer
+    from compat._operators.nn.rnn import rnn_layer
 
     net = torch.nn.GRU(3, 4)
 

@@ -161,7 +161,7 @@ def test_transforms_reach_through() -> None:
 
 
 def test_a_call_seen_before_compiles_nothing_anew() -> None:
-    from compat.ops.linalg_inverses import _inverse_of
+    from compat._operators.linalg.inverse_det import _inverse_of
 
     x = square(grad=False)
     torch.linalg.inv(x)

@@ -11,7 +11,7 @@ import scipy.special
 
 import compat as torch
 import compat.nn.functional as F
-from compat.ops.exponential import _pow_number
+from compat._operators.pointwise.exp_log_pow import _pow_number
 from tests.compat.differences import assert_derivatives
 from tests.compat.facts import assert_same, cases, observe
 

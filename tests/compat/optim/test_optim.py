@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat.ops import together
-from funcgrad.caching import Cache
+from compat._core.operators import multi_tensor
+from funcgrad.core.caching import Cache
 from funcgrad.runtime.deferred import settings
 from tests.compat.scripts import assert_same, cases, observe
 
@@ -37,28 +37,28 @@ def test_numbers_are_no_part_of_the_program(name: str) -> None:
     optimizer = getattr(torch.optim, name)(net.parameters(), lr=0.1)
     for _ in range(2):  # SGD's second step is another program: there is a mean then, if momentum asks for one
         _step(net, x, optimizer)
-    compiled = len(together._programs)
+    compiled = len(multi_tensor._programs)
     for lr in (0.2, 0.3, 1):
         optimizer.param_groups[0]["lr"] = lr
         _step(net, x, optimizer)
-    assert len(together._programs) == compiled
+    assert len(multi_tensor._programs) == compiled
 
 
 def test_all_groups_are_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     net, x = _model()
     optimizer = torch.optim.Adam([{"params": net[0].parameters()}, {"params": net[1].parameters(), "lr": 0.5}])
     runs: list[int] = []
-    compile_ = together._compile
+    compile_ = multi_tensor._compile
 
     def counted(jobs: Any) -> Any:
         program = compile_(jobs)
         return program._replace(run=lambda *buffers: runs.append(1) or program.run(*buffers))
 
-    monkeypatch.setattr(together, "_programs", Cache(together._programs._group))
-    monkeypatch.setattr(together, "_compile", counted)
+    monkeypatch.setattr(multi_tensor, "_programs", Cache(multi_tensor._programs._group))
+    monkeypatch.setattr(multi_tensor, "_compile", counted)
     for _ in range(3):
         _step(net, x, optimizer)
-    assert len(runs) == 3 and len(together._programs) == 1
+    assert len(runs) == 3 and len(multi_tensor._programs) == 1
 
 
 def test_equal_step_counts_are_one_buffer() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import compat
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(directory: Path, source: str, *arguments: str, module: bool = False) -> subprocess.CompletedProcess:

@@ -25,7 +25,7 @@ from compat.optim.optimizer import ParamsT
 from compat.serialization import MAP_LOCATION
 from compat.utils import _pytree as pytree
 from compat.utils.data import dataloader
-from tests.compat.test_install import run
+from tests.compat.packages.test_install import run
 
 Point = namedtuple("Point", ["x", "y"])
 

@@ -12,10 +12,10 @@ import pytest
 
 import compat as torch
 from compat import nn, runtime
-from compat.layout import contiguous_layout, layout_of
-from compat.ops.asking import asking_layout
-from funcgrad import caching
-from funcgrad.caching import limited
+from compat._core.dispatch.overrides import asking_layout
+from compat._core.memory.strides import contiguous_layout, layout_of
+from funcgrad.core import caching
+from funcgrad.core.caching import limited
 
 
 def test_stats_list_all_caches() -> None:

@@ -14,7 +14,7 @@ import pytest
 import compat as torch
 from compat.nn import functional
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.deferral
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import pytest
 
 import compat as torch
-from compat.errors import CorruptFileError
+from compat._core.types.errors import CorruptFileError
 
 FLOATS = struct.pack("<4f", 0, 1, 2, 3)
 
@@ -511,13 +511,13 @@ def _mutated(data: bytes, chosen: Any) -> bytes:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_damaged_files_are_read_or_refused() -> None:
-    code = "from tests.compat.test_hostile_files import mutations; mutations(400)"
+    code = "from tests.compat.serialization.test_hostile_files import mutations; mutations(400)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         check=False,
         capture_output=True,
         text=True,
         timeout=120,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert done.returncode == 0 and "held" in done.stdout, done.stderr[-2000:]

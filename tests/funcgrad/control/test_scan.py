@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
 from funcgrad.primitives.contraction import matmul
 from funcgrad.primitives.elementwise import add, mul, tanh
 from funcgrad.primitives.reductions import reduce_sum

@@ -17,9 +17,10 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import caching, interop, runtime
-from funcgrad.caching import Cache, Group, Interned, limited, memoized
-from funcgrad.ir import ArrayType
+from funcgrad import interop, runtime
+from funcgrad.core import caching
+from funcgrad.core.caching import Cache, Group, Interned, limited, memoized
+from funcgrad.core.ir import ArrayType
 from funcgrad.runtime import compiled as compiling
 
 

@@ -19,7 +19,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.errors import DerivativeLostError
+from funcgrad.core.errors import DerivativeLostError
 
 
 def stored(x: Any) -> Any:
@@ -198,7 +198,7 @@ def test_what_is_not_differentiated_is_a_plain_number() -> None:
     assert (
         fg.grad(lambda x, n: x * float(n) * n.item() * float(outside) * math.sqrt(outside))(1.0, fnp.asarray(3.0)) > 25
     )
-    assert fg.jvp(lambda x, n: x * float(n), (1.0, np.int64(3)), (1.0, fg.arguments.no_tangent(())))[1] == 3.0
+    assert fg.jvp(lambda x, n: x * float(n), (1.0, np.int64(3)), (1.0, fg.arguments.flatten.no_tangent(())))[1] == 3.0
     # Of the two derivatives the inner one is by another value.
     assert fg.grad(lambda x: fg.grad(lambda y: y * float(fg.stop_gradient(x)))(1.0) * x)(3.0) == 3.0
     with pytest.raises(DerivativeLostError):

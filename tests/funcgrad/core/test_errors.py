@@ -190,8 +190,8 @@ def test_tracers_cannot_be_pickled() -> None:
 def test_a_primitive_without_a_rule_names_itself_and_the_line() -> None:
     from jax import lax
 
-    from funcgrad.ir import ArrayType
-    from funcgrad.primitive import Primitive
+    from funcgrad.core.ir import ArrayType
+    from funcgrad.core.primitive import Primitive
 
     mystery = Primitive("mystery", infer=lambda x: ArrayType(x.shape, x.dtype), lower=lax.sin)
     for transform in (

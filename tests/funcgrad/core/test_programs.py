@@ -10,10 +10,10 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType, Equation, Literal, Program, Var
+from funcgrad.core.passes import common_subexpressions, dead_code, used_inputs
 from funcgrad.interpreters.evaluate import evaluate
-from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
-from funcgrad.passes import common_subexpressions, dead_code, used_inputs
 from funcgrad.primitives.elementwise import add, eq, sin
 from funcgrad.primitives.shape import reshape
 from funcgrad.runtime import executable

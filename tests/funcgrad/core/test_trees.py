@@ -48,7 +48,7 @@ def depth_left(count: int = 0) -> int:
 )
 def test_deep_ones_are_refused(run: Callable[[], Any]) -> None:
     before = depth_left()
-    with pytest.raises(fg.errors.TreeDepthError, match="more than 200 deep, or contains itself: it begins at "):
+    with pytest.raises(fg.core.errors.TreeDepthError, match="more than 200 deep, or contains itself: it begins at "):
         run()
     assert depth_left() == before
 

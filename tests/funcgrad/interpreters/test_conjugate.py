@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from funcgrad.interpreters.conjugating import conjugated_late
+from funcgrad.core.tracing import type_of
+from funcgrad.interpreters.conjugate import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
@@ -11,7 +12,6 @@ from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.contraction import matmul2
 from funcgrad.primitives.fft import fft
 from funcgrad.primitives.shape import concatenate, reduce_sum, reshape, slice_
-from funcgrad.tracing import type_of
 
 X = np.array([[1 + 2j, -0.5 + 0.25j], [0.75 - 1j, 2 - 0.5j]])
 Y = np.array([[0.5 - 1j, 1.5 + 1j], [-2 + 0.25j, 1 + 1j]])

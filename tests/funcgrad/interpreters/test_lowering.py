@@ -21,15 +21,15 @@ from jax.interpreters import mlir
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import dtypes
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.primitive import Primitive
 from funcgrad.interpreters import lower
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
-from funcgrad.primitive import Primitive
 from funcgrad.primitives import contraction, elementwise, reductions, shape
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def module_of(program: Program) -> str:

@@ -13,8 +13,8 @@ from jax import lax
 
 import funcgrad as fg
 from funcgrad import nn
+from tests.funcgrad.nn.test_attention import DRAWN
 from tests.funcgrad.table import Row, check_row
-from tests.funcgrad.test_nn_attention import DRAWN
 
 RNG = np.random.default_rng(0)
 # None of them at a kink, and none so near to one that differences would step over it. One is the mean of its row.
@@ -91,7 +91,7 @@ def test_values_and_derivatives(name: str) -> None:
 def test_every_public_function_has_a_row() -> None:
     public = {n for n in nn.__all__ if not isinstance(getattr(nn, n), ModuleType)}
     assert sorted(public - {name.split()[0] for name in ROWS}) == []
-    assert {n for n in fg.activations.__all__ if getattr(nn, n) is not getattr(fg.activations, n)} == set()
+    assert {n for n in fg.nn.activations.__all__ if getattr(nn, n) is not getattr(fg.nn.activations, n)} == set()
 
 
 def test_every_initializer_is_asked() -> None:

@@ -18,7 +18,7 @@ from hypothesis.extra.array_api import make_strategies_namespace
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.tracing import Tracer
+from funcgrad.core.tracing import Tracer
 from tests.funcgrad.tolerances import CONDITIONED, CONDITIONED32, FEW32, MANY
 
 xps = make_strategies_namespace(fnp)

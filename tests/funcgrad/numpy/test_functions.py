@@ -12,7 +12,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import dtypes
+from funcgrad.core import dtypes
 from tests.funcgrad.oracle import assert_close
 
 RNG = np.random.default_rng(0)

@@ -255,7 +255,7 @@ def test_a_loop_over_places_compiles_once() -> None:
     with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("jax._src.interpreters.pxla.logger.log", lambda *a, **k: compiled.append(a))
         # What is small would run by NumPy at first, and nothing be compiled.
-        patch.setattr("funcgrad.host.milliseconds", lambda program: np.inf)
+        patch.setattr("funcgrad.runtime.numpy_backend.milliseconds", lambda program: np.inf)
         fg.grad(lambda x: fnp.sum(x[3] * x[5]))(x)
         before = len(compiled)
         assert before

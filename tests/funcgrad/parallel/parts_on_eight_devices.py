@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import passes
+from funcgrad.core import passes
 from funcgrad.parallel import shard_map
 
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("data", "model"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent / "parallel"
+HERE = Path(__file__).parents[1] / "parallel"
 CASES = {"alike": 0, "axis_index": 0, "pmax": 0, "pmin": 0, "pvary": 0, "shard_map": 0}
 
 

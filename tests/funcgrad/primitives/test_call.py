@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from funcgrad.control.call import call_program
+from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.contraction import matmul
 from funcgrad.primitives.elementwise import mul, sin
 from funcgrad.primitives.reductions import argmax, reduce_sum
-from funcgrad.tracing import type_of
 from tests.funcgrad.oracle import Case, Draw, check, check_eager, normal
 
 

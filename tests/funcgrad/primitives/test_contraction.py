@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jax import lax
 
 import funcgrad as fg
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import contraction as p
 from tests.funcgrad.oracle import Case, Draw, a_dtype, a_shape, check, check_eager, examples, normal
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import convolution as p
 from tests.funcgrad.oracle import Case, Draw, assert_close, check, check_eager, examples, normal
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from jax import lax
 
 import funcgrad as fg
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.integers import gcd
 from funcgrad.runtime import executable

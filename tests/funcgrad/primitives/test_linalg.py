@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.errors import NonDifferentiableError
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_equations as equations

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from funcgrad import dtypes, random
+from funcgrad import random
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.interpreters.batching import batch_flat
-from funcgrad.ir import ArrayType
 from funcgrad.primitives import random as p
 from tests.funcgrad.oracle import Case, Draw, Ours, Sampler, a_shape, assert_close, check, examples
 

@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 
 import funcgrad
-from funcgrad.primitive import Primitive
+from funcgrad.core.primitive import Primitive
+
+FOLDER = Path(__file__).parents[1]
 
 
 def primitives() -> dict[str, Primitive]:
@@ -22,11 +24,13 @@ def primitives() -> dict[str, Primitive]:
 
 
 def covered() -> set[str]:
-    """The names in the ``CASES`` of the test modules beside this one."""
+    """The names in the ``CASES`` of the test modules."""
     names: set[str] = set()
-    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+    for path in sorted(FOLDER.rglob("test_*.py")):
         if re.search(r"^CASES\b", path.read_text(), re.MULTILINE):
-            names |= set(importlib.import_module(f"tests.funcgrad.{path.stem}").CASES)
+            names |= set(
+                importlib.import_module(".".join(path.relative_to(FOLDER.parents[1]).with_suffix("").parts)).CASES
+            )
     return names
 
 

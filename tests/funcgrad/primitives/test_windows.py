@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
-from funcgrad import dtypes
-from funcgrad.ir import ArrayType
+from funcgrad.core import dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import windows as p
 from tests.funcgrad.oracle import (
     Case,

@@ -11,8 +11,8 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.caching import limited
-from funcgrad.composite import composite
+from funcgrad.core.caching import limited
+from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.eager import Eager
 from tests.funcgrad.numpy_rows import ROWS
 

@@ -12,8 +12,8 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import runtime
+from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import pieces, walks, windows
 from funcgrad.runtime.estimate import Fusion, size
 from funcgrad.runtime.pieces import Pieces, Progress, cuts

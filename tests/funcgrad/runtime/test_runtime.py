@@ -18,9 +18,9 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import runtime
-from funcgrad.caching import limited
+from funcgrad.core.caching import limited
+from funcgrad.core.ir import ArrayType
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType
 from funcgrad.runtime import Deferred, background, constants, deferred, programs, report, windows
 from funcgrad.runtime.constants import filled
 from tests.funcgrad.tolerances import FEW32, MANY32

@@ -15,9 +15,10 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import host, runtime, tracing
+from funcgrad import runtime
+from funcgrad.core import tracing
 from funcgrad.primitives import elementwise as p
-from funcgrad.runtime import background, deferred, programs, report, schedule, windows
+from funcgrad.runtime import background, deferred, numpy_backend, programs, report, schedule, windows
 
 pytestmark = pytest.mark.deferral
 
@@ -113,7 +114,7 @@ def test_no_clock_decides(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "perf_counter", clock)
     assert how(8, runtime.wait) == AT_THE_SIXTH
     assert runtime.stats.run_seconds > 1e3  # only told
-    for module in (schedule, programs, host):
+    for module in (schedule, programs, numpy_backend):
         assert "perf_counter" not in inspect.getsource(module) and not hasattr(module, "time")
 
 
@@ -242,7 +243,7 @@ def test_values_that_numpy_refuses_change_nothing_for_others() -> None:
     ones, zeros = (jax.numpy.full(500, n, np.int32) for n in (1, 0))
 
     def ran(n: Any) -> bytes:
-        with host.quiet():
+        with numpy_backend.quiet():
             return bytes(np.asarray(code.now([jax.numpy.asarray(X), n], ())[0]))
 
     first = ran(ones)

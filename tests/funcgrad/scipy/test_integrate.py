@@ -14,7 +14,7 @@ from jax.experimental.ode import odeint as jax_odeint
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad.scipy.integrate import odeint
-from funcgrad.test_util import check_grads
+from funcgrad.tools.test_util import check_grads
 
 Y, TIMES = np.array([1.0, 2.0, 0.5]), np.array([0.1, 0.6, 1.3])
 # Each of some hundred steps may be off by odeint's own tolerances, 1.4e-8.

@@ -13,7 +13,7 @@ import scipy.special
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import random
-from funcgrad.ir import ArrayType
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import random as p
 from tests.funcgrad.oracle import assert_close
 from tests.funcgrad.table import SECOND, STEP

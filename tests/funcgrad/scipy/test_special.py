@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import special
-from funcgrad.errors import NonDifferentiableError
-from funcgrad.ir import ArrayType
+from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import special as p
 from funcgrad.primitives.special_polynomials import orthogonal_polynomial
 from tests.funcgrad.oracle import examples

@@ -9,9 +9,9 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.errors import NonDifferentiableError
-from funcgrad.extend import defjvp, defvjp, primitive
-from funcgrad.test_util import check_grads
+from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.tools.extend import defjvp, defvjp, primitive
+from funcgrad.tools.test_util import check_grads
 
 V, W = np.array([0.5, 2.0, -1.0]), np.array([3.0, 1.5, 0.25])
 

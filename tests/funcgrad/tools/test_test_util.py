@@ -9,7 +9,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.test_util import check_grads, check_jvp, check_vjp
+from funcgrad.tools.test_util import check_grads, check_jvp, check_vjp
 
 X = np.array([0.5, 2.0, -1.0])
 

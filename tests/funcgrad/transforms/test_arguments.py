@@ -10,7 +10,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.flatten_util import ravel_pytree
+from funcgrad.tools.flatten_util import ravel_pytree
 
 V = np.array([1.0, 2.0, 3.0])
 

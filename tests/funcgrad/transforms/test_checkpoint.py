@@ -11,7 +11,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import checkpoint_policies as policies
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
 from tests.funcgrad.languages import OURS, compare
 from tests.funcgrad.oracle import assert_close
 from tests.funcgrad.tolerances import CONDITIONED32

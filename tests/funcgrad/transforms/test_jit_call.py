@@ -18,10 +18,10 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import runtime
-from funcgrad.compilation import Jitted
-from funcgrad.ir import Program
+from funcgrad.core.ir import Program
+from funcgrad.core.tracing import Tracer
 from funcgrad.runtime import executable
-from funcgrad.tracing import Tracer
+from funcgrad.transforms.jit import Jitted
 
 
 @fg.jit

@@ -7,8 +7,8 @@ from typing import Any
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.interpreters.transpose import transpose_program
-from funcgrad.passes import common_subexpressions, dead_code
 
 LONG = 100_000
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
-from compat.ops.from_data import tensor
-from compat.ops.from_memory import as_tensor
-from compat.registry import names_of
-from compat.tensor import Tensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._operators.create.from_buffer import as_tensor
+from compat._operators.create.from_data import tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.random import Engine
 from compat.random import default_generator, manual_seed
-from compat.rng import Engine
 from compat.utils.data.dataset import IterableDataset
 
 

@@ -12,8 +12,8 @@ import jax
 import pytest
 
 import compat as torch
+from compat._core.autograd.saved_variable import HookStack
 from compat.autograd import forward_ad
-from compat.autograd.saved import HookStack
 from compat.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from funcgrad import runtime
 from tests.compat.scripts import assert_same, cases, observe

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat.autograd import sweep
+from compat._core.autograd import graph_cache
 
 pytestmark = pytest.mark.deferral
 
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.deferral
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many passes were done by what was known."""
-    again = sweep._again
+    again = graph_cache._again
     count: list[int] = []
 
     def counted(found: Any, walk: Any) -> None:
         count.append(len(walk.nodes))
         again(found, walk)
 
-    monkeypatch.setattr(sweep, "_again", counted)
+    monkeypatch.setattr(graph_cache, "_again", counted)
     return count
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import compat as torch
-from compat.ops.recurrent import rnn_layer
+from compat._operators.nn.rnn import rnn_layer
 from tests.compat.scripts import assert_same, cases, graph, observe
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import compat as torch
-from compat.typed_storage import warn_typed
+from compat._core.memory.typed_storage import warn_typed
 from tests.compat.scripts import assert_same, cases, observe
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compat as torch
-from compat.hosted import Hosted
+from compat._core.memory.numpy_storage import Hosted
 
 
 def test_a_write_is_seen_on_either_side() -> None:
@@ -349,7 +349,7 @@ def test_rows_of_large_memory_are_gathered_as_they_are() -> None:
 
 def test_every_place_of_a_tensor_is_cut_out_by_one_plan() -> None:
     x = torch.arange(20000.0).view(10000, 2)
-    from compat.ops.parts import select
+    from compat._operators.view.slicing import select
 
     before = len(select.plans)
     assert [x[i].tolist()[0] for i in range(0, 10000, 500)] == [2.0 * i for i in range(0, 10000, 500)]
@@ -359,17 +359,17 @@ def test_every_place_of_a_tensor_is_cut_out_by_one_plan() -> None:
 def test_threads_find_together_that_memory_is_shared_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
-    from compat import hosted
+    from compat._core.memory import numpy_storage
 
     x = torch.ones(3)
     x.numpy()  # nobody keeps it
-    same_bytes = hosted._same_bytes
+    same_bytes = numpy_storage._same_bytes
 
     def slowly(a: np.ndarray, b: np.ndarray) -> bool:
         time.sleep(0.01)
         return same_bytes(a, b)
 
-    monkeypatch.setattr(hosted, "_same_bytes", slowly)
+    monkeypatch.setattr(numpy_storage, "_same_bytes", slowly)
     with ThreadPoolExecutor(4) as threads:
         assert [t.tolist() for t in threads.map(lambda n: x + n, range(4))] == [[n + 1.0] * 3 for n in range(4)]
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compat import dtypes, lens
-from compat.layout import Base, contiguous_strides, layout_of, overlaps_itself
+from compat._core.memory import strided_access
+from compat._core.memory.strides import Base, contiguous_strides, layout_of, overlaps_itself
+from compat._core.types import dtype as dtypes
 from funcgrad.interpreters.reverse import vjp_flat
 
 
@@ -73,14 +74,14 @@ def test_read_and_write(view: tuple) -> None:
     layout = layout_of(Base(base, dtypes.float32), size, stride, offset)
     wanted = strided(array, size, stride, offset)
     for at in (offset, np.int64(offset)):
-        np.testing.assert_array_equal(np.asarray(lens.read(array, layout, at)), wanted)
-    np.testing.assert_array_equal(lens.to_numpy(array, layout, offset), wanted)
+        np.testing.assert_array_equal(np.asarray(strided_access.read(array, layout, at)), wanted)
+    np.testing.assert_array_equal(strided_access.to_numpy(array, layout, offset), wanted)
     if overlaps_itself(size, stride) or layout.access[0] == "gather":
         return
     value = -1 - np.arange(int(np.prod(size)), dtype=np.float32).reshape(size)
     changed = array.copy()
     strided(changed, size, stride, offset)[...] = value
-    written = np.asarray(lens.write(array, layout, offset, value))
+    written = np.asarray(strided_access.write(array, layout, offset, value))
     assert written.shape == base
     np.testing.assert_array_equal(written, changed)
 
@@ -92,7 +93,7 @@ def test_the_transpose_of_reading_adds_where_it_read(view: tuple) -> None:
     array = np.zeros(base, np.float32)
     layout = layout_of(Base(base, dtypes.float32), size, stride, offset)
     ct = 1 + np.arange(int(np.prod(size)), dtype=np.float32).reshape(size)
-    _, pullback = vjp_flat(lambda x: [lens.read(x, layout, offset)], [array])
+    _, pullback = vjp_flat(lambda x: [strided_access.read(x, layout, offset)], [array])
     wanted = np.zeros(base, np.float32)
     np.add.at(wanted.reshape(-1), strided(np.arange(wanted.size).reshape(base), size, stride, offset), ct)
     np.testing.assert_allclose(np.asarray(pullback([ct])[0]), wanted)
@@ -117,7 +118,7 @@ def test_overlapping_windows_write_and_read_back() -> None:
     base = Base((8,), dtypes.float32)
     layout = layout_of(base, (3, 4), (2, 1), 0)
     values = strided(np.arange(10, 18, dtype=np.float32), (3, 4), (2, 1), 0).copy()
-    written = np.asarray(lens.write(np.zeros(8, np.float32), layout, 0, values))
+    written = np.asarray(strided_access.write(np.zeros(8, np.float32), layout, 0, values))
     np.testing.assert_array_equal(written, np.arange(10, 18))
 
 
@@ -132,10 +133,10 @@ def test_bytes_as_another_dtype(have: str, want: str) -> None:
     shape = (2, array.shape[1] * a.itemsize // b.itemsize)
     layout = layout_of(Base(array.shape, a), shape, contiguous_strides(shape), 0, b)
     wanted = array.view(b.numpy)
-    read = np.asarray(lens.read(array, layout, 0))
+    read = np.asarray(strided_access.read(array, layout, 0))
     assert read.dtype == wanted.dtype
     assert read.tobytes() == wanted.tobytes()
-    back = np.asarray(lens.write(np.zeros_like(array), layout, 0, wanted))
+    back = np.asarray(strided_access.write(np.zeros_like(array), layout, 0, wanted))
     assert back.tobytes() == array.tobytes()
 
 
@@ -143,9 +144,11 @@ def test_conjugate_and_negative_views() -> None:
     z = np.array([1 + 2j, 3 - 4j], np.complex64)
     base = Base((2,), dtypes.complex64)
     conj = layout_of(base, (2,), (1,), 0, conj=True)
-    np.testing.assert_array_equal(np.asarray(lens.read(z, conj)), z.conj())
-    np.testing.assert_array_equal(lens.to_numpy(z, conj), z.conj())
-    np.testing.assert_array_equal(np.asarray(lens.write(z, conj, 0, z.conj())), z)
+    np.testing.assert_array_equal(np.asarray(strided_access.read(z, conj)), z.conj())
+    np.testing.assert_array_equal(strided_access.to_numpy(z, conj), z.conj())
+    np.testing.assert_array_equal(np.asarray(strided_access.write(z, conj, 0, z.conj())), z)
     minus_imag = layout_of(base, (2,), (2,), 1, dtypes.float32, neg=True)
-    np.testing.assert_array_equal(np.asarray(lens.read(z, minus_imag, 1)), -z.imag)
-    np.testing.assert_array_equal(np.asarray(lens.write(z, minus_imag, 1, np.float32([1, 1]))), [1 - 1j, 3 - 1j])
+    np.testing.assert_array_equal(np.asarray(strided_access.read(z, minus_imag, 1)), -z.imag)
+    np.testing.assert_array_equal(
+        np.asarray(strided_access.write(z, minus_imag, 1, np.float32([1, 1]))), [1 - 1j, 3 - 1j]
+    )

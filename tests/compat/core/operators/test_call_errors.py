@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._core.schema import argument_errors
 from compat.nn import functional as F
-from compat.ops import misfits
 from tests.compat.scripts import GOLDEN
 
 CALLS = json.loads((GOLDEN / "wrong_calls.json").read_text())
@@ -46,7 +46,7 @@ def test_right_calls_are_not_looked_at(call: Callable[[Any], Any], monkeypatch: 
     def refuse(*args: Any) -> None:
         raise AssertionError("a right call was looked at")
 
-    monkeypatch.setattr(misfits, "misfit", refuse)
+    monkeypatch.setattr(argument_errors, "misfit", refuse)
     assert isinstance(call(torch.ones(3, 3)), torch.Tensor | tuple)
 
 

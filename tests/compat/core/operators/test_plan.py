@@ -8,12 +8,12 @@ import numpy
 import pytest
 
 import compat as torch
-from compat.ops.kernel import OpDeclarationError
-from compat.ops.op import Op, elementwise, op
-from compat.ops.signature import Array, Arrays, Dim, Dims, Index, Ints, Scalar
-from compat.ops.view_op import view
+from compat._core.operators.kernel import OpDeclarationError
+from compat._core.operators.op import Op, elementwise, op
+from compat._core.operators.signature import Array, Arrays, Dim, Dims, Index, Ints, Scalar
+from compat._core.operators.view_op import view
 from funcgrad import numpy as np
-from funcgrad.tracing import type_of
+from funcgrad.core.tracing import type_of
 
 # Operations for these tests only: they appear nowhere.
 

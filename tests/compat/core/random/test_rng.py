@@ -1,4 +1,4 @@
-"""compat.rng against numbers real PyTorch drew (golden/rng.json, written by golden/make_rng.py)."""
+"""compat._core.random against numbers real PyTorch drew (golden/rng.json, written by golden/make_rng.py)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat import rng
-from compat.rng import Engine
-from compat.rng.boxmuller import normals_from_bits32
-from compat.rng.exact import c_function, fma32, fma64
-from compat.rng.shuffle import forward_shuffle, inside_out_shuffle
+from compat._core import random
+from compat._core.random import Engine
+from compat._core.random.boxmuller import normals_from_bits32
+from compat._core.random.exact import c_function, fma32, fma64
+from compat._core.random.shuffle import forward_shuffle, inside_out_shuffle
 
-ROOT = Path(__file__).parents[2]
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "rng.json").read_text())
+ROOT = Path(__file__).parents[4]
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "rng.json").read_text())
 
 
 def _dtype(name: str) -> np.dtype:
@@ -57,7 +57,7 @@ def _rates(size: int, dtype: str) -> np.ndarray:
 
 def _multinomial(engine: Engine, size: list[int], dtype: str, n_sample: int, replacement: bool) -> np.ndarray:
     weights = (np.arange(math.prod(size)) * 37 % 101 + 1).astype(_dtype(dtype)).reshape(size)
-    return rng.multinomial(engine, weights, n_sample, replacement)
+    return random.multinomial(engine, weights, n_sample, replacement)
 
 
 def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
@@ -65,7 +65,7 @@ def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
     parts: list[np.ndarray] = []
 
     def draw(bound: float, *shapes: tuple[int, ...]) -> None:
-        parts.extend(rng.uniform(engine, shape, np.float32, -bound, bound).ravel() for shape in shapes)
+        parts.extend(random.uniform(engine, shape, np.float32, -bound, bound).ravel() for shape in shapes)
 
     def weight_and_bias(weight: tuple[int, ...], bias: int) -> None:
         fan_in = math.prod(weight[1:])
@@ -87,7 +87,7 @@ def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
             width = hidden if layer else inputs
             draw(1 / math.sqrt(hidden), (4 * hidden, width), (4 * hidden, hidden), (4 * hidden,), (4 * hidden,))
     elif kind == "Embedding":
-        parts.append(rng.normal(engine, arguments).ravel())
+        parts.append(random.normal(engine, arguments).ravel())
     else:
         assert kind == "MultiheadAttention"
         width = arguments[0]
@@ -101,23 +101,23 @@ def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
 def _dropout_mask(engine: Engine, size: list[int], p: float) -> np.ndarray:
     if p in (0.0, 1.0):
         return np.full(size, 1.0 - p, np.float32)
-    return rng.bernoulli(engine, size, np.float32, 1 - p)
+    return random.bernoulli(engine, size, np.float32, 1 - p)
 
 
 def _loader(engine: Engine, n: int, batch_size: int, shared: bool) -> np.ndarray:
-    return rng.sampler_permutation(engine, n, shared=shared)
+    return random.sampler_permutation(engine, n, shared=shared)
 
 
 STEPS = {
-    "bernoulli_ramp": lambda e, size, dtype, p_dtype: rng.bernoulli(e, size, dtype, _ramp(size, p_dtype)),
-    "random_from": rng.random,
-    "randint": rng.random,
+    "bernoulli_ramp": lambda e, size, dtype, p_dtype: random.bernoulli(e, size, dtype, _ramp(size, p_dtype)),
+    "random_from": random.random,
+    "randint": random.random,
     "multinomial": _multinomial,
-    "poisson": lambda e, size, dtype: rng.poisson(e, _rates(size, dtype)),
-    "binomial": lambda e, size, dtype: rng.binomial(e, np.floor(_rates(size, dtype)), _ramp([size], dtype)),
-    "standard_gamma": lambda e, size, dtype: rng.standard_gamma(e, _rates(size, dtype)),
+    "poisson": lambda e, size, dtype: random.poisson(e, _rates(size, dtype)),
+    "binomial": lambda e, size, dtype: random.binomial(e, np.floor(_rates(size, dtype)), _ramp([size], dtype)),
+    "standard_gamma": lambda e, size, dtype: random.standard_gamma(e, _rates(size, dtype)),
     "sampler_permutation": _loader,
-    "random_indices": lambda e, **options: np.fromiter(rng.random_indices(e, **options), np.int64),
+    "random_indices": lambda e, **options: np.fromiter(random.random_indices(e, **options), np.int64),
     "layer": _layer,
     "dropout_mask": _dropout_mask,
 }
@@ -126,7 +126,7 @@ STEPS = {
 def _run(engine: Engine, name: str, arguments: dict[str, Any]) -> np.ndarray:
     if "dtype" in arguments and name not in ("multinomial", "poisson", "binomial", "standard_gamma"):
         arguments = {**arguments, "dtype": _dtype(arguments["dtype"])}
-    return STEPS.get(name, getattr(rng, name, None))(engine, **arguments)
+    return STEPS.get(name, getattr(random, name, None))(engine, **arguments)
 
 
 # ---- the programs
@@ -225,33 +225,33 @@ def test_pairs_of_words() -> None:
 
 def test_torch_state_is_accepted_and_reproduced() -> None:
     state = np.frombuffer(base64.b64decode(GOLDEN["state"]), np.uint8)
-    assert state.size == rng.STATE_SIZE
+    assert state.size == random.STATE_SIZE
     engine = Engine().set_state(state)
     np.testing.assert_array_equal(engine.get_state(), state)
-    np.testing.assert_array_equal(rng.normal(engine, 20), np.array(GOLDEN["after_state"], np.float32))
+    np.testing.assert_array_equal(random.normal(engine, 20), np.array(GOLDEN["after_state"], np.float32))
 
 
 @given(seed=st.integers(-(2**63), 2**64 - 1), drawn=st.integers(0, 1300), single=st.integers(0, 3))
 def test_state_round_trip(seed: int, drawn: int, single: int) -> None:
     engine = Engine(seed)
     engine.random32(drawn)
-    rng.normal(engine, single)
+    random.normal(engine, single)
     state = engine.get_state()
     copy = engine.clone()
     assert copy.initial_seed == engine.initial_seed == seed % 2**64
-    expected = rng.normal(engine, 5).tolist(), engine.next64(), engine.random32(700).tolist()
-    assert (rng.normal(copy, 5).tolist(), copy.next64(), copy.random32(700).tolist()) == expected
+    expected = random.normal(engine, 5).tolist(), engine.next64(), engine.random32(700).tolist()
+    assert (random.normal(copy, 5).tolist(), copy.next64(), copy.random32(700).tolist()) == expected
     engine.set_state(state)
     np.testing.assert_array_equal(engine.get_state(), state)
-    assert (rng.normal(engine, 5).tolist(), engine.next64(), engine.random32(700).tolist()) == expected
+    assert (random.normal(engine, 5).tolist(), engine.next64(), engine.random32(700).tolist()) == expected
 
 
 def test_fork_undoes_its_draws() -> None:
     engine = Engine(1)
-    rng.normal(engine, 1)
+    random.normal(engine, 1)
     before = engine.get_state()
     with pytest.raises(KeyError), engine.fork():
-        rng.normal(engine, 3)
+        random.normal(engine, 3)
         raise KeyError
     np.testing.assert_array_equal(engine.get_state(), before)
 
@@ -290,7 +290,7 @@ def _broken(field: slice, value: int) -> np.ndarray:
 )
 def test_bad_state(state: np.ndarray, error: type[Exception], message: str) -> None:
     engine = Engine(6)
-    rng.normal(engine, 1)
+    random.normal(engine, 1)
     before = engine.get_state()
     with pytest.raises(error, match=message):
         engine.set_state(state)
@@ -310,7 +310,7 @@ def test_fma64_rounds_once(x: list[float], scale: float, shift: float) -> None:
 
 @given(scale=st.floats(1e-300, 1e300), shift=st.floats(1e-300, 1e300))
 def test_fma64_of_any_magnitude(scale: float, shift: float) -> None:
-    x = rng.uniform(Engine(0), 8, np.float64)
+    x = random.uniform(Engine(0), 8, np.float64)
     expected = [float(Fraction(value) * Fraction(scale) + Fraction(shift)) for value in x.tolist()]
     assert fma64(x, scale, shift).tolist() == expected
 
@@ -341,13 +341,13 @@ def test_fma32_does_not_round_twice() -> None:
 
 @pytest.mark.parametrize("shift", [math.inf, -math.inf, math.nan])
 def test_shift_that_is_not_finite(shift: float) -> None:
-    np.testing.assert_array_equal(rng.normal(Engine(0), 20, np.float64, shift), np.full(20, shift))
-    np.testing.assert_array_equal(rng.normal(Engine(0), 20, np.float32, shift), np.full(20, shift, np.float32))
+    np.testing.assert_array_equal(random.normal(Engine(0), 20, np.float64, shift), np.full(20, shift))
+    np.testing.assert_array_equal(random.normal(Engine(0), 20, np.float32, shift), np.full(20, shift, np.float32))
 
 
 @pytest.mark.parametrize("name", ["log", "log1p", "exp", "sin", "cos", "tan"])
 def test_c_function(name: str) -> None:
-    x = rng.uniform(Engine(0), 5000, np.float64) * (-1 if name == "log1p" else 1)
+    x = random.uniform(Engine(0), 5000, np.float64) * (-1 if name == "log1p" else 1)
     assert c_function(name)(x).tolist() == [getattr(math, name)(value) for value in x.tolist()]
 
 
@@ -383,15 +383,15 @@ def test_long_permutations() -> None:
 
 def test_warning_beyond_exact_integers() -> None:
     with pytest.warns(UserWarning, match=r"to - 1 is out of bounds \[-\(2\^11\), 2\^11\]. .* c10::Half can support"):
-        rng.random(Engine(0), 3, np.float16, 0, 65504)
+        random.random(Engine(0), 3, np.float16, 0, 65504)
 
 
 def test_bulk_draws_match_single_ones() -> None:
     """Samplers that draw ahead leave the engine as if they had not."""
     rates = np.full(700, 30.0)
     whole, single = Engine(5), Engine(5)
-    expected = [rng.poisson(single, rates[:1])[0] for _ in rates]
-    np.testing.assert_array_equal(rng.poisson(whole, rates), expected)
+    expected = [random.poisson(single, rates[:1])[0] for _ in rates]
+    np.testing.assert_array_equal(random.poisson(whole, rates), expected)
     np.testing.assert_array_equal(whole.get_state(), single.get_state())
 
 
@@ -401,8 +401,9 @@ import sys, types
 package = types.ModuleType("compat")
 package.__path__ = [{str(ROOT / "compat")!r}]
 sys.modules["compat"] = package
-import compat.rng
-others = [m for m in sys.modules if m.startswith("compat.") and not m.startswith("compat.rng")]
+import compat._core.random
+own = ("compat._core", "compat._core.random")
+others = [m for m in sys.modules if m.startswith("compat.") and m not in own and not m.startswith(own[1])]
 others += [m for m in ("torch", "jax", "scipy", "funcgrad") if m in sys.modules]
 sys.exit(", ".join(others) or None)
 """

@@ -13,7 +13,7 @@ import pytest
 import compat as torch
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.errors import DerivativeLostError
+from funcgrad.core.errors import DerivativeLostError
 
 F = torch.nn.functional
 TENSOR, ARRAY = torch.tensor([1.0, 2.0, 3.0]), fnp.array([1.0, 2.0, 3.0])

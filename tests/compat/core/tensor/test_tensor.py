@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compat as torch
-from compat.typed_storage import warn_typed
+from compat._core.memory.typed_storage import warn_typed
 from tests.compat.scripts import assert_same, cases, observe
 
 
@@ -57,7 +57,7 @@ def test_basic_subscripts_are_numpys(case: tuple) -> None:
 
 def test_neighbouring_parts_share_a_program() -> None:
     """A loop over ``x[i]`` compiles once: the offset is an argument, not a constant."""
-    from compat.ops.arithmetic import add
+    from compat._operators.pointwise.arithmetic import add
 
     x = torch.zeros(64, 3)
     _ = x[0] + 1.0
@@ -68,7 +68,7 @@ def test_neighbouring_parts_share_a_program() -> None:
 
 
 def test_numbers_are_no_part_of_what_is_compiled() -> None:
-    from compat.ops.arithmetic import mul
+    from compat._operators.pointwise.arithmetic import mul
 
     x = torch.ones(5, 7)
     _ = x * 1.5

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import compat as torch
-from compat.errors import Once
+from compat._core.types.errors import Once
 
 
 @pytest.fixture(autouse=True)

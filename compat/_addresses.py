@@ -1,0 +1,26 @@
+"""Which modules of compat are PyTorch's: those that ``import torch.…`` finds after ``compat.install()``.
+
+A module whose name, or whose package's, begins with an underscore is of the mechanism and has no address under
+``torch``, unless it is one of PyTorch's own private modules that programs import.
+"""
+
+from __future__ import annotations
+
+#: PyTorch's private modules that are here.
+PRIVATE = frozenset((
+    "_C", "__config__", "__future__", "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_higher_order_ops",
+    "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals", "fx._symbolic_trace",
+    "nn.modules._functions", "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison",
+    "testing._creation", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
+))  # fmt: skip
+#: Modules that PyTorch does not have, for programs that import compat by its own name.
+OURS = frozenset(("utils.einops",))
+
+
+def is_shown(name: str) -> bool:
+    """Whether ``torch.name`` is to be found, where there is ``compat.name``."""
+    if name in OURS:
+        return False
+    parts = name.split(".")
+    private = (".".join(parts[: n + 1]) for n, part in enumerate(parts) if part.startswith("_"))
+    return all(prefix in PRIVATE for prefix in private)

@@ -1,0 +1,1 @@
+"""The mechanism below PyTorch's names: memory, tensors, the backward engine, operators' plans, dispatch."""

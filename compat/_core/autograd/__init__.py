@@ -1,0 +1,1 @@
+"""Nodes, saved variables, the backward engine, forward-mode levels."""

@@ -1,0 +1,1 @@
+"""Storages, strides, and reading and writing through them."""

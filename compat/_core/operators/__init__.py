@@ -1,0 +1,1 @@
+"""Declarations of operators, and the plans that run them."""

@@ -1,0 +1,1 @@
+"""What operators are called with: signatures, parsing, errors of wrong calls."""

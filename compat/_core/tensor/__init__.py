@@ -1,0 +1,1 @@
+"""The class of tensors, what makes and shows them, and the registry of public names."""

@@ -1,0 +1,86 @@
+"""What a tensor knows of the graph and of the memory that it shares: its version, its base, its gradient."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compat._core.tensor.tensor import Tensor
+
+
+class Version:
+    """A version counter that is not its storage's: ``x.data`` and ``x`` count apart."""
+
+    __slots__ = ("version", "__weakref__")
+
+    def __init__(self, version: int = 0):
+        self.version = version
+
+
+class View:
+    """What a tensor that shares its storage knows of the sharing.
+
+    Attributes:
+        base: the tensor that it is a view of; None where only memory is shared (``detach``, ``data``, a base itself).
+        version: the version at which the tensor's ``grad_fn`` was right; a later in-place operation on another view
+            of the same base makes it stale.
+        origin: how it was made, for the operations that may not be done to it in place: "", "no_grad", "multiple",
+            "function", "inference".
+        steps: how to make it of its base again, where that takes more than a look at other places.
+    """
+
+    __slots__ = ("base", "version", "origin", "steps")
+
+    def __init__(
+        self,
+        base: Tensor | None,
+        version: int = 0,
+        origin: str = "",
+        steps: tuple[Callable[[Tensor], Tensor], ...] = (),
+    ):
+        self.base = base
+        self.version = version
+        self.origin = origin
+        self.steps = steps
+
+
+#: Marks a tensor whose memory others share, though it is no view itself.
+SHARED = View(None)
+#: The same, detached within a level of duals: the tangents that are written into it are its own.
+APART = View(None)
+#: Marks a gradient that is a view of another, made on its way.
+PASSING = View(None)
+#: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
+WITHIN: Any = 2
+#: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
+LOOSE = View(None)
+
+
+class Autograd:
+    """What few tensors have: a gradient, hooks, a node that accumulates.
+
+    Attributes:
+        grad: the gradient.
+        accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
+        hooks: tensor hooks of a leaf; those of a result belong to its node, which is noted here where that is not the
+            one it comes from any more.
+        post_accumulate: hooks that run after ``grad`` was updated.
+        retains: whether a non-leaf keeps its gradient.
+        grad_dtypes: the dtypes that its gradient may have, if not the tensor's own: one, or none for any.
+        own: whether it was itself said to require grad, which a view may also do because its base does.
+        left: a weak reference to the node that ``detach_`` took it from.
+    """
+
+    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "grad_dtypes", "retains", "own", "left")
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.accumulator: weakref.ref | None = None
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.grad_dtypes: tuple[Any, ...] | None = None
+        self.retains = False
+        self.own = False
+        self.left: weakref.ref | None = None

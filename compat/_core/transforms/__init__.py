@@ -1,0 +1,1 @@
+"""The modes and the stack of transforms that an operation runs in."""

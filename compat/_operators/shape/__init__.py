@@ -1,0 +1,1 @@
+"""Joining, flipping, padding, folding."""

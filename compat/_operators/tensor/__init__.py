@@ -1,0 +1,1 @@
+"""Properties of tensors, and lists of them."""

@@ -1,0 +1,1 @@
+"""What functions and transforms are given: trees made flat, and checks."""

@@ -1,0 +1,1 @@
+"""Programs, primitives, tracing: what everything else is made of."""
