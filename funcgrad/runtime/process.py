@@ -221,8 +221,10 @@ def _survive() -> bool:
     else:
         set_terminate(c.pause)
     handler = ctypes.cast(c.sleep, ctypes.c_void_p)  # is given the signal's number: so many seconds
-    c.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    c.signal.argtypes = c.sysv_signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     c.signal(signal.SIGABRT, handler)
+    # What is unwound may let go of Python's objects, which are gone. Once only: another one is an error as ever.
+    c.sysv_signal(signal.SIGSEGV, handler)
     return True
 
 

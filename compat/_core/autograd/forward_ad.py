@@ -408,7 +408,7 @@ class set_fwd_grad_enabled(_Guard):
         >>> from compat.autograd import forward_ad
         >>> with forward_ad.dual_level():
         ...     x = forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
-        ...     with forward_ad.set_fwd_grad_enabled(False):
+        ...     with set_fwd_grad_enabled(False):
         ...         y = x * x
         ...     forward_ad.unpack_dual(y).tangent is None
         True

@@ -179,7 +179,7 @@ def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
 def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
     program = (
         "import compat as torch\n"
-        "from compat.sparse import rules, tensor\n"
+        "from compat._operators.sparse import rules, tensor\n"
         "x = torch.ones(2, requires_grad=True)\n"
         "(x * 2).sum().backward()\n"
         "assert tensor.first and not rules.kernels.askers\n"

@@ -135,7 +135,7 @@ def test_what_a_result_must_be_to_have_no_axis() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda v: fg.psum(v, "j"), NameError, "no axis is called 'j' at test_transforms_axes.py:.* there are 'i'"),
+        (lambda v: fg.psum(v, "j"), NameError, "no axis is called 'j' at test_axes.py:.* there are 'i'"),
         (lambda v: fg.ppermute(v, "i", [(0, 1), (2, 1)]), ValueError, "must name each of 3 examples at most once"),
         (lambda v: fg.ppermute(v, "i", [(0, 3)]), ValueError, "must name each of 3 examples at most once"),
         (lambda v: fg.pshuffle(v, "i", [0, 0, 1]), ValueError, "no permutation of 3 examples"),

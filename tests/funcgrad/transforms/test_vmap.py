@@ -112,7 +112,7 @@ def test_the_message_under_vmap_names_the_line() -> None:
     with pytest.raises(fg.ConcretizationError) as info:
         fg.vmap(choose)(V)
     message = str(info.value)
-    assert "test_transforms_vmap.py" in message
+    assert "test_vmap.py" in message
     assert "if x > 1:  # the line" in message
     assert "stands for 3 values at once" in message
     assert "funcgrad.numpy.where" in message

@@ -1,6 +1,6 @@
 """Interrupts training programs at random moments, and looks at what they leave behind.
 
-    python tests/compat/interrupts.py [HOW MANY] [SEED]
+    python tests/compat/runtime/interrupts.py [HOW MANY] [SEED]
 
 A signal's handler raises, as Ctrl-C does, while steps run: eager ones, compiled ones, backward passes, functions
 without gradients, transforms. After each interrupt modes must be as before; a compiled step must have happened, or
