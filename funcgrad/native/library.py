@@ -1,0 +1,95 @@
+"""The compiled kernels, if they are there.
+
+Whether they are used is decided once, when a process first asks, and by what is on disk: a library that is finished
+meanwhile serves the next process. So within a process, and between processes that find the same, the same program gives
+the same bits. ``FUNCGRAD_NATIVE`` decides it beforehand: ``0`` for XLA's own way, ``1`` for the kernels, compiled right
+away if they are not there yet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import warnings
+
+import jax
+import numpy as np
+
+from funcgrad.native import build
+
+SWITCH = "FUNCGRAD_NATIVE"
+SUFFIXES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
+#: What XLA finds them by.
+NAMES = (
+    *[f"funcgrad_{kind}_{suffix}" for kind in ("dot", "conv") for suffix in SUFFIXES.values()],
+    "funcgrad_loop_f32",
+)
+
+
+class Library:
+    """The kernels of this process.
+
+    Attributes:
+        path: the file that is used; None before anybody asked, and where there is none.
+    """
+
+    def __init__(self) -> None:
+        self.path: str | None = None
+        self._decided: bool | None = None
+        self._lock = threading.Lock()
+        # What is there when the process begins, not when it first asks.
+        self._found = self._look()
+
+    def _look(self) -> bool:
+        if os.environ.get(SWITCH) == "0":
+            return False
+        file = build.place()
+        return file is not None and file.is_file()
+
+    def available(self) -> bool:
+        """Whether kernels are there for this process; they are XLA's from then on."""
+        if self._decided is None:
+            with self._lock:
+                if self._decided is None:
+                    self._decided = self._decide()
+        return self._decided
+
+    def require(self) -> None:
+        """Has this process use the kernels from now on, compiled if they are not there.
+
+        Raises:
+            RuntimeError: saying why there are none.
+        """
+        build.build()
+        with self._lock:
+            self._found, self._decided = True, self._load()
+
+    def _decide(self) -> bool:
+        wanted = os.environ.get(SWITCH, "")
+        if wanted == "0":
+            return False
+        if wanted == "1":
+            build.build()
+        elif not self._found:
+            build.build_for_the_next()
+            return False
+        return self._load()
+
+    def _load(self) -> bool:
+        file = build.place()
+        assert file is not None
+        try:
+            self._register(ctypes.CDLL(str(file)))
+        except (OSError, AttributeError) as error:
+            warnings.warn(f"native kernels cannot be used, XLA's are: {file}: {error}", RuntimeWarning, stacklevel=2)
+            return False
+        self.path = str(file)
+        return True
+
+    def _register(self, kernels: ctypes.CDLL) -> None:
+        for name in NAMES:
+            jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(getattr(kernels, name)), platform="cpu")
+
+
+library = Library()

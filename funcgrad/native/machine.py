@@ -1,0 +1,35 @@
+"""What the processor can do, as far as the kernels are compiled for it."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from pathlib import Path
+
+#: Options of the compiler by what they need of the processor, the best first; by Linux's names.
+_LEVELS = {
+    "x86_64": (
+        ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"}),
+        ("x86-64-v3", {"avx2", "fma", "bmi1", "bmi2", "f16c", "movbe"}),
+    ),
+    "aarch64": (("armv8-a", {"asimd"}),),
+}
+
+
+@cache
+def level() -> str | None:
+    """The ``-march`` to compile for; None where we have no kernels that are faster than XLA's."""
+    found = _features()
+    for march, needed in _LEVELS.get(platform.machine(), ()):
+        if needed <= found:
+            return march
+    return None
+
+
+def _features() -> set[str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return set()
+    lines = [line for line in text.splitlines() if line.startswith(("flags", "Features"))]
+    return set(lines[0].partition(":")[2].split()) if lines else set()

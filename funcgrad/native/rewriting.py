@@ -1,0 +1,115 @@
+"""Programs with our kernels in place of the products and convolutions that they are faster for.
+
+The kernels take arrays with their axes in any order, so what only turns an operand or a result around is taken in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from funcgrad.core.ir import Equation, Program, Var, kept_with_program
+from funcgrad.core.passes import dead_code
+from funcgrad.native import contraction, convolution, loop
+from funcgrad.native.contraction import native_dot
+from funcgrad.native.convolution import native_conv
+from funcgrad.primitives.shape import reverse, transpose
+
+Dims = tuple[int, ...]
+
+
+@kept_with_program
+def rewritten(program: Program) -> Program:
+    """The program with our kernels in it, where they pay; the same one if they do nowhere."""
+    rewriting = _Rewriting(program)
+    rules = {"dot": rewriting.dot, "conv": rewriting.conv, "scan": loop.translated}
+    if not any(e.primitive.name in rules for e in program.equations):
+        return program
+    found = [rules[e.primitive.name](e) if e.primitive.name in rules else [] for e in program.equations]
+    if not any(found):
+        return program
+    # The transpose of a result is written by the kernel, in its place.
+    taken = {id(rewriting.turned_by[e.outputs[0]]) for e, new in zip(program.equations, found, strict=True)
+             if new and e.outputs[0] in rewriting.turned_by and e.primitive.name != "scan"}  # fmt: skip
+    equations: list[Equation] = []
+    for old, new in zip(program.equations, found, strict=True):
+        if id(old) not in taken:
+            equations += new or [old]
+    return dead_code(Program(program.inputs, program.constants, equations, program.outputs, program.name))
+
+
+class _Rewriting:
+    """What a program does around its products.
+
+    Attributes:
+        made_by: the equations that turn or reverse something, by their results.
+        turned_by: the transpose that is all that is done with a result.
+    """
+
+    def __init__(self, program: Program):
+        moving = [e for e in program.equations if e.primitive in (transpose, reverse)]
+        self.made_by: dict[Any, Equation] = {e.outputs[0]: e for e in moving}
+        uses: Counter[Any] = Counter(a for e in program.equations for a in e.inputs if type(a) is Var)
+        uses.update(a for a in program.outputs if type(a) is Var)
+        self.turned_by: dict[Any, Equation] = {
+            e.inputs[0]: e for e in moving if e.primitive is transpose and uses[e.inputs[0]] == 1
+        }
+
+    def before(self, atom: Any) -> tuple[Any, Dims]:
+        """What was turned to give ``atom``, and the axes of ``atom`` by its own: axis d is what was axis order[d]."""
+        equation = self.made_by.get(atom)
+        if equation is None or equation.primitive is not transpose:
+            return atom, tuple(range(atom.type.ndim))
+        return equation.inputs[0], equation.params["permutation"]
+
+    def after(self, out: Any) -> tuple[Any, Dims]:
+        """What a result is turned into, and its axes by the result's."""
+        equation = self.turned_by.get(out)
+        if equation is None:
+            return out, tuple(range(out.type.ndim))
+        return equation.outputs[0], equation.params["permutation"]
+
+    def dot(self, equation: Equation) -> list[Equation]:
+        x, y = equation.inputs
+        if not contraction.pays(x.type, y.type, **equation.params):
+            return []
+        x_labels, y_labels, out_labels = contraction.labels_of(x.type, y.type, **equation.params)
+        x, x_order = self.before(x)
+        y, y_order = self.before(y)
+        out, out_order = self.after(equation.outputs[0])
+        labels = {
+            "x_labels": _before(x_labels, x_order),
+            "y_labels": _before(y_labels, y_order),
+            "out_labels": tuple(out_labels[d] for d in out_order),
+        }
+        if contraction.plain(*labels.values()):
+            return []
+        return [Equation(native_dot, (x, y), (out,), labels, equation.source)]
+
+    def conv(self, equation: Equation) -> list[Equation]:
+        (x, w), config = equation.inputs, equation.params["config"]
+        if not convolution.pays(x.type, w.type, config):
+            return []
+        layout = config.layout
+        reversed_axes: Dims = ()
+        x, x_order = self.before(x)
+        made = self.made_by.get(w)
+        if made is not None and made.primitive is reverse and set(made.params["axes"]) <= set(layout.w[2:]):
+            w, reversed_axes = made.inputs[0], made.params["axes"]
+        w, w_order = self.before(w)
+        out, out_order = self.after(equation.outputs[0])
+        layout = layout._replace(
+            x=tuple(x_order[d] for d in layout.x),
+            w=tuple(w_order[d] for d in layout.w),
+            out=tuple(out_order.index(d) for d in layout.out),
+        )
+        params = {
+            "config": config._replace(layout=layout),
+            "reverse": tuple(w_order[d] for d in reversed_axes),
+        }
+        return [Equation(native_conv, (x, w), (out,), params, equation.source)]
+
+
+def _before(labels: Dims, order: Dims) -> Dims:
+    """The labels of what was turned by ``order``, of those that it had afterwards."""
+    return tuple(labels[order.index(d)] for d in range(len(order)))
