@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from funcgrad.core import dtypes, trees
+from funcgrad.core.errors import explained
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import JaxArray, Tracer, is_array, state, type_of, typed
 from funcgrad.primitives.elementwise import cast
@@ -125,17 +126,36 @@ def check_inexact(
                 if allow_int:
                     continue
                 hint = ", or say allow_int=True" if transform in ("grad", "jacrev") else ""
-                raise TypeError(
+                error = TypeError(
                     f"{transform}: {at} has dtype {dtype}, of which there is no derivative; wanted a floating dtype. "
                     f"Convert it, or leave it out of argnums{hint}."
                 )
+                raise explained(error, "integer-argument")
             if holomorphic and not dtypes.is_complex(dtype):
                 raise TypeError(f"{transform}: with holomorphic=True {at} must be complex, got {dtype}")
             if transform in ("jacfwd", "hessian") and dtypes.is_complex(dtype) and not holomorphic:
                 raise TypeError(f"{transform}: {at} has dtype {dtype}; for a holomorphic function say holomorphic=True")
 
 
+def check_argnums(transform: str, argnums: Any) -> None:
+    """Whether ``argnums`` is an integer, or several.
+
+    Raises:
+        TypeError: otherwise; most often it is the argument that the transformed function should have been given.
+    """
+    several = argnums if isinstance(argnums, tuple | list) else (argnums,)
+    wrong = next((n for n in several if not isinstance(n, int) and not hasattr(type(n), "__index__")), None)
+    wrong = argnums if hasattr(argnums, "shape") and hasattr(argnums, "dtype") and argnums.shape else wrong
+    if wrong is not None:
+        message = f"{transform}(f, x): argnums must be an integer or a tuple of them, got {type(wrong).__name__}"
+        raise explained(
+            TypeError(f"{message}. {transform}(f) is a function; write {transform}(f)(x)"), "transform-call"
+        )
+
+
 def positions_of(transform: str, argnums: Argnums, count: int) -> tuple[int, ...]:
+    if not isinstance(argnums, int):
+        check_argnums(transform, argnums)
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not -count <= n < count:

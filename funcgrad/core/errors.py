@@ -8,6 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Sequence
 from types import CodeType, FrameType
+from typing import ClassVar, TypeVar
 
 from funcgrad.core.caching import Cache, Group
 
@@ -15,28 +16,74 @@ _HIDDEN = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 
+#: Where the documentation is; the page of errors shows for each entry the wrong program and the right one.
+DOCUMENTATION = os.environ.get("FUNCGRAD_DOCS_URL", "https://funcgrad.github.io/funcgrad/").rstrip("/")
+
+E = TypeVar("E", bound=BaseException)
+
+
+def explained(error: E, entry: str, hint: str = "") -> E:
+    """Has an error name its entry on the documentation's page of errors, in a note below its message; returns it.
+
+    Args:
+        error: the error, which is about to be raised.
+        entry: the anchor of the entry.
+        hint: what to write instead, where the message may not say it since it is another project's.
+
+    Example:
+        >>> error = explained(ValueError("no"), "derivative-lost", "Say yes.")
+        >>> error.__notes__
+        ['Say yes. The wrong program and the right one: .../help/errors.html#derivative-lost']
+    """
+    note = f"The wrong program and the right one: {DOCUMENTATION}/help/errors.html#{entry}"
+    error.add_note(f"{hint} {note}" if hint else note)
+    return error
+
+
 class FuncgradError(Exception):
-    """Base of the errors that only funcgrad raises."""
+    """Base of the errors that only funcgrad raises.
+
+    Attributes:
+        entry: the anchor of the error's entry on the page of errors, "" where it has none.
+    """
+
+    entry: ClassVar[str] = ""
+
+    def __init__(self, *args: object, entry: str | None = None) -> None:
+        super().__init__(*args)
+        self.explained_by = self.entry if entry is None else entry
+        if self.explained_by:
+            explained(self, self.explained_by)
 
 
 class ConcretizationError(FuncgradError, TypeError):
     """A Python value was asked of an array that has only a shape and dtype, as under ``jit``."""
 
+    entry = "concretization"
+
 
 class DerivativeLostError(ConcretizationError):
     """A Python number was asked of a value that is being differentiated: what is computed of it would be constant."""
+
+    entry = "derivative-lost"
 
 
 class LeakedTracerError(FuncgradError, RuntimeError):
     """A tracer was used after the transform that made it had returned."""
 
+    entry = "leaked-tracer"
+
 
 class NonDifferentiableError(FuncgradError, TypeError, NotImplementedError):
     """A primitive without a derivative rule was differentiated."""
 
+    entry = "no-derivative"
+
 
 class TreeDepthError(FuncgradError, ValueError, RecursionError):
     """Lists, tuples and dicts among arguments or results are nested too deep, or one contains itself."""
+
+    entry = "tree-depth"
 
 
 class ProgramError(FuncgradError):

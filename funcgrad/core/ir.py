@@ -278,6 +278,11 @@ def set_view(name: str, function: Callable[[Program], Any]) -> None:
     _views[name] = function
 
 
+def view(name: str) -> Callable[[Program], Any]:
+    """What shows programs in a way that was set."""
+    return _views[name]
+
+
 # ---------------------------------------------------------------- printing
 
 

@@ -136,7 +136,8 @@ class Tracer:
             return concrete(self)
         except ConcretizationError as error:
             raise ConcretizationError(
-                f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
+                f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}",
+                entry=error.explained_by,
             ) from None
 
     def __bool__(self) -> bool:
@@ -200,7 +201,8 @@ class Tracer:
         except ConcretizationError as error:
             raise ConcretizationError(
                 f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
-                f"{_instead(frame, wanted)}"
+                f"{_instead(frame, wanted)}",
+                entry=error.explained_by,
             ) from None
 
 
@@ -230,8 +232,16 @@ def check_constant(
         DerivativeLostError: if a transform differentiates with respect to it.
     """
     by = next((i for i in x.differentiated_by() if not i.gives_numbers and among(i)), None)
-    if by is None:
-        return
+    if by is not None:
+        raise DerivativeLostError(lost(x, wanted, frame, by.description, api))
+
+
+def lost(x: Tracer, wanted: str, frame: FrameType, by: str, api: callers.Api = callers.FUNCGRAD) -> str:
+    """What to say where a number taken out of a traced value would be a constant; arguments as of ``check_constant``.
+
+    Args:
+        by: what differentiates it.
+    """
     asked, function = callers.advice(frame, wanted, api)
     if callers.storing(frame):
         write = f"{api.stored}, or store {api.stopped} where a constant is meant"
@@ -239,8 +249,8 @@ def check_constant(
         write = f"Write {function}, or {api.stopped} where a constant is meant"
     else:
         write = f"{api.as_it_is}; write {api.stopped} where a constant is meant"
-    raise DerivativeLostError(
-        f"{asked} would make a constant of a value of type {x.type} that {by.description} differentiates, at {here()}: "
+    return (
+        f"{asked} would make a constant of a value of type {x.type} that {by} differentiates, at {here()}: "
         f"the derivative would be lost. {write}."
     )
 

@@ -33,7 +33,8 @@ class BatchTracer(Tracer):
     def underlying(self) -> Any:
         raise ConcretizationError(
             f"Under vmap it stands for {self.interpreter.size} values at once. Choose between arrays with "
-            "funcgrad.numpy.where instead."
+            "funcgrad.numpy.where instead.",
+            entry="branch-in-vmap",
         )
 
     def differentiated_by(self) -> list[Interpreter]:

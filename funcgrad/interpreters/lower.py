@@ -16,6 +16,7 @@ from typing import Any, cast
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from funcgrad import native
 from funcgrad.core.caching import Cache, Group, memoized
 from funcgrad.core.errors import file_and_line
 from funcgrad.core.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
@@ -188,6 +189,12 @@ _UNLESS: dict[str, Callable[..., bool]] = {"dot": worth_turning}
 _texts: Cache[tuple, str] = Cache(Group("recipes", 1024))
 
 
+def _is_for_this_machine(module: Any, platforms: tuple[str, ...]) -> bool:
+    """Whether what is lowered will run on one device of this machine, a CPU: neither in parts nor exported."""
+    devices = getattr(module.axis_context, "num_devices", None)
+    return platforms == ("cpu",) and devices == 1 and not module.lowering_parameters.for_export
+
+
 class _Emitter:
     """One emission into one MLIR module.
 
@@ -204,9 +211,10 @@ class _Emitter:
         locations: MLIR's locations, by primitive and source.
         types: MLIR's types, by ours.
         alike: whether arrays can be asked to be where others are.
+        native: whether our own kernels may be called.
     """
 
-    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types", "alike")
+    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types", "alike", "native")
 
     def __init__(self, context: Any, alike: bool):
         self.alike = alike
@@ -217,9 +225,12 @@ class _Emitter:
         self.resizable: dict[tuple, Recipe] = {}
         self.locations: dict[tuple, Any] = {}
         self.types: dict[ArrayType, Any] = {}
+        self.native = _is_for_this_machine(context.module_context, self.platforms) and native.library.available()
 
     def program(self, program: Program, arguments: Sequence[Any]) -> list[Any]:
         """Emits all equations at the current insertion point; returns the values of the outputs."""
+        if self.native:
+            program = native.rewritten(program)
         values: dict[Var, Any] = dict(zip(program.inputs, arguments, strict=True))
         literals: dict[tuple, Any] = {}
 

@@ -10,11 +10,13 @@ import numpy as np
 
 from funcgrad.core import trees
 from funcgrad.core.errors import ConcretizationError
-from funcgrad.core.tracing import JaxArray, Tracer, check_constant, is_array, type_of
+from funcgrad.core.tracing import JaxArray, Tracer, check_constant, concrete, is_array, lost, type_of
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import astype, placed
+from funcgrad.primitives import markers
 from funcgrad.runtime.deferred import ready
+from funcgrad.runtime.process import in_child, process
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -73,7 +75,13 @@ def _format(self: Any, spec: str) -> str:
 def _round(self: Any, ndigits: Any = None) -> Any:
     """Whole numbers have no derivative; digits of a number look as if they had that of the number."""
     if ndigits is not None:
-        check_constant(self, "round(x, n)", sys._getframe(1))
+        frame = sys._getframe(1)
+        check_constant(self, "round(x, n)", frame)
+        try:
+            concrete(self)
+        except ConcretizationError:  # what is traced now may be differentiated later
+            message = lost(self, "round(x, n)", frame, "a transform of the traced function")
+            return markers.constant_p(rounding.round(self, ndigits), self, message=message)
     return rounding.round(self, ndigits or 0)
 
 
@@ -108,26 +116,11 @@ def _length(self: Any) -> int:
     return self.shape[0]
 
 
+_REDUCING = (
+    "sum", "prod", "max", "min", "mean", "var", "std", "all", "any", "argmax", "argmin", "cumsum", "cumprod", "ptp",
+)  # fmt: skip
 _METHODS: dict[str, Any] = {
-    **{
-        name: getattr(reductions, name)
-        for name in (
-            "sum",
-            "prod",
-            "max",
-            "min",
-            "mean",
-            "var",
-            "std",
-            "all",
-            "any",
-            "argmax",
-            "argmin",
-            "cumsum",
-            "cumprod",
-            "ptp",
-        )
-    },
+    **{name: getattr(reductions, name) for name in _REDUCING},
     "reshape": _reshape,
     "transpose": _transpose,
     "ravel": shape.ravel,
@@ -302,5 +295,33 @@ def install() -> None:
     for name, made in _METHODS.items():
         setattr(Tracer, name, made)
 
+
+def _in_forked_child() -> None:
+    """Has operators of JAX's arrays be ours where JAX's own cannot run: ours are NumPy's there."""
+    if not process.forked:
+        return
+    for name in (*_BINARY, *_COMPARISON):
+        for method in (f"__{name}__", f"__r{name}__"):
+            if hasattr(Tracer, method):
+                setattr(JaxArray, method, _outside(getattr(Tracer, method)))
+    for name, unary in _UNARY.items():
+        setattr(JaxArray, f"__{name}__", _due(unary))
+    for name in _REDUCING:
+        setattr(JaxArray, name, _due(getattr(reductions, name)))
+    for name in ("reshape", "transpose", "astype", "ravel"):
+        setattr(JaxArray, name, _due(_METHODS[name]))
+    JaxArray.__getitem__ = _due(indexing.getitem)
+
+
+def _due(ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Our method for JAX's arrays: what is due is computed."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return ready(ours(self, *args, **kwargs))
+
+    return method
+
+
+in_child(_in_forked_child)
 
 install()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from funcgrad.core.tracing import is_array, traced, typed
 from funcgrad.numpy.promotion import placed
 from funcgrad.runtime.deferred import ready
 
-__all__ = ["block_until_ready", "device_get", "device_put", "devices"]
+__all__ = ["array_of_parts", "block_until_ready", "device_get", "device_put", "devices", "parts_of"]
 
 
 def _checked(name: str, x: Any) -> Any:
@@ -114,3 +115,57 @@ def block_until_ready(x: Any) -> Any:
     return trees.map(
         lambda leaf: jax.block_until_ready(ready(leaf)) if is_array(leaf) and not traced(leaf) else leaf, x
     )
+
+
+def parts_of(x: Any) -> list[tuple[tuple[slice, ...], np.ndarray]]:
+    """The parts of an array that this process's devices hold, each of them once.
+
+    Args:
+        x: an array of JAX's, on one device or several.
+
+    Returns:
+        A list of pairs: which elements of the whole a part has, and the part as NumPy's.
+
+    Raises:
+        TypeError: if it is no array.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> [part.tolist() for _, part in parts_of(device_put(fnp.ones(2)))]
+        [[1.0, 1.0]]
+    """
+    array = ready(typed(_checked("parts_of", x)))
+    if not isinstance(array, jax.Array):
+        return [(tuple(slice(0, n) for n in np.shape(array)), np.asarray(array))]
+    found = []
+    for shard in array.addressable_shards:
+        if shard.replica_id == 0:
+            place = tuple(
+                slice(s.start or 0, n if s.stop is None else s.stop) for s, n in zip(shard.index, array.shape)
+            )
+            found.append((place, np.asarray(shard.data)))
+    return found
+
+
+def array_of_parts(shape: Sequence[int], sharding: Any, read: Callable[[tuple[slice, ...]], np.ndarray]) -> Any:
+    """An array in parts, of which each device gets its own.
+
+    Args:
+        shape: of the whole.
+        sharding: where its parts are to be.
+        read: gives the elements that one device holds.
+
+    Returns:
+        An array of JAX's.
+
+    Raises:
+        TypeError: if ``sharding`` is none.
+
+    Example:
+        >>> where = jax.sharding.SingleDeviceSharding(devices()[0])
+        >>> print(array_of_parts((2,), where, lambda place: np.arange(2.0)[place]))
+        [0. 1.]
+    """
+    if not isinstance(sharding, jax.sharding.Sharding):
+        raise TypeError(f"array_of_parts: sharding must be a Sharding, got {type(sharding).__name__}")
+    return jax.make_array_from_callback(tuple(shape), sharding, lambda place: read(place or ()))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
 from jax import lax
 from jax.experimental.shard_alike import shard_alike
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
+from funcgrad.core.errors import DerivativeLostError
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
@@ -18,6 +19,14 @@ from funcgrad.primitives.shape import moved
 
 # What ``checkpoint`` may be told to keep.
 name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")
+
+
+def _lost(g: Any, out: Any, constant: Any, x: Any, *, message: str) -> NoReturn:
+    raise DerivativeLostError(message)
+
+
+# The first operand, a constant made of the second one: who differentiates it later is told.
+constant_p = elementwise("constant", lambda constant, x, *, message: constant, (_lost, _lost), accepts="any")
 
 # XLA does not look through it: what is computed of its results is not what is computed of its operands.
 barrier_p = Primitive(

@@ -3,7 +3,7 @@
 Everything that touches a buffer goes through this package.
 """
 
-from funcgrad.runtime import cache as cache, memory as memory, walks as walks
+from funcgrad.runtime import allocation as allocation, cache as cache, memory as memory, walks as walks
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (
@@ -15,6 +15,7 @@ from funcgrad.runtime.deferred import (
     flush_all,
     later,
     looking,
+    operands,
     ready,
     record,
     record_all,
@@ -34,6 +35,6 @@ __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
     "catch_up", "clear", "computed", "drawn", "due", "executable", "execute", "explain", "filled", "flush",
     "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own",
-    "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of",
-    "wait",
+    "operands", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy",
+    "value_of", "wait",
 ]  # fmt: skip

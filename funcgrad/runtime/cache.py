@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
-import sys
 import threading
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
 import jax
+
+from funcgrad.core.cache_folder import cache_folder, refusal
 
 try:
     # Not public: without it JAX keeps the files in its own way, which never replaces one that it cannot read.
@@ -28,37 +28,8 @@ WORTH_KEEPING = 0.1
 
 
 def folder() -> Path | None:
-    """Where compiled programs are kept: ``FUNCGRAD_CACHE_DIR``, or a folder among the user's caches; None for nowhere,
-    which is what an empty ``FUNCGRAD_CACHE_DIR`` asks for."""
-    chosen = os.environ.get("FUNCGRAD_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen).expanduser() if chosen else None
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    if sys.platform == "darwin":
-        caches = home / "Library" / "Caches"
-    elif sys.platform == "win32":
-        caches = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    else:
-        caches = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return caches / "funcgrad" / "xla"
-
-
-def refusal(where: Path) -> str | None:
-    """Why a folder is not to be used, in words: what is compiled is run, so nobody else may put anything there."""
-    try:
-        found = where.stat()
-    except OSError:
-        return None  # it is made when there is something to keep
-    if not stat.S_ISDIR(found.st_mode):
-        return "it is not a folder"
-    if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
-        return "it belongs to another user, whose code would be run"
-    if found.st_mode & stat.S_IWOTH:
-        return "anyone may write to it, and what is there would be run"
-    return None
+    """Where compiled programs are kept; None for nowhere."""
+    return cache_folder("xla")
 
 
 class Entries(_Interface):

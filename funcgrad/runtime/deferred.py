@@ -65,12 +65,13 @@ class Queue:
         backlog: recordings whose run was interrupted; they are taken up again first.
         transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
         later, due: what is to be called when values are there, of operations not yet run, and of operations run.
+        recent: what is due of the operations run last, which may still be at it.
         backwards: how many backward passes there were since it was run.
         whole: whether the operations are to be compiled as one program when they are run, however seldom that is.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "later", "due", "backwards", "whole", "owner")
+    __slots__ = ("ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Noted] = []
@@ -78,6 +79,7 @@ class Queue:
         self.transient: Executable | None = None
         self.later: list[Callable[[], None]] = []
         self.due: list[Callable[[], None]] = []
+        self.recent: list[Callable[[], None]] = []
         self.backwards = 0
         self.whole = False
         self.owner = threading.current_thread()
@@ -98,6 +100,8 @@ class Hold:
 
 class _Local(threading.local):
     hold: Hold | None = None
+    #: What was noted down last, if it was run to make room: whoever asks for its operands finds them.
+    last: Noted | None = None
 
     def __init__(self) -> None:
         self.queue = Queue()
@@ -170,6 +174,12 @@ def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] 
     return results
 
 
+def operands(buffer: Any) -> Sequence[Any]:
+    """The buffers that the operation takes which was noted down last, if it is what makes ``buffer``; none else."""
+    last = local.ops[-1] if local.ops else local.last
+    return last[1] if last is not None and any(made is buffer for made in last[3]) else ()
+
+
 def ready(buffer: Any) -> Any:
     """The buffer itself, computed if it was not; anything but a ``Deferred`` as it is."""
     value = value_of(buffer)
@@ -204,23 +214,35 @@ def later(check: Callable[[], None]) -> None:
 
 
 def due(checks: Sequence[Callable[[], None]]) -> None:
-    """Has checks called at the first value that Python asks for: the values that they look at are computed already."""
-    if checks:
-        local.queue.due += checks
+    """Has checks called at the first value that Python asks for, of values which are being computed; or, where steps
+    follow each other and nobody asks, by ``catch_up`` two steps later."""
+    queue = local.queue
+    queue.due += queue.recent
+    queue.recent = list(checks)
 
 
-def catch_up() -> None:
+def catch_up(recent: bool = True) -> None:
     """Calls what was to be called when values are there.
+
+    Args:
+        recent: whether to call also what is due of the last step: it would be waited for.
 
     Raises:
         Exception: what the first of them raises that does; the others are not called any more.
     """
     queue = local.queue
-    if queue.due and local.hold is None:
+    if local.hold is None and (queue.due or (recent and queue.recent)):
+        # Out of the queue meanwhile: the checks look at values.
         checks, queue.due = queue.due, []
-        with looking():
-            for check in checks:
-                check()
+        last, queue.recent = queue.recent, []
+        if recent:
+            checks, last = checks + last, []
+        try:
+            with looking():
+                for check in checks:
+                    check()
+        finally:
+            queue.recent = last
 
 
 class looking:
@@ -256,8 +278,9 @@ def holding(hold: Hold) -> Iterator[None]:
 def flush() -> None:
     """Runs what this thread has noted down, unless it is held back."""
     queue = local.queue
+    local.last = None
     if local.hold is None:
-        if queue.due:
+        if queue.due or queue.recent:
             catch_up()
         if queue.ops or queue.backlog:
             run_queue(queue)
@@ -287,7 +310,9 @@ def make_room() -> None:
     first = ops[0][0]
     again = next((i for i in range(len(ops) - 1, len(ops) // 2, -1) if ops[i][0] is first), None)
     if again is None or queue.backlog:
+        last = ops[-1]
         flush()
+        local.last = last
     else:
         run_queue(queue, again)
 

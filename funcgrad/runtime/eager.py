@@ -75,9 +75,21 @@ def _execute_whole(primitive: Primitive, operands: Sequence[Any], params: dict[s
     if run is None:
         types = [type_of(x) for x in operands]
         program = stage(lambda *xs: _as_list(primitive(*xs, **params)), types)
-        run = _executables[key] = compiled(lowered(program))
+        run = _executables[key] = _numbers_by_numpy(program) if process.forked else compiled(lowered(program))
     results = run(*[typed(x) for x in operands])
     return results if primitive.multiple else results[0]
+
+
+def _numbers_by_numpy(program: Program) -> Callable[..., Any]:
+    """A program of numbers in a forked child. Its results without axes are Python's numbers, which are weak as well."""
+    code = executable(program)
+
+    def run(*operands: Any) -> list[Any]:
+        with numpy_backend.quiet():
+            results = [np.asarray(x) for x in code.now(operands, ())]
+        return [copied(x) if x.ndim or x.dtype.kind not in "ifc" else x.item() for x in results]
+
+    return run
 
 
 def _as_list(result: Any) -> list[Any]:
@@ -191,7 +203,7 @@ class Stepwise(Executable):
     __slots__ = ()
 
     def takes_alone(self) -> float:
-        return min(self.takes(), CALL_COST * self.size + ELEMENT_COST * numpy_backend.elements(self.program))
+        return min(self.takes(), CALL_COST * len(self.program) + ELEMENT_COST * numpy_backend.elements(self.program))
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         program = self.program

@@ -4,6 +4,8 @@ On a CPU XLA makes a kernel of every value that has to be stored, out of the ele
 (fusion). A value that several kernels need is computed again in each of them, unless that would read more memory, so
 the operations to compile may be many more than the equations: if the results of a chain of ``n`` multiplications by
 numbers are all held, the last kernel has all ``n``, and together they have ``n * (n + 1) / 2``. ``Fusion`` counts them.
+
+All times are milliseconds. ``python -m benchmarks.compile_times`` prints them beside those that are measured.
 """
 
 from __future__ import annotations
@@ -12,22 +14,38 @@ from collections.abc import Iterable
 
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
-#: What compiling takes, in milliseconds: a program; an equation in it; an operation that is computed again; the square
-#: of the operations of the largest kernel. Measured on chains whose results are held and not held, on gradients of
-#: loops, and on training steps of an MLP, a convolutional network, an LSTM and transformers.
-PROGRAM_COST, EQUATION_COST, FUSED_COST, LARGE_COST = 14.0, 1.0, 0.15, 0.0015
+#: What compiling takes: a program; an equation that is none of those below; an operation that is computed again.
+PROGRAM, EQUATION, REPEATED = 20.0, 0.6, 0.5
+#: How many operations a function counts for beside one, where it is computed again.
+FUNCTION = 0.5
+#: What it takes to join values that are computed in the same kernel, for each operation that they come of; and at most.
+JOINED, MOST_JOINED = 1.0, 50.0
 
-#: What takes longer than an equation, in equations.
-_WEIGHTS: dict[str, float] = {"conv": 150.0, "dot": 4.0, "scan": 30.0, "while": 30.0, "cond": 15.0}
-_WEIGHTS |= dict.fromkeys(
-    ("sort", "top_k", "cumsum", "cumprod", "cummax", "cummin", "random_bits", "permutation"), 60.0
-)
-_WEIGHTS |= dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), 40.0)
-_WEIGHTS |= dict.fromkeys(
-    ("betainc", "igamma", "igammac", "igamma_by_a", "gamma_sample_slope", "random_gamma", "random_binomial",
-     "random_poisson", "zeta", "polygamma", "digamma", "lgamma", "svd", "eigh", "eig", "qr", "lu", "cholesky", "schur"),
-    60.0,
+
+#: What takes longer than an equation.
+_TIMES: dict[str, float] = {"dot": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0}
+#: Functions that XLA writes out as many operations; they count as so many where they are computed again, too.
+_FUNCTIONS = dict.fromkeys(
+    ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+     "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
+    3.0,
 )  # fmt: skip
+_FUNCTIONS |= dict.fromkeys(
+    ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erf_inv", "lgamma", "ndtri", "polygamma"), 30.0
+)
+_FUNCTIONS |= dict.fromkeys(("betainc", "gamma_sample_slope", "igamma", "igamma_by_a", "igammac", "zeta"), 300.0)
+_TIMES |= dict.fromkeys(("sort", "top_k", "permutation", "fft", "rfft", "irfft", "gather", "put"), 15.0)
+_TIMES |= dict.fromkeys(("scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"), 15.0)
+_TIMES |= dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), 40.0)
+_TIMES |= dict.fromkeys(
+    ("cholesky", "cummax", "cummin", "cumprod", "cumsum", "eig", "eigh", "hessenberg", "lu", "qr", "random_bits",
+     "reflectors", "schur", "svd", "tridiagonal"),
+    30.0,
+)  # fmt: skip
+_TIMES |= dict.fromkeys(("random_binomial", "random_gamma", "random_poisson"), 300.0)
+_TIMES |= dict.fromkeys(
+    ("definite_solve", "factored_determinant", "factored_solve", "inverse", "triangular_solve"), 50.0
+)
 
 #: Beside the elementwise primitives, those which XLA puts into the kernels of what they are operands of, and those into
 #: whose kernels it puts their operands.
@@ -37,10 +55,11 @@ _MOVES = frozenset(
 _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 
 
-def weight(equation: Equation) -> float:
-    """How many plain equations one compares to."""
-    inner = sum([size(p) for p in _programs(equation)])
-    return _WEIGHTS.get(equation.primitive.name, 1.0) + inner
+def equation_cost(equation: Equation) -> float:
+    """What one equation adds."""
+    name = equation.primitive.name
+    inner = sum([equations_cost(p) for p in _programs(equation)])
+    return _TIMES.get(name, EQUATION * _FUNCTIONS.get(name, 1.0)) + inner
 
 
 def _programs(equation: Equation) -> Iterable[Program]:
@@ -51,80 +70,139 @@ def _programs(equation: Equation) -> Iterable[Program]:
 
 
 @kept_with_program
-def size(program: Program) -> float:
-    """How many plain equations a program compares to."""
-    return sum([weight(e) for e in program.equations])
+def equations_cost(program: Program) -> float:
+    """What the equations of a program take, if nothing is computed again."""
+    return sum([equation_cost(e) for e in program.equations])
 
 
-def compile_cost(equations: float) -> float:
-    """About how long compiling a program of so many plain equations takes, in milliseconds."""
-    return PROGRAM_COST + EQUATION_COST * equations
+@kept_with_program
+def compile_cost(program: Program) -> float:
+    """About how long compiling a program takes."""
+    fusion = Fusion(program)
+    for e in program.equations:
+        fusion.add(e)
+    return fusion.cost()
 
 
 class Fusion:
     """How many operations the kernels of a program have, of some equations after the other.
 
     Attributes:
-        equations: of those so far, how many plain ones they compare to.
-        fused: how many operations their kernels have, and
-        largest: the largest of them.
+        equations: what those so far take.
+        repeated: how many operations their kernels have beside those of the equations: what is computed again.
+        largest: how many the largest of the kernels has.
     """
 
-    __slots__ = ("equations", "fused", "largest", "_stored", "_inlined", "_masks", "_count")
+    __slots__ = ("equations", "largest", "_stored", "_inlined", "_masks", "_functions", "_made", "_fused", "_count")
 
     def __init__(self, program: Program) -> None:
-        self._stored: set[Atom] = set(program.outputs)  # values that have a kernel of their own
-        blocked = set(self._stored)  # values that somebody needs who computes none in his kernel
-        uses: dict[Atom, int] = {}
-        reduced: set[Atom] = set()
-        for e in program.equations:
-            if not _takes_in(e):
-                blocked.update(e.inputs)
-            elif not _goes_in(e):
-                reduced.update(e.inputs)
-            for a in set(e.inputs):
-                uses[a] = uses.get(a, 0) + 1
+        outputs = set(program.outputs)
+        blocked, reduced, uses = _users(program)
+        blocked |= outputs
         # What is needed beside its sum, as in a softmax, is not computed twice.
         blocked |= {a for a in reduced if uses[a] > 1}
         #: Values that are computed again in the kernels of those who need them.
         self._inlined: set[Var] = set()
+        shared: set[Var] = set()
         for e in program.equations:
-            if _goes_in(e) and (_unary(e) or e.outputs[0] not in blocked):
-                self._inlined.add(e.outputs[0])
-        self._stored |= blocked
+            if _goes_in(e):
+                v = e.outputs[0]
+                if _unary(e):
+                    self._inlined.add(v)
+                elif v not in blocked:
+                    self._inlined.add(v)
+                    if uses.get(v, 0) > 1:
+                        shared.add(v)
+        self._inlined -= _parted(program, self._inlined, shared)
+        self._stored: set[Atom] = outputs | blocked
         self.begin()
 
     def begin(self) -> None:
         """Begins a program of its own, which reads what was computed before."""
         self.equations = 0.0
-        self.fused = self.largest = self._count = 0
+        self.largest = self._count = 0
         self._masks: dict[Atom, int] = {}
+        self._functions = 0  # which of the operations are functions
+        self._made = self._fused = 0.0
 
     def add(self, equation: Equation) -> None:
         """Adds an equation to the program."""
-        self.equations += weight(equation)
-        mask = 1 << self._count
-        self._count += 1
+        self.equations += equation_cost(equation)
+        mask = 0
         if _takes_in(equation):
             for atom in equation.inputs:
                 if atom in self._inlined:
                     mask |= self._masks.get(atom, 0)
+        if mask and equation.primitive.name == "concatenate":
+            self.equations += min(JOINED * mask.bit_count(), MOST_JOINED)
+        if equation.primitive.name not in _MOVES:
+            bit = 1 << self._count
+            self._count += 1
+            mask |= bit
+            self._made += 1
+            if equation.primitive.name in _FUNCTIONS:
+                self._functions |= bit
+                self._made += FUNCTION
         stored = False
         for v in equation.outputs:
             if v in self._inlined:
                 self._masks[v] = mask
             stored = stored or v in self._stored or v not in self._inlined
         if stored:
-            self.fused += mask.bit_count()
+            self._fused += mask.bit_count() + FUNCTION * (mask & self._functions).bit_count()
         self.largest = max(self.largest, mask.bit_count())  # of what is going to be in a kernel, too
 
-    def repeated(self) -> int:
-        """How many of the operations are computed again."""
-        return max(0, self.fused - self._count)
+    def repeated(self) -> float:
+        """How many operations are computed again."""
+        return max(0.0, self._fused - self._made)
 
     def cost(self) -> float:
-        """About how long compiling it takes, in milliseconds."""
-        return compile_cost(self.equations) + FUSED_COST * self.repeated() + LARGE_COST * self.largest**2
+        """About how long compiling it takes."""
+        return PROGRAM + self.equations + REPEATED * self.repeated()
+
+
+def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:
+    """The values that somebody needs who computes none in his kernel; those that are reduced; how many need each."""
+    blocked: set[Atom] = set()
+    reduced: set[Atom] = set()
+    uses: dict[Atom, int] = {}
+    for e in program.equations:
+        if not _takes_in(e):
+            blocked.update(e.inputs)
+        elif not _goes_in(e):
+            reduced.update(e.inputs)
+        for a in set(e.inputs):
+            uses[a] = uses.get(a, 0) + 1
+    return blocked, reduced, uses
+
+
+def _parted(program: Program, inlined: set[Var], shared: set[Var]) -> set[Var]:
+    """Those of the shared values that somebody needs both in his kernel and by way of another one: XLA stores them."""
+    found: set[Var] = set()
+    place: dict[Atom, int] = {v: 1 << i for i, v in enumerate(shared)}
+    values = list(shared)
+    #: Of each value, the shared ones that it comes of; those of them within its kernel, and by way of another one.
+    comes: dict[Atom, int] = {}
+    within: dict[Atom, int] = {}
+    beyond: dict[Atom, int] = {}
+    for e in program.equations:
+        whole = inside = outside = 0
+        for a in e.inputs:
+            reach = comes.get(a, 0) | place.get(a, 0)
+            whole |= reach
+            if a in inlined and _takes_in(e):
+                inside |= within.get(a, 0) | place.get(a, 0)
+                outside |= beyond.get(a, 0)
+            else:
+                outside |= reach
+        both = inside & outside
+        while both:
+            low = both & -both
+            found.add(values[low.bit_length() - 1])
+            both ^= low
+        for v in e.outputs:
+            comes[v], within[v], beyond[v] = whole, inside, outside
+    return found
 
 
 def _goes_in(equation: Equation) -> bool:

@@ -23,9 +23,9 @@ from funcgrad.runtime.estimate import Fusion
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import Executable
 
-#: What a piece comes to at most: equations, of which some compare to many; operations of one kernel; operations that
+#: What a piece comes to at most: milliseconds that its equations take; operations of one kernel; operations that
 #: several kernels compute again, where those are so many times its equations: programs of layers all have a few.
-EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 700, 2500, 10
+EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 400, 850, 3.5
 #: The part of a piece, at its end, in which it may end.
 END = 0.25
 
@@ -161,9 +161,11 @@ def sunk(program: Program, vectors: int) -> Program:
     return Program(program.inputs, program.constants, equations, program.outputs, program.name)
 
 
-def cuts(program: Program) -> list[int]:
-    """After how many equations each piece of a program ends; the last with the program."""
+def cuts(program: Program) -> tuple[list[int], float]:
+    """After how many equations each piece of a program ends, the last with the program; and about how long compiling
+    them takes, in milliseconds."""
     fusion = Fusion(program)
+    costs: dict[tuple, float] = {}  # those that do the same are compiled once
     last = _last_uses(program)
     kinds = [(e.primitive, *[v.type for v in e.outputs]) for e in program.equations]
     ends: list[int] = []
@@ -172,13 +174,15 @@ def cuts(program: Program) -> list[int]:
         fusion.add(program.equations[at])
         repeated = fusion.repeated() > max(REPEATED, TIMES * (at + 1 - begin))
         if at > begin and (repeated or fusion.equations > EQUATIONS or fusion.largest > LARGEST):
-            begin = _best(program, last, kinds, begin, at)
-            ends.append(begin)
+            end = _best(program, last, kinds, begin, at)
+            costs[tuple(kinds[begin:end])] = fusion.cost()
+            ends.append(end)
             fusion.begin()
-            at = begin
+            begin = at = end
         else:
             at += 1
-    return [*ends, len(program.equations)]
+    costs[tuple(kinds[begin:])] = fusion.cost()
+    return [*ends, len(program.equations)], sum(costs.values())
 
 
 def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin: int, most: int) -> int:

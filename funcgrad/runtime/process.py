@@ -32,8 +32,10 @@ import jax
 
 try:
     # Not public: without it a child of a process whose arrays were never used takes itself for one that cannot compute.
+    from jax._src import xla_bridge
     from jax._src.xla_bridge import backends_are_initialized
 except ImportError:
+    xla_bridge = None  # type: ignore[assignment]
 
     def backends_are_initialized() -> bool:
         return True
@@ -249,13 +251,13 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     for lock in list(_locks):
         lock.renew()
-    for renew in _renewers:
-        renew()
     if backends_are_initialized() and not process.forked:
         process.forked = True
         _keep_backends()
         jax.clear_caches()  # of what was compiled, only some small programs would run
         jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
+    for renew in _renewers:
+        renew()
 
 
 def _refuse_compiling(event: str, duration_secs: float, **details: str | int) -> None:
@@ -266,4 +268,7 @@ def _refuse_compiling(event: str, duration_secs: float, **details: str | int) ->
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
+    # JAX warns of a deadlock at each fork, once it has begun; a child that does not call XLA has none.
+    if getattr(xla_bridge, "_at_fork_handler_installed", None) is False:
+        xla_bridge._at_fork_handler_installed = True
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

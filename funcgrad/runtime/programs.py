@@ -19,7 +19,7 @@ from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
-from funcgrad.runtime.estimate import compile_cost, size
+from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 
@@ -44,7 +44,7 @@ class Executable:
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
     Attributes:
-        size: how many plain equations its program compares to, about.
+        cost: about how long compiling its equations takes, in milliseconds, if nothing is computed again.
         donate: inputs whose buffers it takes over.
         buffers: how many of its inputs, the first ones, are buffers; the others are numbers.
         numbers: the dtypes of the inputs that are numbers.
@@ -56,7 +56,7 @@ class Executable:
     """
 
     __slots__ = (
-        "_program", "size", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "windows",
+        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "windows",
         "__weakref__",
     )  # fmt: skip
 
@@ -64,15 +64,15 @@ class Executable:
         self._program: Program | None = program
         buffers = len(program.inputs) - numbers
         numbered = [v.type.dtype for v in program.inputs[buffers:]]
-        self._begin(buffers, numbered, len(program.outputs), size(program), tuple(donate))
+        self._begin(buffers, numbered, len(program.outputs), equations_cost(program), tuple(donate))
 
     def _begin(
-        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: float, donate: tuple[int, ...] = ()
+        self, buffers: int, numbers: Sequence[np.dtype], results: int, cost: float, donate: tuple[int, ...] = ()
     ) -> None:
         self.buffers = buffers
         self.numbers = tuple(numbers)
         self.results = results
-        self.size = size
+        self.cost = cost
         self.donate = donate
         self._run: Cache[None, Any] | None = None
         self.warm = False
@@ -141,7 +141,7 @@ class Executable:
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
-        return compile_cost(self.size)
+        return compile_cost(self.program)
 
     def takes(self) -> float:
         """About how long it runs by NumPy, in milliseconds; infinite if it cannot."""
@@ -266,7 +266,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
             say_where(error, "What was recorded ran as one program, and all that it computes is lost with this error")
             raise
     found = np.asarray(value)
-    if local.queue.due:
+    if local.queue.due or local.queue.recent:
         catch_up()
     return found
 

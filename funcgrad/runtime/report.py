@@ -7,6 +7,8 @@ import warnings
 import weakref
 from collections import deque
 from dataclasses import dataclass
+from itertools import compress, count
+from operator import is_not
 from typing import TYPE_CHECKING, Any
 
 from funcgrad.core import caching
@@ -95,13 +97,13 @@ def compiled(window: Window, seconds: float) -> None:
     with _lock:
         stats.compiles += 1
         stats.compile_seconds += seconds
-        count, total = _counts.get(names) or _counts.again(names) or (0, 0.0)
-        count, total = _counts[names] = (count + 1, total + seconds)
-        warn = count > MANY and total > LONG and not _warned
+        times, total = _counts.get(names) or _counts.again(names) or (0, 0.0)
+        times, total = _counts[names] = (times + 1, total + seconds)
+        warn = times > MANY and total > LONG and not _warned
         _warned = _warned or warn
     if warn:
         warnings.warn(
-            f"a window of {_operations(len(names))} was compiled {count} times, which took {total:.0f} s: {explain()} "
+            f"a window of {_operations(len(names))} was compiled {times} times, which took {total:.0f} s: {explain()} "
             "Pad to few sizes, or keep results that are no longer needed out of variables.",
             stacklevel=2,
         )
@@ -129,12 +131,8 @@ def _nearest(window: Window) -> Window | None:
 
 
 def _common(a: Any, b: Any) -> int:
-    count = 0
-    for x, y in zip(a, b):
-        if x is not y:
-            break
-        count += 1
-    return count
+    """How long the beginnings are the same; in C, since windows may be long and all of them new."""
+    return next(compress(count(), map(is_not, a, b)), min(len(a), len(b)))
 
 
 def explain() -> str:
@@ -143,8 +141,8 @@ def explain() -> str:
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
 
 
-def _operations(count: int) -> str:
-    return f"{count} operation{'s' if count != 1 else ''}"
+def _operations(number: int) -> str:
+    return f"{number} operation{'s' if number != 1 else ''}"
 
 
 def _text(code: Any) -> str:

@@ -26,7 +26,7 @@ class Joined(Executable):
         self._program = None
         buffers = 1 + max([~w for w in wires if w < 0], default=-1)
         numbers = [dtype for code in parts for dtype in code.numbers]
-        self._begin(buffers, numbers, len(wanted), sum([code.size for code in parts]))
+        self._begin(buffers, numbers, len(wanted), sum([code.cost for code in parts]))
         self.parts = parts
         self.wires = wires
         self.wanted = wanted

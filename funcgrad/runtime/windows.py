@@ -22,8 +22,9 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
+from math import inf
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -37,7 +38,7 @@ from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.estimate import compile_cost
+from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
@@ -61,6 +62,24 @@ def _held_by_a_list() -> int:
 
 
 _UNHELD = _held_by_a_list()
+
+
+class _Composed(NamedTuple):
+    """The operations of a window as one program.
+
+    Attributes:
+        program: the program.
+        places: of each result that somebody holds, which output it is.
+        late: the program with numbers taken out of their vectors where they are needed.
+        ends: after how many equations its pieces end.
+        cost: about how long compiling it takes, in milliseconds.
+    """
+
+    program: Program
+    places: list[int]
+    late: Program
+    ends: list[int]
+    cost: float
 
 
 class Window:
@@ -92,7 +111,9 @@ class Window:
         "age",
         "made",
         "failed",
+        "_least",
         "_cost",
+        "_composed",
         "run",
         "outputs",
         "donated",
@@ -114,7 +135,9 @@ class Window:
         self.age = _age
         self.made: Executable | Pieces | None = None
         self.failed = False
-        self._cost = compile_cost(sum([code.size for code in self.codes]))
+        self._least = PROGRAM + sum([code.cost for code in self.codes])
+        self._cost = -1.0
+        self._composed: _Composed | None = None
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
         self.spread: Callable[[Any], Any] | None = None
@@ -224,13 +247,11 @@ class Window:
         Args:
             free: the inputs that nobody else holds.
         """
-        program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
-        vectors = len({dtype for dtype, _ in self.numbers.types})
-        late = sunk(program, vectors)
-        ends = cuts(late)
+        composed, self._composed = self._composed or self._compose(), None
+        program, places, late, ends, _ = composed
         if len(ends) > 1:
             run: Executable | Pieces
-            run = in_pieces = Pieces(late, vectors, free, ends)
+            run = in_pieces = Pieces(late, self.numbers.vectors, free, ends)
             self.donated = in_pieces.donated
         else:
             ties = pairs(program, free)
@@ -245,15 +266,33 @@ class Window:
 
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
-        cold = set().union(*[code.cold() for code in self.codes])
+        cold = [each for code in dict.fromkeys(self.codes) for each in code.cold()]
+        cold = list(dict.fromkeys(cold))
         apart = sum([code.compile_cost() for code in cold])
         if len(cold) >= MANY_COLD:
             apart *= 2  # a program's first step: it will come again, and the next process finds what is compiled whole
-        return apart > self.compile_cost()
+        # Composing it takes Python some time: not before it would be worth it if nothing is computed again.
+        if apart > self._least and apart > self.compile_cost():
+            return True
+        self._composed = None
+        return False
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
+        if self._cost < 0:
+            try:
+                self._composed = self._compose()
+                self._cost = self._composed.cost
+            except Exception as error:
+                self._cost = inf
+                self.failed = True
+                report.failed(self, error)
         return self._cost
+
+    def _compose(self) -> _Composed:
+        program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
+        late = sunk(program, self.numbers.vectors)
+        return _Composed(program, places, late, *cuts(late))
 
     def takes(self) -> float:
         """About how long it takes one by one, in milliseconds."""
@@ -261,12 +300,18 @@ class Window:
 
     def ask(self, recording: Recording) -> None:
         """Has it compiled in the background, and says when that is used, if it is to be; it was met before."""
-        cost, saves = self.compile_cost(), max(0.0, self.takes() - CALL_COST)
-        if self.age < _age or due(self.seen, saves, cost):
+        saves = max(0.0, self.takes() - CALL_COST)
+        insisted = self.age < _age
+        if not insisted and self._cost < 0 and not due(self.seen, saves, self._least):
+            return
+        cost = self.compile_cost()
+        if not self.failed and (insisted or due(self.seen, saves, cost)):
             self.saves, self.adopted = saves, adopted_at(self.seen, saves, cost)
             debt.owe(cost)
             if settings.background:
                 compile_soon(self, free_inputs(recording))
+        else:
+            self._composed = None
 
     def ready(self) -> bool:
         """Whether a meeting has come at which the compiled program is used.
@@ -303,9 +348,10 @@ class Numbers:
     Attributes:
         types: per number, which vector and where in it.
         any: whether there are any.
+        vectors: how many vectors.
     """
 
-    __slots__ = ("types", "any", "_picks")
+    __slots__ = ("types", "any", "vectors", "_picks")
 
     def __init__(self, dtypes: Sequence[np.dtype]):
         counts: dict[np.dtype, int] = {}
@@ -314,6 +360,7 @@ class Numbers:
             counts[dtype] = counts.get(dtype, 0) + 1
             self.types.append((dtype, counts[dtype] - 1))
         self.any = bool(dtypes)
+        self.vectors = len(counts)
         self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
 
     def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:

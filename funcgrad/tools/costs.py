@@ -50,7 +50,7 @@ class Cost:
 
 
 # Elementwise primitives that compute nothing, and those that are one addition, multiplication or comparison each.
-_FREE = frozenset(("name", "stop_gradient", "bitcast", "cast", "real", "imag", "conj", "complex"))
+_FREE = frozenset(("constant", "name", "stop_gradient", "bitcast", "cast", "real", "imag", "conj", "complex"))
 _SIMPLE = frozenset((
     "abs", "add", "and", "ceil", "clamp", "div", "eq", "floor", "floor_divide", "ge", "gt", "integer_pow", "is_finite",
     "le", "lt", "max", "min", "mul", "ne", "neg", "nextafter", "not", "or", "rem", "remainder", "round", "select",

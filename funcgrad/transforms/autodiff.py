@@ -12,6 +12,7 @@ from funcgrad.arguments.flatten import (
     Argnums,
     Flat,
     abstract,
+    check_argnums,
     check_inexact,
     check_leaves,
     kind,
@@ -25,7 +26,7 @@ from funcgrad.arguments.flatten import (
 )
 from funcgrad.arguments.sharding_constraint import following
 from funcgrad.core import dtypes, trees
-from funcgrad.core.errors import NonDifferentiableError, here
+from funcgrad.core.errors import NonDifferentiableError, explained, here
 from funcgrad.core.ir import Program
 from funcgrad.core.passes import dead_code
 from funcgrad.core.tracing import deferring, type_of
@@ -219,9 +220,9 @@ def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.ge
         raise TypeError(f"grad: the function must return one scalar, got {out_tree}; see vjp and jacrev for others")
     type = type_of(outs[0])
     if type.shape != ():
-        raise TypeError(
-            f"grad: the function must return a scalar, got {type.strong()}. Reduce it (sum, mean), or use vjp or jacrev"
-        )
+        got = type.strong()
+        message = f"grad: the function must return a scalar, got {got}. Reduce it (sum, mean), or use vjp or jacrev"
+        raise explained(TypeError(message), "scalar-output")
     if dtypes.is_complex(type.dtype) != holomorphic or not dtypes.is_inexact(type.dtype):
         wanted = "complex, as holomorphic=True says" if holomorphic else "real and floating"
         raise TypeError(f"grad: the function must return a scalar that is {wanted}, got dtype {type.dtype}")
@@ -255,6 +256,8 @@ def grad(
         >>> print(fg.grad(lambda x: x**3)(2.0), fg.grad(fg.grad(lambda x: x**3))(2.0))
         12.0 12.0
     """
+
+    check_argnums("grad", argnums)
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

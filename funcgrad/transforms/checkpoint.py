@@ -224,3 +224,7 @@ def checkpoint(
         return trees.unflatten(flat.out_tree, outs)
 
     return wrapped
+
+
+#: Another name of ``checkpoint``.
+remat = checkpoint

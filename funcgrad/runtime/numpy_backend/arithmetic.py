@@ -64,8 +64,8 @@ RULES.update(_SAME)
 RULES.update({name: _floating(function) for name, function in _FLOATING.items()})
 
 
-@rule("stop_gradient", "name")
-def _itself(x: Any, **_: Any) -> Any:
+@rule("stop_gradient", "name", "constant")
+def _itself(x: Any, *_: Any, **__: Any) -> Any:
     return x
 
 

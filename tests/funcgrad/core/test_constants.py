@@ -84,6 +84,8 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "np.fromiter": lambda x: x * np.fromiter([x], float)[0],
 }
 X = 0.7
+#: Primitives that are tested here.
+CASES = {"constant": 0}
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "grad": lambda f: fg.grad(f)(X),
     "value_and_grad": lambda f: fg.value_and_grad(f)(X),
@@ -153,6 +155,11 @@ def test_the_function_itself_is_named_where_it_is_the_one_that_is_differentiated
 def test_digits_of_a_value_are_refused_and_its_whole_number_is_not() -> None:
     with pytest.raises(DerivativeLostError, match=r"round\(\.\.\.\) would .* funcgrad\.numpy\.round"):
         fg.grad(lambda x: x * round(x, 1))(X)
+    inside = fg.jit(lambda x: x * round(x, 1))  # while it is traced nobody differentiates it
+    for transform in (fg.grad, fg.jacfwd, fg.hessian):
+        with pytest.raises(DerivativeLostError, match=r"round\(\.\.\.\) would .* at test_constants"):
+            transform(inside)(X)
+    assert inside(1.26) == pytest.approx(1.26 * 1.3)
     assert fg.grad(lambda x: x * round(x))(X) == 1.0
 
 

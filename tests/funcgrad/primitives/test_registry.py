@@ -14,9 +14,14 @@ FOLDER = Path(__file__).parents[1]
 
 
 def primitives() -> dict[str, Primitive]:
-    """All primitives that funcgrad's modules define, by name."""
+    """All primitives that funcgrad's modules define, by name, but for those of ``funcgrad.native``.
+
+    Those stand for others in programs that are lowered, behind all transforms; ``tests/funcgrad/native`` tests them.
+    """
     found: dict[str, Primitive] = {}
     for info in pkgutil.walk_packages(funcgrad.__path__, "funcgrad."):
+        if info.name.startswith("funcgrad.native"):
+            continue
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, Primitive):
                 assert found.setdefault(value.name, value) is value, f"two primitives are called {value.name!r}"

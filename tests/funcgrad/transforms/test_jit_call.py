@@ -184,4 +184,4 @@ def test_programs_go_when_their_functions_do(use):
     before = programs_alive()
     for _ in range(5):
         use(x)
-    assert programs_alive() == before
+    assert programs_alive() <= before  # others may go meanwhile

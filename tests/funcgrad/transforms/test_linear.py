@@ -96,7 +96,7 @@ def test_jacobians_by_integers() -> None:
         assert is_float0(got["y"]["n"], X.shape) and is_float0(got["z"]["n"], ())
     with pytest.raises(TypeError, match="say allow_int=True"):
         fg.jacrev(f)(p)
-    with pytest.raises(TypeError, match=r"argnums\.$"):
+    with pytest.raises(TypeError, match=r"argnums\."):
         fg.jacfwd(f)(p)
 
 

@@ -1,0 +1,50 @@
+"""Where the user's caches are, and whether what lies there may be run."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+
+def user_caches() -> Path | None:
+    """The ``funcgrad`` folder among the user's caches; None where the user has no home."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "darwin":
+        caches = home / "Library" / "Caches"
+    elif sys.platform == "win32":
+        caches = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+    else:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return caches / "funcgrad"
+
+
+def cache_folder(name: str) -> Path | None:
+    """Where something compiled is kept: ``FUNCGRAD_CACHE_DIR``, or the folder ``name`` of ours among the user's caches.
+
+    None for nowhere, which is what an empty ``FUNCGRAD_CACHE_DIR`` asks for.
+    """
+    chosen = os.environ.get("FUNCGRAD_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen).expanduser() if chosen else None
+    ours = user_caches()
+    return ours / name if ours is not None else None
+
+
+def refusal(where: Path) -> str | None:
+    """Why a folder is not to be used, in words: what is compiled is run, so nobody else may put anything there."""
+    try:
+        found = where.stat()
+    except OSError:
+        return None  # it is made when there is something to keep
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is not a folder"
+    if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user, whose code would be run"
+    if found.st_mode & stat.S_IWOTH:
+        return "anyone may write to it, and what is there would be run"
+    return None
