@@ -7,36 +7,15 @@ from math import e, inf, nan, pi
 from typing import Any as _Any
 
 from funcgrad.runtime import process as _process
-from compat import (
-    autograd,
-    _compile as _compiling,
-    fft,
-    func,
-    library,
-    linalg,
-    nn,
-    _operators as _operators,
-    ops,
-    optim,
-    profiler,
-    random,
-    runtime,
-    serialization,
-    sparse,
-    special,
-    types,
-    utils,
-)
+from compat import autograd, multiprocessing, random, runtime, types
 from compat._core.types import dtype as _dtypes
-from compat._core.tensor import module_errors as _naming, conversion as _values
-from compat._operators import random as _sampling
+from compat._core.stubs import missing as _missing
+from compat._core.tensor import module_errors as _naming, conversion as _values, array_type as _array_type
 from compat._core.config import flags as _switches, threads as _threads
-from compat.autograd import profiler as _profiler
 from compat._core.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat._core.types.device import device
 from compat._core.types.dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from compat._core.types.errors import no_attribute as _no_attribute
-from compat.func import vmap
 from compat._core.types.memory_format import (
     LAYOUTS as _LAYOUTS,
     channels_last,
@@ -55,8 +34,6 @@ from compat._core.transforms.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
-from compat._operators.tensor import size_helpers as _sizes
-from compat._core.operators.call_errors import complain_everywhere as _complain_everywhere
 from compat._core.tensor.format import get_printoptions as _get_printoptions, set_printoptions
 from compat._core.tensor.registry import names_of as _names_of
 from compat._core.types.size import Size
@@ -69,26 +46,28 @@ legacy_contiguous_format = contiguous_format
 # What the operations declare for this address, and the dtypes and layouts under all their names.
 globals().update(_dtypes.NAMES)
 globals().update(_LAYOUTS)
-_complain_everywhere()
-globals().update(_names_of("torch"))
+globals().update(_names_of("torch").loaded())
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
 _MODULES = frozenset((
-    "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
-    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "functional",
-    "futures", "fx", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "overrides", "quasirandom",
-    "return_types", "signal", "testing", "version", "xpu",
+    "_C", "__config__", "_custom_ops", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",
+    "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "nn", "onnx", "ops",
+    "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special",
+    "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _LATER = {
     "DisableTorchFunction": "_core.tensor.torch_function",
     "DisableTorchFunctionSubclass": "_core.tensor.torch_function",
+    "Event": "_streams",
     "Future": "futures",
     "GradScaler": "amp",
     "OutOfMemoryError": "cuda",
     "PyTorchFileReader": "_serialization.zip_reader",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
+    "Stream": "_streams",
     "Storage": "_core.memory.typed_storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
@@ -114,8 +93,16 @@ _LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "_core.ty
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "__all__":
+        return [n for n in __dir__() if not n.startswith("_")]
+    if name in _names_of("torch"):
+        globals()[name] = found = _names_of("torch")[name]
+        return found
     if name not in _MODULES and name not in _LATER:
-        raise _no_attribute("compat", name)
+        stands = _missing("", name)
+        if stands is None:
+            raise _no_attribute("compat", name)
+        return globals().setdefault(name, stands)
     from importlib import import_module
 
     found = import_module(f"compat.{_LATER.get(name, name)}")
@@ -129,9 +116,10 @@ _process.imported()
 
 
 # The mechanism is not an attribute: ``torch`` is this module. Imports find it all the same.
-for _name in ("_addresses", "_compile", "_core", "_operators", "_serialization"):
+_MECHANISM = frozenset(("_addresses", "_compile", "_core", "_operators", "_serialization"))
+for _name in _MECHANISM:
     globals().pop(_name, None)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_LATER})
+    return sorted({*globals(), *_MODULES, *_LATER, *_names_of("torch").names()} - _MECHANISM)

@@ -18,7 +18,7 @@ from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import CPU
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import cpp_name, warn
+from compat._core.types.errors import cpp_name, leading, warn
 from compat._core.types.hooks import HookDict, RemovableHandle, register
 from compat._core.types.size import Size
 
@@ -120,6 +120,7 @@ def _begin(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list
     return [r.edge for r in known], grads
 
 
+@leading
 def backward(
     tensors: Tensors,
     grad_tensors: Any = None,
@@ -187,6 +188,7 @@ def _input_edge(t: Tensor | GradientEdge) -> Edge:
     return edge_of(t)
 
 
+@leading
 def grad(
     outputs: Tensors,
     inputs: Tensors,

@@ -46,6 +46,8 @@ WIDEST = frozenset(["torch.cat", "torch.concat", "torch.concatenate", "torch.sta
 def _named(name: str) -> Any:
     """What is public under an address, if anything."""
     place, _, last = name.rpartition(".")
+    if place == "Tensor":
+        getattr(Tensor, last, None)  # which imports its module, if it is not yet
     return Tensor.__dict__.get(last) if place == "Tensor" else registry.names_of(place).get(last)
 
 

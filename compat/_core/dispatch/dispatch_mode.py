@@ -20,9 +20,10 @@ from compat._core.autograd.saved_variable import Packed, SavedResult, exchanged,
 from compat._core.dispatch.overloads import name_of, overload_of
 from compat._core.dispatch.overrides import Declined, answer_of_mode, state
 from compat._core.operators.declared import Declared, every
-from compat._core.operators.signature import MISSING, Param
+from compat._core.operators.signature import MISSING
 from compat._core.operators.view_op import ViewOp
 from compat._core.pytree.trees import tree_leaves
+from compat._core.schema.parameter import Param
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor

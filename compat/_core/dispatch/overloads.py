@@ -147,11 +147,7 @@ aten = _OpNamespace("aten")
 
 #: Operations that have another name for those who watch.
 _NAMES = {
-    "view_size": "view", "view_dtype": "view", "reshaped": "_unsafe_view", "_squeezed": "squeeze",
-    "_squeeze_all": "squeeze", "_squeeze_dim": "squeeze", "_squeeze_dims": "squeeze", "_split_size": "split",
-    "mse_pairs": "mse_loss", "smooth_l1_pairs": "smooth_l1_loss", "huber_pairs": "huber_loss",
-    "binary_pairs": "binary_cross_entropy", "logit_pairs": "binary_cross_entropy_with_logits", "softmax": "_softmax",
-    "log_softmax": "_log_softmax", "_unsafe_split": "unsafe_split", "entr": "special_entr", "zeta": "special_zeta",
+    "softmax": "_softmax", "log_softmax": "_log_softmax", "entr": "special_entr", "zeta": "special_zeta",
     "xlog1py": "special_xlog1py", "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e",
     "ndtri": "special_ndtri", "log_ndtr": "special_log_ndtr", "erfcx": "special_erfcx",
 }  # fmt: skip
@@ -180,6 +176,11 @@ def _power(given: Mapping[str, Any]) -> str:
     if not isinstance(base, Tensor):
         return "Scalar"
     return "Tensor_Tensor" if isinstance(exponent, Tensor) else "Tensor_Scalar"
+
+
+def _squeeze(given: Mapping[str, Any]) -> str:
+    dim = given.get("dim")
+    return "default" if dim is None else "dims" if isinstance(dim, tuple | list) else "dim"
 
 
 def _scatter(given: Mapping[str, Any]) -> str:
@@ -219,14 +220,12 @@ for _names, _choice, _which in (
     ("isin", _always("Tensor_Tensor"), ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")),
     ("where", _always("self"), ("default", "self")),
     ("clamp", _by("min", "Tensor", "default"), ("default", "Tensor")),
-    ("squeeze", _always("default"), ("default", "dim", "dims")),
+    ("squeeze", _squeeze, ("default", "dim", "dims")),
     ("set", _by("source", "source_Tensor", "default"), ("default", "source_Tensor")),
-    ("view", _always("default"), ("default", "dtype")),
+    ("view", _with("dtype", "dtype"), ("default", "dtype")),
 ):  # fmt: skip
     for _name in _names.split():
         _CHOICES[_name] = _choice, _which
-#: What the declared operation alone tells.
-_OWN = {"_squeeze_dim": "dim", "_squeeze_dims": "dims", "view_dtype": "dtype"}
 
 
 #: Overloads that write a result into a given tensor, where neither "out" nor the name that is made of the overload's.
@@ -280,7 +279,7 @@ def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: 
     """
     base = _NAMES.get(declared, declared)
     choice = _CHOICES.get(base)
-    overload = _OWN.get(declared) or ("default" if choice is None else choice[0](given))
+    overload = "default" if choice is None else choice[0](given)
     overload = _writing(base, overload) if writes else overload
     return aten.packet(base + "_" * inplace).overload(overload)
 
@@ -294,6 +293,7 @@ def public_function(name: str) -> Callable[..., Any]:
     Raises:
         NotImplementedError: if there is none here.
     """
+    getattr(Tensor, name, None)  # which imports its module, if it is not yet
     for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
         if name in place:
             return place[name]

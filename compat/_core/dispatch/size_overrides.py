@@ -61,6 +61,7 @@ def _have_ask(name: str, packet: OpOverloadPacket) -> None:
     if name not in _PROPERTIES:
         replace(Tensor, name, functools.partial(_asking, name, packet))
         return
+    getattr(Tensor, name)  # which imports its module, if it is not yet
     found: Any = vars(Tensor)[name]
     if isinstance(found, OverridableProperty):
         found.read = _asking(name, packet, found.read)

@@ -311,6 +311,7 @@ def _without_memory(plain: Callable[..., Any], complaint: str) -> Callable[..., 
 
 def replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
     """Puts ``make(plain)`` in place of a public function, also of one that asks ``__torch_function__``; returns it."""
+    getattr(place, name)  # which imports its module, if it is not yet
     found = vars(place)[name]
     if isinstance(found, Overridable):
         found._function = made = make(found._function)

@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.memory.numpy_storage import storage_over
+from compat._core.memory.numpy_storage import storage_in
+from compat._core.memory.shared_memory import of_file
 from compat._core.memory.storage import UntypedStorage, new_storage
+from compat._core.memory.strides import Base
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import wrong_argument
 
@@ -56,9 +58,7 @@ def storage_of_file(filename: Any, shared: bool, count: int, dtype: Dtype) -> Un
             file.truncate(size)
         if not shared or not count:
             return new_storage(np.fromfile(file, dtype.numpy, count), dtype)
-        storage, _ = storage_over(np.memmap(file, dtype.numpy, "r+", shape=(count,)), dtype)
-        storage.filename = name
-        return storage
+        return storage_in(of_file(file.fileno(), name, size), Base((count,), dtype))
 
 
 def storage_of_bytes(given: Any, byte_order: str | None, count: int, offset: int, dtype: Dtype) -> UntypedStorage:

@@ -26,27 +26,32 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
+import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from compat._core.memory.shared_memory import Block
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strided_access import elements_of
 from compat._core.memory.strides import Base, Layout, dense_layout, is_dense, layout_of
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
+from funcgrad.runtime.process import Lock
 
 _buffer: Any = UntypedStorage.__dict__["buffer"]
 #: Held while a storage changes sides.
-_lock = threading.RLock()
+_lock = Lock()
 
 
 class Hosted(UntypedStorage):
     """A storage whose contents are those of a NumPy array, its ``_memory``; the buffer is a copy of them."""
 
     __slots__ = ()
+    #: Of memory of several processes: what was read since it was written last, but for what was read last of all.
+    _read: Sequence[weakref.ref[Any]] = ()
 
     @property
     def buffer(self) -> Any:
@@ -57,6 +62,7 @@ class Hosted(UntypedStorage):
                 return known
             memory = self._memory
             if known is None or not _same_bytes(runtime.to_numpy(known), memory):
+                self._remember(known)
                 known = runtime.from_numpy(memory)
                 _buffer.__set__(self, known)
             if _unshared(memory):
@@ -65,30 +71,53 @@ class Hosted(UntypedStorage):
 
     @buffer.setter
     def buffer(self, new: Any) -> None:
+        taken = runtime.operands(new)
         new = runtime.ready(new)
         with _lock:
             if self.__class__ is Hosted:
-                self._take(new)
+                self._take(new, taken)
             _buffer.__set__(self, new)
 
-    def _take(self, new: Any) -> None:
-        """Writes a buffer into the memory."""
+    def _remember(self, known: Any) -> None:
+        """Keeps a buffer in mind that an operation may have, which reads the storage twice: ``x[0] += 1`` does."""
+        if known is not None and self.is_shared():
+            self.__dict__["_read"] = [weakref.ref(known), *self._read[:3]]
+
+    def _take(self, new: Any, taken: Sequence[Any]) -> None:
+        """Writes a buffer into the memory.
+
+        Args:
+            taken: the buffers that it was made of, where that is known.
+        """
         if isinstance(new, Tracer) or not self._memory.flags.writeable:
             # What is traced has no contents yet, and what may not be written is not: there the ways part.
             self._settle()
-        elif new is not None:  # None lets go of the buffer for a while
+        elif new is None:  # lets go of the buffer for a while
+            return
+        elif self.is_shared():
+            before = [x for ref in self._read if (x := ref()) is not None and any(x is y for y in taken)]
+            known = _buffer.__get__(self)
+            _write_changes(self._memory, before if known is None else [known, *before], runtime.to_numpy(new))
+            self.__dict__.pop("_read", None)
+        else:
             np.copyto(self._memory, runtime.to_numpy(new))
+
+    def give_up(self, buffer: Any) -> Any:
+        if self.is_shared():  # what is written is told from the buffer
+            return runtime.from_numpy(runtime.to_numpy(buffer))
+        return super().give_up(buffer)
 
     def _settle(self) -> None:
         """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""
         self.__class__ = UntypedStorage  # type: ignore[assignment]
+        self.__dict__.pop("_block", None)
         if hasattr(self, "_root"):
             del self._root
         if not hasattr(self, "_address"):
             del self._memory
 
     def is_shared(self) -> bool:
-        return getattr(self, "_root", (self,))[0].filename is not None
+        return getattr(self, "_root", (self,))[0]._block is not None
 
     def resizable(self) -> bool:
         return not self.lent and _unshared(self._memory)
@@ -109,6 +138,25 @@ _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
 def _same_bytes(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether two contiguous arrays hold the same; every use of a shared tensor asks, so it is the C library's."""
     return not _memcmp(x.ctypes.data, y.ctypes.data, x.nbytes)
+
+
+#: By the size of elements, integers of that size: of floats, NaN and zeros say less than their bits.
+_BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def _write_changes(memory: np.ndarray, before: Sequence[Any], new: np.ndarray) -> None:
+    """Writes into memory of several processes what an operation changed.
+
+    Args:
+        before: the buffers that the operation read, of which one is what it changed; every operation reads what it
+            writes.
+        new: what it made of it.
+    """
+    bits = _BITS[min(memory.itemsize, 8)]
+    now, there, *were = (
+        np.ascontiguousarray(x).reshape(-1).view(bits) for x in (new, memory, *map(runtime.to_numpy, before))
+    )
+    np.copyto(there, now, where=np.logical_and.reduce([was != now for was in were]) if were else True)
 
 
 def _references(memory: np.ndarray) -> int:
@@ -145,6 +193,10 @@ def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[Untyp
         return storage, layout, offset
     part, inside = storage_over(array_over(storage, layout, offset), layout.dtype)
     part._root = place_of(storage, offset)
+    root = part._root[0]
+    if root._parts is None:
+        root._parts = weakref.WeakSet()
+    root._parts.add(part)
     return part, inside, 0
 
 
@@ -198,6 +250,46 @@ def _memory_of(storage: UntypedStorage) -> np.ndarray:
         storage.buffer = runtime.ready(storage.buffer)
         storage.__class__ = Hosted
     return storage._memory
+
+
+# ---------------------------------------------------------------- from other processes' memory
+
+
+def storage_in(block: Block, base: Base) -> UntypedStorage:
+    """A storage whose memory is one that other processes may have, too."""
+    storage = UntypedStorage(None, base)
+    storage._memory = block.memory.view(base.dtype.numpy).reshape(base.shape)
+    storage._block = block
+    storage.lent = True
+    storage.__class__ = Hosted
+    return storage
+
+
+def move_into(storage: UntypedStorage, block: Block) -> None:
+    """Moves the contents of a storage, and of the storages that are parts of it, into other memory."""
+    with _lock:
+        base, buffer = storage.base, runtime.ready(storage.buffer)
+        old = storage._memory if isinstance(storage, Hosted) else None
+        memory = block.memory.view(base.dtype.numpy).reshape(base.shape)
+        np.copyto(memory, runtime.to_numpy(buffer))
+        for part in list(storage._parts or ()):
+            if old is not None and hasattr(part, "_root"):
+                _move_part(part, old, block)
+        storage._memory, storage._block, storage.lent = memory, block, True
+        for told in ("_shown", "_seen"):
+            storage.__dict__.pop(told, None)
+        if hasattr(storage, "_address"):
+            del storage._address
+        _buffer.__set__(storage, buffer)
+        storage.__class__ = Hosted
+
+
+def _move_part(part: UntypedStorage, old: np.ndarray, block: Block) -> None:
+    was = part._memory
+    start = was.__array_interface__["data"][0] - old.__array_interface__["data"][0]
+    part._memory = np.ndarray(was.shape, was.dtype, block.memory, start, was.strides)
+    if hasattr(part, "_address"):
+        del part._address
 
 
 # ---------------------------------------------------------------- from arrays

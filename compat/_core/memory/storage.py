@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from importlib import import_module
 from typing import Any
@@ -16,6 +15,7 @@ from compat._core.types.device import META, available, device
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
+from funcgrad.runtime.process import Lock
 
 
 class _Clock:
@@ -25,7 +25,7 @@ class _Clock:
 
 
 clock = _Clock()
-_ticking = threading.Lock()
+_ticking = Lock()
 
 
 def begin() -> int:
@@ -49,8 +49,10 @@ class UntypedStorage(Moves):
     """
 
     __slots__ = ("buffer", "base", "version", "born", "_address", "_memory", "_root", "__dict__", "__weakref__")
-    #: The file that it is mapped to (``compat._core.memory.mmap_storage``).
-    filename: str | None = None
+    #: The memory that it has in common with other processes (``compat._core.memory.shared_memory``).
+    _block: Any = None
+    #: The parts of it that are storages of their own (``compat._core.memory.numpy_storage``).
+    _parts: Any = None
     #: How it is seen inside a transform, where that is not as it is (``compat._core.transforms.logical_strides``).
     placing: Any = None
     #: Whether its memory is, or was, in common with NumPy: its size stays.
@@ -74,9 +76,27 @@ class UntypedStorage(Moves):
         self.version = 0
         self.born = clock.now
 
+    @property
+    def filename(self) -> str | None:
+        """The file that it is mapped to (``compat._core.memory.mmap_storage``)."""
+        block = self._block
+        return None if block is None or block.counted else block.name
+
     def write(self, buffer: Any) -> None:
         """Puts a buffer of the same shape and dtype in place of the present one."""
         self.buffer = buffer
+
+    def give_up(self, buffer: Any) -> Any:
+        """Lets go of the present buffer, until another one is put there, so that a program may take it over.
+
+        Args:
+            buffer: it.
+
+        Returns:
+            What the program may have.
+        """
+        self.buffer = None
+        return buffer
 
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
@@ -200,6 +220,7 @@ class UntypedStorage(Moves):
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Writes the bytes of another storage, which has as many or more; returns the storage."""
+        _ = self.buffer  # what is written is told from what is there
         self._write_bytes(source.bytes()[: self.nbytes()].copy())
         return self
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from importlib import import_module
 from typing import Any
 
+from compat._core.memory import shared_memory
 from compat._core.memory.meta import NO_DATA
 from compat._core.types.device import CPU, META, available
-from compat._core.types.errors import no_sharing
 
 
 class Moves:
@@ -24,6 +26,7 @@ class Moves:
 
     __slots__ = ()
     device: Any
+    size: Any
     is_cuda = is_hpu = is_sparse = is_sparse_csr = False
 
     def untyped(self) -> Any:
@@ -32,10 +35,6 @@ class Moves:
 
     def get_device(self) -> None:
         """The number of its device: the CPU has none."""
-
-    def is_shared(self) -> bool:
-        """Whether other processes see what is written to it: where it is a file's memory, mapped to be shared."""
-        return False
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         """Whether its memory is pinned for a GPU."""
@@ -67,29 +66,103 @@ class Moves:
         """Raises an ``AssertionError``: there is no GPU."""
         return self.to(device="cuda")
 
+    # ------------------------------------------------------------ memory of several processes
+
+    def is_shared(self) -> bool:
+        """Whether other processes see what is written to it."""
+        return False
+
     def share_memory_(self) -> Any:
-        """Returns the storage if it is shared already.
+        """Moves it into memory that other processes can have, too, unless it is there; returns it.
 
         Raises:
             RuntimeError: on the meta device.
-            NotImplementedError: for any other: its memory cannot become another process's, too.
         """
-        if self.device is META:
-            raise RuntimeError("_share_fd_: only available on CPU")
-        if not self.is_shared():
-            raise no_sharing("share_memory_")
+        _shared().share(self.untyped())
+        return self
+
+    _share_memory_ = share_memory_
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> Any:
+        """A new storage in such memory, of so many bytes, or elements where it has a dtype."""
+        available(device)
+        return cls._over(_shared().new_shared(size * cls._itemsize()))
+
+    @classmethod
+    def _new_using_fd_cpu(cls, size: int) -> Any:
+        """``_new_shared``, in memory that is known by a file descriptor."""
+        return cls._over(_shared().new_shared(size * cls._itemsize(), shared_memory.anonymous))
+
+    @classmethod
+    def _new_using_filename_cpu(cls, size: int) -> Any:
+        """``_new_shared``, in memory that is known by a name."""
+        return cls._over(_shared().new_shared(size * cls._itemsize(), shared_memory.named))
+
+    @classmethod
+    def _new_shared_fd_cpu(cls, fd: int, size: int) -> Any:
+        """The storage over memory of which the descriptor and the size are known."""
+        nbytes = size * cls._itemsize()
+        return cls._over(_shared().from_luggage(_Open(fd), _shared().bytes_of(nbytes)))
+
+    @classmethod
+    def _new_shared_filename_cpu(cls, manager: Any, handle: bytes, size: int) -> Any:
+        """The storage over memory of which the name and the size are known.
+
+        Args:
+            manager: the program's own; where PyTorch has a process that removes files, this has none.
+        """
+        name, nbytes = os.fsdecode(handle), size * cls._itemsize()
+        base = _shared().bytes_of(nbytes)
+        return cls._over(_shared().storage_of(name, base, lambda: shared_memory.of_name(name, nbytes)))
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """Moves it into memory that is known by a file descriptor; returns that and the size."""
+        return _shared().share_by_descriptor(self.untyped()).descriptor, self.size()
+
+    _get_shared_fd = _share_fd_cpu_
+
+    def _share_filename_cpu_(self) -> tuple[bytes, bytes, int]:
+        """Moves it into memory that is known by a name; returns nothing for a manager, the name and the size."""
+        return b"", os.fsencode(_shared().share_by_name(self.untyped()).name), self.size()
+
+    def _shared_incref(self) -> Any:
+        """Counts one more user of memory that is known by a name; returns the storage."""
+        block = self.untyped()._block
+        if block is not None and block.counted:
+            block.keep()
+        return self
+
+    def _shared_decref(self) -> Any:
+        """Counts one user less."""
+        block = self.untyped()._block
+        if block is not None and block.counted:
+            block.let_go()
         return self
 
     @classmethod
-    def _new_shared(cls, *args: Any, **kwargs: Any) -> Any:
-        """Raises a ``NotImplementedError``, as every way to memory of several processes but a file's."""
-        raise no_sharing("_new_shared")
+    def _over(cls, storage: Any) -> Any:
+        """A storage of this class with the memory of an untyped one."""
+        return storage
 
-    _new_using_fd_cpu = _new_using_filename_cpu = _new_shared_fd_cpu = _new_shared_filename_cpu = _new_shared
-    _share_memory_ = share_memory_
+    @classmethod
+    def _itemsize(cls) -> int:
+        return 1
 
-    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises a ``NotImplementedError``, as ``_new_shared``."""
-        raise no_sharing("_share_fd_cpu_")
 
-    _share_filename_cpu_ = _get_shared_fd = _share_fd_cpu_
+class _Open:
+    """An open file that stays its owner's."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: int):
+        self._file = file
+
+    def detach(self) -> int:
+        """It."""
+        return self._file
+
+
+def _shared() -> Any:
+    """Where storages in such memory are made, which stands on storages."""
+    return import_module("compat._core.memory.shared_storage")

@@ -97,6 +97,14 @@ class TypedStorage(Moves, metaclass=_OfDtype):
             raise RuntimeError(f"{what}: only supported on subclasses of torch.storage._LegacyStorage")
         return cls.dtype
 
+    @classmethod
+    def _over(cls, storage: Any) -> TypedStorage:
+        return TypedStorage(wrap_storage=storage, dtype=cls.dtype or dtypes.get_default_dtype())
+
+    @classmethod
+    def _itemsize(cls) -> int:
+        return (cls.dtype or dtypes.get_default_dtype()).itemsize
+
     @property
     def filename(self) -> str | None:
         """The file that it is mapped to."""

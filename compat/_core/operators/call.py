@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from compat._core.memory.strides import Layout, elementwise_strides, preserved_strides
 from compat._core.operators.opmath import HALVES, SINGLE
 from compat._core.operators.plan import Kind, type_of_kind
-from compat._core.operators.signature import Param
+from compat._core.schema.parameter import Param
 from compat._core.types import dtype as dtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
@@ -52,7 +52,7 @@ class Call:
                 self.slots.append((p, here))
             else:
                 self.slots.append((p, None))
-        chosen = op.promoted.split() if op.promoted else None
+        chosen = op.row.dtypes.of.split() or None
         self.promotable = [
             i
             for i, n in enumerate(self.inputs)
@@ -85,7 +85,7 @@ class Call:
     def promoted(self, arrays: Sequence[Any]) -> list[Any]:
         """The operands in their common dtype, where the operation promotes."""
         result = list(arrays)
-        if self.op.promote is None:
+        if self.op.row.dtypes.promote is None:
             return result
         common = self.common([None if a is None else type_of(a) for a in arrays])
         for i in self.promotable:
@@ -96,7 +96,7 @@ class Call:
 
     def _unrounded(self, i: int, x: Any) -> bool:
         """Whether an operand is not rounded to half precision: for PyTorch's kernels it is a number."""
-        return self.inputs[i] in self.op.unrounded and x is not None and not type_of(x).ndim
+        return self.inputs[i] in self.op.row.dtypes.unrounded.split() and x is not None and not type_of(x).ndim
 
     def common(self, types: Sequence[ArrayType | None]) -> Any:
         """The dtype that PyTorch's rules give the operands, as NumPy's."""
@@ -110,7 +110,7 @@ class Call:
             else:
                 groups[2].append(kind)
         common = dtypes.combine(*groups)
-        if self.op.promote == "float" and common.category < dtypes.FLOATING:
+        if self.op.row.dtypes.promote == "float" and common.category < dtypes.FLOATING:
             common = dtypes.get_default_dtype()
         return dtypes.array_dtype(common)
 
@@ -141,7 +141,7 @@ class Call:
     def elementwise_strides(self, kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
         """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions. What is
         brought to the common dtype counts as the copy that PyTorch makes of it, which has no strides of zero."""
-        common = None if self.op.promote is None else self.common([type_of_kind(k) for k in kinds])
+        common = None if self.op.row.dtypes.promote is None else self.common([type_of_kind(k) for k in kinds])
         operands = []
         for i in self.operands:
             kind = kinds[i]

@@ -7,12 +7,13 @@ takes there (``compat._core.schema.argument_errors``); what is wrong otherwise i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, wraps
+from functools import wraps
 from types import FunctionType
 from typing import Any
 
-from compat._core.operators.signature import ALIASES, MISSING, Param
-from compat._core.tensor.registry import SHORT, names_of, publish, republish
+from compat._core.operators.signature import ALIASES, MISSING
+from compat._core.schema.parameter import Param
+from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
 
 
@@ -112,13 +113,6 @@ class Complaints:
         self.params = params
         self.run = run
 
-    @cached_property
-    def known(self) -> bool:
-        """Whether it is known how PyTorch is called there. Of functions that are written in Python there it is not."""
-        from compat._core.schema.argument_errors import signatures_of
-
-        return self.method or signatures_of(self.where) is not None
-
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
         """Runs the call; where it fails for its arguments, that is said in PyTorch's words."""
         try:
@@ -209,33 +203,38 @@ def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def complain_everywhere() -> None:
-    """Has the public functions that are no declared operations complain of their arguments in PyTorch's words, where
-    it has any, and take arrays of funcgrad's for tensors."""
-    from compat._core.schema.function_signatures import known
-    from compat._core.schema.namespace_signatures import IN_TORCH
-
-    lenient, told = frozenset(_LENIENT.split()), dict.fromkeys(known())
-    plain = {f"{place}.{name}": None for place in _OF_TENSORS for name in names_of(place) if not name.startswith("_")}
-    for where in told | plain:
-        place, _, name = where.rpartition(".")
-        function = names_of(place).get(name)
-        if not isinstance(function, FunctionType) or function in _speaking or "words" in function.__globals__:
-            continue
-        if where not in told and not _takes_tensors(function):
-            continue
-        said = _checking(function, where) if where in lenient else _complaining(function, where, where in told)
-        said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
-        republish(said, where)
+def _complaining_where_public(function: Any, place: str, name: str) -> Any:
+    """A public function that is no declared operator, made to complain of its arguments in PyTorch's words, where it
+    has any, and to take arrays of funcgrad's for tensors."""
+    if place not in _OF_TENSORS or name.startswith("_") or not isinstance(function, FunctionType):
+        return function
+    if function in _speaking or "words" in function.__globals__:
+        return function
+    if name in _OF_ANYTHING or not function.__module__.startswith(_OPERATORS):
+        return function
     of_torch = names_of("torch")
-    for name in IN_TORCH.split():
-        republish(of_torch[name], f"nn.functional.{name}")
+    if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:
+        return of_torch[name]
+    where = f"{place}.{name}"
+    said = _checking(function, where) if where in _CHECKED_FIRST else _complaining(function, where)
+    said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
+    return said
 
 
-#: Where functions of tensors are public.
+#: Where functions of tensors are public, and where they are written.
 _OF_TENSORS = ("torch", "nn.functional", "linalg", "special", "fft")
-
-
-def _takes_tensors(function: Callable[..., Any]) -> bool:
-    """Whether a parameter of a function is said to be a tensor, or several."""
-    return any("Tensor" in str(kind) for name, kind in function.__annotations__.items() if name != "return")
+_OPERATORS = "compat._operators."
+#: Functions of ``nn.functional`` that are those of ``torch``.
+_OF_TORCH = frozenset(
+    ["adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu_", "channel_shuffle", "conv1d", "conv2d", "conv3d"]
+    + ["conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "hardshrink"]
+    + ["pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu_", "rrelu_", "selu_"]
+    + ["threshold_"]
+)
+#: What takes other things than tensors, and says itself what is wrong with them.
+_OF_ANYTHING = frozenset(
+    ["as_tensor", "asarray", "broadcast_tensors", "einsum", "from_dlpack", "from_numpy", "frombuffer", "meshgrid"]
+    + ["sparse_coo_tensor", "tensor"]
+)
+_CHECKED_FIRST = frozenset(_LENIENT.split())
+publishing.append(_complaining_where_public)

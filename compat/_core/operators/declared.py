@@ -1,4 +1,4 @@
-"""What operations and views, as declared, have in common."""
+"""What operators and views, as declared, have in common."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from types import FunctionType
 from typing import Any
 
 from compat._core.operators.call_errors import Complaints, of_tensors
-from compat._core.operators.signature import MISSING, cleaned, entry, parse, renamed, wrapped
+from compat._core.operators.signature import MISSING, cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
-from compat._core.tensor.registry import address_of, publish
+from compat._core.schema.parameter import Param
+from compat._core.schema.shown_signature import SchemaSignature
+from compat._core.tensor.registry import address_of, load_all, publish
 from compat._core.types import dtype
 from funcgrad.core.caching import Cache, Group
 
@@ -20,24 +22,18 @@ _every: list[Declared] = []
 _SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
 
 
-class Late:
-    """A check made when operands are known to go together: code for their dtype is what PyTorch looks for last.
+def addresses(name: str, names: str | None, inplace: bool = False) -> tuple[list[str], list[str]]:
+    """Where an operator's function and its in-place variant appear.
 
     Args:
-        check: the check.
-        early: what is checked before.
+        names: as the row says.
+        inplace: whether there is a variant by default.
     """
-
-    __slots__ = ("check", "early")
-
-    def __init__(self, check: Callable[..., None], early: Callable[..., None] | None = None):
-        self.check = check
-        self.early = early
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        if self.early is not None:
-            self.early(*args, **kwargs)
-        self.check(*args, **kwargs)
+    if names is None:
+        names = f"torch.{name} Tensor.{name}" + f" Tensor.{name}_" * inplace
+    every = names.split()
+    written = [n for n in every if n.endswith("_") and not n.endswith("__")]
+    return [n for n in every if n not in written], written
 
 
 class Declared:
@@ -46,6 +42,7 @@ class Declared:
     Attributes:
         name: as the user writes it.
         params: its parameters.
+        schemas: the overloads that it computes, in PyTorch's grammar.
         plans: by what the entry function found its arguments to be.
         function: what users call.
     """
@@ -56,11 +53,12 @@ class Declared:
     #: The names of the numbers that once came among its tensors.
     older: tuple[str, ...] = ()
 
-    def __init__(self, body: Callable[..., Any], name: str | None):
-        self.name = name or body.__name__
+    def __init__(self, name: str, body: Callable[..., Any], params: tuple[Param, ...], schemas: tuple[str, ...] = ()):
+        self.name = name
         self.__doc__, self.__module__ = body.__doc__, body.__module__
         self.body = body
-        self.params = parse(body)
+        self.params = params
+        self.schemas = schemas
         self.plans: Cache[tuple, Any] = Cache(CALLS)
         self.numbers = False
         #: The functions that were made for it to be called by, and whether each writes into the first argument.
@@ -88,14 +86,14 @@ class Declared:
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
         made.__qualname__ = name
-        made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
-        made.__wrapped__ = self.body  # its signature is the one to show
+        made.__signature__ = SchemaSignature(self.params, self.schemas, out)
+        made.__wrapped__ = self.body  # its source is the one to show
         self.entries.append((made, writes))
         return made
 
-    def _publish(self, made: Any, names: str) -> None:
+    def _publish(self, made: Any, names: list[str]) -> None:
         """Makes a function made for it public. Under its own name its module has the declaration instead."""
-        own, others = of_tensors(names.split()) if made in dict(self.entries) else ([], names.split())
+        own, others = of_tensors(names) if made in dict(self.entries) else ([], names)
         for name in own:
             publish(self._other(made, name), name)
         self._publish_functions(made, others)
@@ -160,7 +158,8 @@ def forget_plans() -> None:
 
 
 def every() -> list[Declared]:
-    """All operations declared so far."""
+    """All declared operators."""
+    load_all()
     return _every
 
 

@@ -61,10 +61,10 @@ class Inspected:
         for i, place in self.given:
             args[i] = values[place]
         op = self.op
-        assert op.inspect is not None
-        if op.apart and self.plan.target is not None:
+        assert op.row.values is not None
+        if op.row.overlap.inputs and self.plan.target is not None:
             check_apart(values, self.plan.target)
-        inspect(op.inspect, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
+        inspect(op.row.values, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
         return self.plan.run(values)
 
 

@@ -22,7 +22,7 @@ from compat._core.operators.view_replay import cut, steps_of
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import LOOSE, View
 from compat._core.tensor.registry import function
-from compat._core.tensor.tensor import Tensor, autograd_of, regenerate, wrap
+from compat._core.tensor.tensor import Tensor, autograd_of, regenerate, set_regenerate, wrap
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.types.dtype import dtype as Dtype
@@ -304,3 +304,26 @@ class CopySlices(Node):
 
 
 CopySlices.__module__ = "builtins"
+
+
+# ---------------------------------------------------------------- views of what was written
+
+
+def _regenerate(t: Tensor) -> None:
+    """Gives a view the node that cuts it out of what its base now is, ``AsStridedBackward0`` most often."""
+    view = t._view
+    assert view is not None
+    assert view.base is not None
+    if t._node is None and not view.base._rg:
+        return  # nothing that happened to the base has to do with gradients
+    if view.origin:
+        raise complain_about_view(t, view, "its base or another view of its base has been")
+    before, mode.grad = mode.grad, True
+    try:
+        made = cut(view.base, steps_of(t))
+    finally:
+        mode.grad = before
+    set_history(t, made._node, 0)
+
+
+set_regenerate(_regenerate)

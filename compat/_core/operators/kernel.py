@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.derivative_names import OF_ITS_OWN
 from compat._core.operators.op_node import Underivable, derived_node_class
 from compat._core.operators.plan import Kind, Plan, is_number
@@ -40,10 +41,6 @@ KERNELS = Group("kernels", 4096)
 _PLANS = Group("plans", 8192)
 _PROGRAMS = Group("programs of kernels", 8192)
 _DERIVATIVES = Group("derivatives of kernels", 16384)
-
-
-class OpDeclarationError(Exception):
-    """An operation's declaration does not fit what it does."""
 
 
 class Kernel:

@@ -1,20 +1,27 @@
-"""Declaring operations.
+"""Operators: a row each, a schema of PyTorch's with a pure function of funcgrad's arrays below it.
 
-An operation is a pure function of funcgrad arrays, with the name of its backward node and what that node saves::
-
-    @op("AddmmBackward0", saved="mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides beta alpha")
-    def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1):
+    @aten(
+        "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        node="AddmmBackward0",
+        saves="mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides beta alpha",
+    )
+    def addmm(input, mat1, mat2, *, beta, alpha):
         return beta * input + alpha * (mat1 @ mat2)
 
-That is all of it. The annotations say what the arguments are (``compat._core.operators.signature``): arrays and scalars
-are inputs
-of the compiled program, everything else is static. The backward is derived from the body, as a function of what is
-declared saved and the incoming gradients only; what it turns out not to need is ``None`` in ``_saved_...``, as in
-PyTorch. If it needs something that is not declared, an ``OpDeclarationError`` says so; then state the backward, in the
-same kind of code::
+The schema says what the arguments are (``compat._core.schema.parameter``): tensors and numbers are inputs of the
+compiled program, everything else is static. Several schemas are overloads that one body computes. What else there is
+to say of an operator are typed options, the fields of ``compat._core.operators.declaration.Declaration``; one that
+contradicts the schema or another option raises ``OpDeclarationError`` where the row stands.
 
-    @op("SoftmaxBackward0", saved="result dim")
-    def softmax(input: Array, dim: Dim):
+The backward is derived from the body, as a function of the incoming gradients and of what ``saves`` names only. What it
+does not need is ``None`` in ``_saved_...``, as in PyTorch; if it needs something that is not named, an
+``OpDeclarationError`` says so. Then state the backward, in the same kind of code::
+
+    @aten(
+        "_softmax(Tensor self, int dim) -> Tensor", node="SoftmaxBackward0", saves="result dim",
+        names="torch.softmax Tensor.softmax",
+    )
+    def softmax(input, dim):
         shifted = np.exp(input - np.max(input, axis=dim, keepdims=True))
         return shifted / np.sum(shifted, axis=dim, keepdims=True)
 
@@ -23,86 +30,22 @@ same kind of code::
         return (ct - np.sum(ct * result, axis=dim, keepdims=True)) * result
 
 The parameters of a stated backward are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results), operands,
-``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one per ``Array``
-parameter. Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
+``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one for each operand.
+Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
 
-Options of ``op``:
-
-``saved``
-    names as PyTorch's attributes have them: operands (``self`` is the parameter ``input``), ``result``, ``resultN``,
-    arguments, and metadata of operands (``self.sym_sizes``).
-``names``
-    where the function appears, e.g. ``"torch.softmax Tensor.softmax F.softmax"``; by default ``torch`` and ``Tensor``
-    under its own name. ``""`` for a function that only others call.
-``inplace``
-    where the in-place variant appears; by default ``Tensor.NAME_`` for elementwise operations and nowhere for others.
-``out``
-    whether there is an ``out=`` variant; by default for what appears in ``torch``. ``"cast"``: one that takes a tensor
-    of any dtype that the result can be cast to, as those with ``promote`` do. A function ``(result, out, operands)``
-    that raises where one result may not be written into one tensor (``compat._core.operators.out.of_dtype``). An
-    operation with a ``dtype`` computes in that of ``out``.
-``promote``
-    ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
-    least; ``None``: operands come as they are.
-``unrounded``
-    names of operands that, where they are numbers or have no dimensions, promotion leaves in single precision though
-    the others are in half; the body rounds the result (``compat._core.operators.opmath``).
-``numbers``
-    whether operands may be numbers; by default where ``promote`` is set.
-``strides``
-    ``"elementwise"``: results follow the operands' memory order; ``"contiguous"``: row-major; ``"like:NAME"``: keep the
-    operand's; or a function ``(operands, types) -> strides per result`` over a dictionary of layouts.
-``alone``
-    raises PyTorch's own error where all operands are numbers; by default the first one is said to be no tensor.
-``check``
-    a function with the operation's parameters that raises PyTorch's errors; called before anything else, and only for
-    combinations of layouts and static arguments not seen before (so it must not look at values).
-``returns``
-    names of several results, for a named tuple like ``torch.return_types.max``; ``saved`` and a stated backward may use
-    them. ``results`` gives names for these two only: the function returns a plain tuple. Both, where the function
-    has them in another order: what has no derivative comes last, since PyTorch's nodes do not count it.
-``inspect``
-    a function with the operation's parameters, called before every run, for errors that depend on values (an index out
-    of bounds). It makes every call slower and waits for the values: only where PyTorch's own kernel looks.
-``constant``
-    which results have no derivative though they are floating.
-``aside``
-    which results are shown by the node as if they had none, though its own derivative goes through them.
-``keeps``
-    operands and results that PyTorch saves though gradients may do without them, with a question mark those that it
-    saves where their own gradient is wanted; all others are saved only where they are needed.
-``integers``
-    operands that PyTorch takes as integers instead of as a tensor of them: nodes show them so.
-``overlapping``
-    what an in-place call does with a target whose elements share places: True if it may write it, since it writes the
-    same everywhere, or a function with the operation's parameters; by default it is refused.
-``apart``
-    whether the in-place variant refuses inputs that share memory with its target, even all of it.
-``older``
-    the names of its keyword arguments that came among the tensors in PyTorch's older signatures.
-``fits``
-    numbers that PyTorch converts to the dtype it computes in, by name, each with the rule that says which that is
-    (``compat._core.types.scalar_conversion``): one that does not fit is refused.
-``converts``
-    whether it brings operands to the dtype of the result, with PyTorch's warning where that leaves out imaginary parts;
-    by default where it has a ``dtype``.
-``undifferentiable``
-    for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
-``shows``
-    more ``saved`` names: functions of the static arguments by name, and of ``layouts``, a dictionary.
-
-``elementwise`` is ``op`` with ``promote="common"`` and elementwise strides, broadcasting and an in-place variant. A
-view is declared with ``view`` by a function from ``Geometry`` (size, stride, offset) to ``Geometry``. What is written
-in terms of other operations (``matmul``, ``linear``) is a plain function made public with
-``compat._core.tensor.registry.function``; several operations under one name are one with ``overloads``.
+``pointwise`` is ``aten`` with type promotion, broadcasting, the operands' memory order and an in-place variant. A view
+is a row of ``compat._core.operators.view_op.view``. What is written in terms of other operators (``matmul``,
+``linear``) is a plain function made public with ``compat._core.tensor.registry.function``; several operators under one
+name are one with ``overloads``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -110,7 +53,21 @@ from compat._core.memory.strides import Layout, broadcast_size, overlaps_itself,
 from compat._core.operators.call import Call
 from compat._core.operators.call_errors import complaint, speaks
 from compat._core.operators.codegen import ONE
-from compat._core.operators.declared import CALLS, Declared, Late
+from compat._core.operators.declaration import (
+    Arguments,
+    Check,
+    Declaration,
+    Dtypes,
+    Gradients,
+    Late,
+    OpDeclarationError,
+    Overlap,
+    check_body,
+    check_names,
+    check_row,
+    declared,
+)
+from compat._core.operators.declared import CALLS, Declared, addresses
 from compat._core.operators.guards import Discarding, Inspected, Within, discards
 from compat._core.operators.inplace import check_overlaps, check_recorded
 from compat._core.operators.kernel import KERNELS, Kernel
@@ -126,7 +83,8 @@ from compat._core.operators.op_node import (
 )
 from compat._core.operators.out import into_out
 from compat._core.operators.plan import Kind, Plan, type_of_kind
-from compat._core.operators.signature import Param, key_of
+from compat._core.operators.signature import key_of
+from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import WITHIN
 from compat._core.tensor.registry import publish
@@ -134,64 +92,63 @@ from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
-from compat._core.types.scalar_conversion import Rule, fitted
+from compat._core.types.scalar_conversion import fitted
 from compat._core.types.structseq import named_result
 from funcgrad.core.caching import Cache
 from funcgrad.core.ir import ArrayType, Program
 
-# ---------------------------------------------------------------- operations
+# ---------------------------------------------------------------- operators
 
 #: What takes numbers even where none of its operands is a tensor.
 _OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
 
 class Op(Declared):
-    """A declared operation; calling it is calling ``function``. See the module for the options."""
+    """A declared operator; calling it is calling ``function``.
 
-    def __init__(self, body: Callable[..., Any], node: str | None, saved: str, options: dict[str, Any]):
-        super().__init__(body, options.get("name"))
-        self.promote: str | None = options.get("promote")
-        self.numbers = options.get("numbers", self.promote is not None)
-        self.promoted: str | None = options.get("promoted")
-        self.unrounded = options.get("unrounded", "").split()
-        self.strides: Any = options.get("strides", "contiguous")
-        self.broadcasts: bool = options.get("broadcasts", self.strides == "elementwise")
-        self.check: Callable[..., None] | None = options.get("check")
-        self.alone: Callable[..., None] | None = options.get("alone")
-        self.constant = frozenset(options.get("constant", ()))
-        self.aside = frozenset(options.get("aside", ()))
-        self.inspect: Callable[..., None] | None = options.get("inspect")
-        self.overlapping: Any = options.get("overlapping", False)
-        self.older = tuple(options.get("older", "").split())
-        self.apart: bool = options.get("apart", False)
-        self.returns: str | None = options.get("returns")
-        self.results: list[str] = options.get("results", self.returns or "").split()
-        self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
-        self.keeps = frozenset(options.get("keeps", "").split())
-        self.converts: bool = options.get("converts", any(p.name == "dtype" for p in self.params))
-        self.fits: dict[str, Rule] = options.get("fits", {})
-        self.integers = frozenset(options.get("integers", "").split())
+    Args:
+        name: as the user writes it.
+        body: the function of arrays.
+        params: its parameters.
+        row: the declaration.
+        results: names of several results.
+        named: whether users get several results by these names.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        params: tuple[Param, ...],
+        row: Declaration,
+        results: Sequence[str] = (),
+        named: Sequence[str] = (),
+    ):
+        functions, inplace = addresses(name, row.names, inplace=row.layout == "pointwise")
+        check_row(name, row, params, results, inplace)
+        check_body(name, body, params)
+        super().__init__(name, body, params, row.schemas)
+        self.row = row
+        self.numbers = any(p.number for p in params) if row.dtypes.numbers is None else row.dtypes.numbers
+        self.broadcasts = isinstance(row.layout, str) and row.layout.startswith("pointwise")
+        self.layout = row.layout.removeprefix("pointwise, ") if isinstance(row.layout, str) else row.layout
+        self.older = tuple(row.arguments.deprecated.split())
+        self.results, self.named = list(results), list(named)
         self.stated: Callable[..., Any] | None = None
         self.absent: frozenset[int] = frozenset()
         #: Which argument asks for a gradient of another kind, and the class of the nodes that give it.
         self.asks: tuple[str, type[OpNode]] | None = None
-        self.node_name = node
-        self.recorded = node is not None or options.get("undifferentiable", False)
-        self.saved = tuple(saved.split())
+        undefined = row.gradients.undefined
+        self.recorded = row.node is not None or undefined
+        self.saved = tuple(s.rstrip("!?") for s in row.saves.split())
         self.kernels: Cache[tuple, Kernel] = Cache(KERNELS)
         self.inplace_plans: Cache[tuple, Any] = Cache(CALLS)
-        self.node = Underivable if options.get("undifferentiable") else self._node_class() if node is not None else None
-        names = options.get("names")
-        names = f"torch.{self.name} Tensor.{self.name}" if names is None else names
-        out = options.get("out")
-        self.casts = self.promote is not None or out == "cast"
-        self.takes: Callable[..., None] | None = out if callable(out) else None
-        out = any(n.startswith("torch.") for n in names.split()) if out is None else bool(out)
+        self.node = Underivable if undefined else self._node_class() if row.node is not None else None
+        self.casts = row.dtypes.promote is not None or row.out == "cast"
+        self.takes: Callable[..., None] | None = row.out if callable(row.out) else None
+        out = any(n.startswith("torch.") for n in functions) if row.out is None else bool(row.out)
         self.function = self._entry(self.name, self.miss, self.plans, out, writes=False)
-        self._publish(self.function, names)
-        inplace = options.get("inplace")
-        if inplace is None:
-            inplace = f"Tensor.{self.name}_" if self.strides == "elementwise" and names else ""
+        self._publish(self.function, functions)
         self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, out=False, writes=True)
         self._publish(self.inplace, inplace)
 
@@ -200,6 +157,11 @@ class Op(Declared):
 
     def backward(self, stated: Callable[..., Any]) -> Callable[..., Any]:
         """States the backward instead of deriving it; a decorator."""
+        if self.node is None:
+            raise OpDeclarationError(f"{self.name}: a backward is stated, but the row has no node")
+        known = [p.name for p in self.params] + [*self.results, "ct", "result"]
+        names = [n for n in signature(stated).parameters if not re.fullmatch(r"(ct|result)\d+", n)]
+        check_names(self.name, "the stated backward", names, known)
         self.stated = stated
         defaulted = [p.name for p in signature(stated).parameters.values() if p.default is None]
         self.absent = frozenset(int(n[2:]) for n in defaulted if n[:2] == "ct" and n[2:].isdigit())
@@ -212,7 +174,9 @@ class Op(Declared):
         """
 
         def state(gradient: Callable[[OpNode, Tensor], Tensor]) -> Callable[..., Any]:
-            assert self.node is not None
+            if self.node is None:
+                raise OpDeclarationError(f"{self.name}: a gradient is stated, but the row has no node")
+            check_names(self.name, "gradient_if", [asked], [p.name for p in self.params])
             self.asks = asked, with_first_gradient(self.node, gradient)
             return gradient
 
@@ -239,8 +203,8 @@ class Op(Declared):
             if args[0]._storage.born < mode.since:
                 capture_checks.refuse(args[0], self.name, dict(zip([p.name for p in self.params], args)))
             check_recorded(args[0])
-        if callable(self.overlapping) and overlaps_itself(args[0].shape, args[0].stride()):
-            return self.overlapping(*args)
+        if callable(self.row.overlap.itself) and overlaps_itself(args[0].shape, args[0].stride()):
+            return self.row.overlap.itself(*args)
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
     def _plan(self, args: list[Any], plans: Cache, target: int | None) -> Any:
@@ -255,11 +219,11 @@ class Op(Declared):
         tensors = [v for v in values if isinstance(v, Tensor)]
         if not tensors and self.numbers and self.name not in _OF_NUMBERS:
             self._refuse_numbers(args)
-        late = self.check if isinstance(self.check, Late) else None
-        early = self.check if late is None else late.early
+        late = self.row.check if isinstance(self.row.check, Late) else None
+        early = self.row.check if late is None else late.early
         if early is not None:
             early(*self._positional(args), **self._keywords(args))
-        if target is not None and not self.overlapping and overlaps_itself(args[0].shape, args[0].stride()):
+        if target is not None and not self.row.overlap.itself and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
         if target is not None and self.broadcasts:
             check_overlaps(args[0], values)
@@ -271,9 +235,9 @@ class Op(Declared):
                 )
         if late is not None:
             late.check(*self._positional(args), **self._keywords(args))
-        if self.inspect is not None and any(not t.numel() for t in tensors):
+        if self.row.values is not None and any(not t.numel() for t in tensors):
             # Where there is nothing, every index is wrong, and there may be no program to be made.
-            self.inspect(*self._positional(args), **self._keywords(args))
+            self.row.values(*self._positional(args), **self._keywords(args))
         kinds, mask = self._kinds(args)
         statics = self.statics(args, tensors[0].dim() if tensors else 0)
         kernel = self._kernel(args, kinds, statics)
@@ -283,22 +247,23 @@ class Op(Declared):
         self._check_fits(args, kernel.program(plan.types))
         if mode.grad and WITHIN in mask:
             plan = Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
-        if self.converts and any(t.is_complex() and t.numel() for t in tensors) and discards(plan.outputs[0].dtype):
+        if self._converts() and any(t.is_complex() and t.numel() for t in tensors) and discards(plan.outputs[0].dtype):
             plan = Discarding(plan)
-        return plan if self.inspect is None else Inspected(plan, self, args)
+        return plan if self.row.values is None else Inspected(plan, self, args)
 
     def _giving(self, plan: Plan) -> Plan:
         """A plan that gives its caller what the operation returns."""
-        if plan.target is None and self.returns is None and len(plan.outputs) == 1:
+        named = self.named if len(self.named) == len(plan.outputs) else []  # what comes behind is for callers here
+        if plan.target is None and not named and len(plan.outputs) == 1:
             plan.give(ONE)
         elif plan.target is None:
-            plan.give(tuple if self.returns is None else named_result(self.name, self.returns.split(), self.results))
+            plan.give(named_result(self.name, named, self.results) if named else tuple)
         return plan
 
     def _refuse_numbers(self, args: list[Any]) -> None:
         """Complains that all operands are numbers, in the words of the operation's own if it has any."""
-        if self.alone is not None:
-            self.alone(*self._positional(args))
+        if self.row.arguments.alone is not None:
+            self.row.arguments.alone(*self._positional(args))
         for i, (p, a) in enumerate(zip(self.params, args)):
             if p.kind == "array" and a is not None:
                 raise wrong_argument(self.name, p.name, i + 1, "Tensor", a)
@@ -341,8 +306,8 @@ class Op(Declared):
     def _check_fits(self, args: list[Any], program: Program) -> None:
         """Whether those static arguments fit that have to; of others it is asked in every call."""
         for p, a in zip(self.params, args):
-            if p.name in self.fits and not p.dynamic:
-                fitted(self.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
+            if p.name in self.row.dtypes.fits and not p.dynamic:
+                fitted(self.row.dtypes.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
 
     def _positional(self, args: Sequence[Any]) -> list[Any]:
         return [a for p, a in zip(self.params, args) if not p.keyword]
@@ -375,13 +340,24 @@ class Op(Declared):
             saveable=self._saveable(call),
             stated=call.stated if self.stated is not None else None,
             absent=self.absent,
-            constant=self.constant,
+            constant=frozenset(self.row.gradients.constant),
             shows=raw,
-            keeps=self.keeps,
+            keeps=self._keeps(),
             device=raw.get("device"),
-            strict=self.promote is not None,
-            fits=self.fits,
+            strict=self.row.dtypes.promote is not None,
+            fits=self.row.dtypes.fits,
         )
+
+    def _converts(self) -> bool:
+        """Whether it brings operands to the dtype of the result."""
+        stated = self.row.dtypes.converts
+        return any(p.name == "dtype" for p in self.params) if stated is None else stated
+
+    def _keeps(self) -> frozenset[str]:
+        """What nodes keep though gradients may do without, with a question mark where the operand's own is wanted."""
+        kept = [s for s in self.row.saves.split() if s[-1] in "!?"]
+        named = [(self._parameter(s[:-1]), s[-1].replace("!", "")) for s in kept]
+        return frozenset(f"{'result0' if name == 'result' else name}{mark}" for name, mark in named)
 
     def _saveable(self, call: Call) -> frozenset[str]:
         names = set()
@@ -401,10 +377,10 @@ class Op(Declared):
         return "input" if shown == "self" and "self" not in own else shown
 
     def _strides(self, call: Call) -> Any:
-        rule = self.strides
+        rule = self.layout
         if rule == "contiguous":
             return None
-        if rule == "elementwise":
+        if rule == "pointwise":
             return call.elementwise_strides
         if isinstance(rule, str):
             name = rule.removeprefix("like:")
@@ -422,9 +398,9 @@ class Op(Declared):
     # ---------------------------------------------------------------- the node
 
     def _node_class(self) -> type[OpNode]:
-        assert self.node_name is not None
-        made = make_node_class(self.node_name, {item.replace(".", "_"): self._shown(item) for item in self.saved})
-        made.aside = self.aside
+        assert self.row.node is not None
+        made = make_node_class(self.row.node, {item.replace(".", "_"): self._shown(item) for item in self.saved})
+        made.aside = frozenset(self.row.gradients.detached)
         return made
 
     def _shown(self, item: str) -> Callable[[OpNode], Any]:
@@ -434,11 +410,13 @@ class Op(Declared):
         if what:
             return lambda node: _metadata(node, node.plan.kernel.inputs.index(name), what)
         if param is None:
-            if name in self.shows:
-                return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
-            hidden = [f"result{i}" for i in self.aside]
+            if name in self.row.arguments.shows:
+                return lambda node: uint64(
+                    self.row.arguments.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node))
+                )
+            hidden = [f"result{i}" for i in self.row.gradients.detached]
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in hidden)
-        if name in self.integers:
+        if name in self.row.arguments.integers.split():
             return partial(_integers, name)
         if param.kind == "array":
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), partial(_shown_number, name))
@@ -446,7 +424,7 @@ class Op(Declared):
             return shown_tensors(lambda node: [n for n in node.plan.kernel.inputs if n.startswith(f"{name}[")])
         if param.kind == "scalar":
             return lambda node: _scalar(node, param)
-        if isinstance(param.default, float):
+        if isinstance(param.default, float) or param.plain == "Number":
             return lambda node: node.plan.kernel.shows[name]
         return lambda node: uint64(node.plan.kernel.shows[name])
 
@@ -480,27 +458,58 @@ def _scalar(node: OpNode, param: Param) -> Any:
     return param.default if node.plan.kinds[i] is None else node.numbers[i]
 
 
-def op(node: str | None, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], Op]:
-    """Declares an operation; see the module.
+_AS_THEY_COME, _ARGUMENTS, _GRADIENTS, _OVERLAP = Dtypes(), Arguments(), Gradients(), Overlap()
+
+
+def aten(
+    *schemas: str,
+    node: str | None = None,
+    saves: str = "",
+    names: str | None = None,
+    dtypes: Dtypes | Literal["common", "float"] = _AS_THEY_COME,
+    layout: str | Callable[..., Any] = "contiguous",
+    check: Check | None = None,
+    values: Check | None = None,
+    out: bool | Literal["cast"] | Callable[..., None] | None = None,
+    arguments: Arguments = _ARGUMENTS,
+    gradients: Gradients = _GRADIENTS,
+    overlap: Overlap = _OVERLAP,
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declares an operator: ``Declaration`` says what the options are.
 
     Args:
-        node: the name of its backward node; None if it has no derivative.
-        saved: what the node shows as ``_saved_...``.
-        options: as the module lists them.
+        schemas: the overloads that the body computes, in PyTorch's grammar; the body has the parameters of the widest.
+        dtypes: a word is what operands are promoted to.
     """
-    return lambda body: Op(body, node, saved, options)
+    row = Declaration(
+        schemas=schemas, node=node, saves=saves, names=names, layout=layout, check=check, values=values, out=out,
+        dtypes=Dtypes(promote=dtypes) if isinstance(dtypes, str) else dtypes,
+        arguments=arguments, gradients=gradients, overlap=overlap,
+    )  # fmt: skip
+    parsed, params = declared(
+        schemas,
+        static=arguments.static.split(),
+        traced=arguments.traced.split(),
+        without_edge=gradients.without.split(),
+    )
+    named = [a.name for a in parsed[-1].returns if a.name]
+
+    def declare(body: Callable[..., Any]) -> Op:
+        return Op(parsed[0].name.removeprefix("aten::"), body, params, row, arguments.results.split() or named, named)
+
+    return declare
 
 
-def elementwise(node: str | None, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], Op]:
-    """Declares an operation on corresponding elements, with NumPy's broadcasting."""
-    return op(node, saved=saved, **{"promote": "common", "strides": "elementwise", **options})
+def pointwise(*schemas: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declares an operator on corresponding elements, with NumPy's broadcasting, of operands in their common dtype."""
+    return aten(*schemas, **{"dtypes": "common", "layout": "pointwise", **options})
 
 
-# ---------------------------------------------------------------- several operations under one name
+# ---------------------------------------------------------------- several operators under one name
 
 
 def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable[..., Any]:
-    """One public function for several operations: the first whose parameters the arguments fit.
+    """One public function for several operators: the first whose parameters the arguments fit.
 
     Args:
         name: what users call it.

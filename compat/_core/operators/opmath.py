@@ -23,12 +23,11 @@ def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
     Written out in half precision, each step of a body rounds. A body of one step needs none of this.
 
     Example:
-        >>> from compat._core.operators.pointwise import elementwise
-        >>> from compat._core.operators.signature import Array
-        >>> def third(input: Array):
+        >>> from compat._core.operators.op import pointwise
+        >>> def third(input):
         ...     return input * 0.1 / 0.3
-        >>> once = elementwise(None, names="", name="once")(in_single(third))
-        >>> twice = elementwise(None, names="", name="twice")(third)
+        >>> once = pointwise("once(Tensor self) -> Tensor", names="")(in_single(third))
+        >>> twice = pointwise("twice(Tensor self) -> Tensor", names="")(third)
         >>> import compat as torch
         >>> x = torch.tensor(11.0, dtype=torch.bfloat16)
         >>> once(x), twice(x)
@@ -54,12 +53,12 @@ def scaled(x: Any, number: Any) -> Any:
     """An array times a number that is not rounded to half precision, only their product is.
 
     Example:
-        >>> from compat._core.operators.pointwise import elementwise
-        >>> from compat._core.operators.signature import Array
-        >>> def third(input: Array):
+        >>> from compat._core.operators.op import pointwise
+        >>> def third(input):
         ...     return scaled(input, 0.3337)
         >>> import compat as torch
-        >>> elementwise(None, names="", name="third")(third)(torch.tensor(11.0, dtype=torch.bfloat16))
+        >>> declared = pointwise("third(Tensor self) -> Tensor", names="")(third)
+        >>> declared(torch.tensor(11.0, dtype=torch.bfloat16))
         tensor(3.6719, dtype=torch.bfloat16)
     """
     return in_single(lambda x: np.multiply(x, e.number(number, x)))(x)

@@ -53,7 +53,7 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
                     "allowed!"
                 )
         for r, t in zip(results, outs):
-            resize_out(t, tuple(r.shape), r.stride() if op.strides == "elementwise" else None)
+            resize_out(t, tuple(r.shape), r.stride() if op.layout == "pointwise" else None)
             t.copy_(r)
     if isinstance(out, Tensor):
         return out

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy
 
 from compat._core.operators.call_errors import complaint, speaks
-from compat._core.operators.declared import Late
-from compat._core.operators.op import Op, elementwise
-from compat._core.operators.signature import Array
+from compat._core.operators.declaration import Dtypes, Late
+from compat._core.operators.op import Op, pointwise
 from compat._core.schema.arguments import fits_none, of_methods
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, from_array
@@ -59,7 +58,9 @@ _INPLACE_IN_TORCH = frozenset(
         "fix",
         "floor",
         "frac",
+        "gcd",
         "i0",
+        "lcm",
         "ldexp",
         "log",
         "log10",
@@ -179,7 +180,7 @@ def category(x: Any) -> int:
 
 def document(places: str, what: str, arguments: str, example: str) -> str:
     """The docstring of a pointwise operation that appears at ``places``; none for one that only others call."""
-    if not places:
+    if not places or not what:
         return ""
     address = places.split(maxsplit=1)[0].removeprefix("torch.")
     return _DOCUMENT.format(what=what, arguments=arguments, call=f"torch.{address}({example})")
@@ -224,31 +225,31 @@ def unary(
     body: Callable[[Any], Any],
     what: str,
     *,
-    saved: str = "",
+    names: str | None = None,
     aliases: str = "",
+    inplace: bool = True,
+    dtypes: Dtypes | Literal["common", "float"] = "float",
     example: str = "torch.tensor([0.25, 0.5])",
     backward: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Op:
-    """Declares a function of one tensor.
+    """Declares a function of one tensor, ``NAME(Tensor self) -> Tensor``.
 
     Args:
-        name, aliases: as ``spread_names`` takes them.
-        node, saved, options: as ``op`` takes them; integers become floating unless ``promote`` says otherwise.
         body: the function.
         what: the first line of the docstring.
+        names: where it appears; by default as ``spread_names`` says of its name and ``aliases``, ``inplace`` or not.
         backward: the stated backward, where the derived one will not do.
+        node, dtypes, options: as ``pointwise`` takes them.
     """
+    places = _places(name, aliases, inplace) if names is None else names
 
-    def function(input: Array) -> Any:
+    def function(input: Any) -> Any:
         return body(input)
 
-    places, inplace = spread_names(name, aliases)
-    usual = {"promote": "float", "names": places, "inplace": inplace, "name": name, "numbers": False}
-    options = {**usual, **options}
     function.__module__ = sys._getframe(1).f_globals["__name__"]  # as a named tuple's: where it is declared
-    function.__doc__ = document(options["names"], what, "input: a tensor.", example)
-    declared = elementwise(node, saved=saved, **options)(function)
+    function.__doc__ = document(places, what, "input: a tensor.", example)
+    declared = pointwise(f"{name}(Tensor self) -> Tensor", node=node, names=places, dtypes=dtypes, **options)(function)
     if backward is not None:
         declared.backward(backward)
     return declared
@@ -260,26 +261,38 @@ def binary(
     body: Callable[[Any, Any], Any],
     what: str,
     *,
-    saved: str = "",
+    numbers: bool = False,
+    names: str | None = None,
     aliases: str = "",
+    inplace: bool = True,
     example: str = "torch.tensor([0.5, 2.0]), torch.tensor([1.5, 1.0])",
     backward: Callable[..., Any] | None = None,
     **options: Any,
 ) -> Op:
-    """Declares a function of two tensors; the arguments as for ``unary``. ``numbers=True`` lets numbers in."""
+    """Declares a function of two tensors, ``NAME(Tensor self, Tensor other) -> Tensor``.
 
-    def function(input: Array, other: Array) -> Any:
+    Args:
+        numbers: whether there is an overload with a number in place of a tensor.
+        body, what, names, aliases, inplace, backward, node, options: as for ``unary``.
+    """
+    places = _places(name, aliases, inplace) if names is None else names
+    schemas = [f"{name}.Tensor(Tensor self, Tensor other) -> Tensor"]
+    schemas += [f"{name}.Scalar(Tensor self, Scalar other) -> Tensor"] if numbers else []
+
+    def function(input: Any, other: Any) -> Any:
         return body(input, other)
 
-    places, inplace = spread_names(name, aliases)
-    usual = {"names": places, "inplace": inplace, "name": name, "numbers": False}
-    options = {**usual, **options}
     function.__module__ = sys._getframe(1).f_globals["__name__"]
-    function.__doc__ = document(options["names"], what, "input, other: tensors; their dtypes are promoted.", example)
-    declared = elementwise(node, saved=saved, **options)(function)
+    function.__doc__ = document(places, what, "input, other: tensors; their dtypes are promoted.", example)
+    declared = pointwise(*schemas, node=node, names=places, **options)(function)
     if backward is not None:
         declared.backward(backward)
     return declared
+
+
+def _places(name: str, aliases: str, inplace: bool) -> str:
+    places, within = spread_names(name, aliases)
+    return f"{places} {within}" if inplace else places
 
 
 def divisor(x: Any) -> Any:
@@ -359,11 +372,6 @@ def _calling(where: str, choose: Callable[..., Op], which: str, signatures: Sequ
 
 
 # ---------------------------------------------------------------- operations behind functions of their own
-
-
-def private(name: str, saved: str, check: Callable[..., None] | None, **options: Any) -> dict[str, Any]:
-    """Options of an operation that is called by a function with other parameters, which is what users see."""
-    return {"saved": saved, "name": name, "promote": None, "names": "", "inplace": "", "check": check} | options
 
 
 def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:

@@ -1,38 +1,21 @@
-"""The parameters of an operation: their kinds, the cleaning of arguments, and the generated entry function.
+"""Calling an operator: cleaning arguments by their kinds, keys of plans, and the generated entry function.
 
-Kinds are written as annotations of the declared function:
-
-``Array``
-    a tensor; a number too where the operation promotes dtypes. ``Array | None``: may be left out.
-``Arrays``
-    a sequence of tensors.
-``Index``, ``Indices``
-    a tensor, and a sequence of tensors or None, that never have a gradient (indices, masks, weights of classes): a node
-    has no edge for them, and they are not promoted.
-``Scalar``
-    a number that the compiled program takes as an argument, so that a changing one compiles nothing anew.
-``Dim``
-    one dimension of the first tensor; the function gets it counted from the left.
-``Dims``
-    a dimension, several, or None; the function gets a tuple counted from the left, or None.
-``Ints``
-    integers, given as a sequence or one by one if the parameter is starred.
-anything else
-    a static argument, part of what the program is compiled for. One said to be a ``bool``, ``int``, ``float``,
-    ``str`` or any number (``int | float``) has to be one.
+What users call is generated for each operator from its parameters (``compat._core.schema.parameter``). It looks for a
+plan by what the arguments are: layouts of tensors, types of numbers, static values. Where there is none, or where an
+argument is not of its kind yet (a list for a tuple, NumPy's integer for Python's), the call goes to the operator's
+``miss``, which cleans the arguments here and makes a plan.
 """
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from compat._core.schema.parameter import Param
 from compat._core.tensor.tensor import Tensor, refresh, sync, sync_written
 from compat._core.tensor.tracing import all_taken, taken
 from compat._core.transforms.grad_mode import mode
@@ -40,75 +23,11 @@ from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim, wrap_dims, wrong_argument
 from funcgrad.core.caching import memoized
 
-if TYPE_CHECKING:
-    Array = Any
-    Arrays = Any
-    Index = Any
-    Indices = Any
-    Scalar = Any
-    Dim = int
-    Dims = Any
-    Ints = Any
-else:
-    Array, Arrays, Index, Indices, Scalar, Dim, Dims, Ints = (
-        type(name, (), {}) for name in ("Array", "Arrays", "Index", "Indices", "Scalar", "Dim", "Dims", "Ints")
-    )
-
-_KINDS = ("Arrays", "Array", "Indices", "Index", "Scalar", "Dims", "Dim", "Ints")
-_WITHOUT_EDGE = {"index": "array", "indices": "arrays"}
 #: Other names under which PyTorch accepts an argument.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 _NUMBERS = (int, float, complex, bool)
 #: Stands for an argument that was not given.
 MISSING = object()
-
-
-@dataclass(frozen=True)
-class Param:
-    """One parameter."""
-
-    name: str
-    kind: str
-    optional: bool
-    default: Any
-    keyword: bool
-    starred: bool
-    edge: bool = True
-    #: Of a static argument: what messages say it has to be, ``"bool"``, ``"int"``, ``"Number"``; "" for anything.
-    plain: str = ""
-
-    @property
-    def required(self) -> bool:
-        return self.default is inspect.Parameter.empty and not self.starred
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether its value is an argument of the compiled program."""
-        return self.kind in ("array", "arrays", "scalar")
-
-
-def parse(function: Callable[..., Any]) -> tuple[Param, ...]:
-    """The parameters of a declared function."""
-    result = []
-    for p in inspect.signature(function).parameters.values():
-        text = (
-            p.annotation
-            if isinstance(p.annotation, str)
-            else getattr(p.annotation, "__name__", "") or _union(p.annotation)
-        )
-        kind = next((k for k in _KINDS if text == k or text.startswith(k + " ")), "static").lower()
-        optional = "None" in text or p.default is None
-        starred = p.kind is inspect.Parameter.VAR_POSITIONAL
-        keyword = p.kind is inspect.Parameter.KEYWORD_ONLY
-        edge = kind not in _WITHOUT_EDGE
-        plain = text.removesuffix(" | None") if kind == "static" and not starred else ""
-        plain = "Number" if plain == "int | float" else plain if plain in _PLAIN else ""
-        result.append(Param(p.name, _WITHOUT_EDGE.get(kind, kind), optional, p.default, keyword, starred, edge, plain))
-    return tuple(result)
-
-
-def _union(annotation: Any) -> str:
-    return " | ".join(getattr(a, "__name__", str(a)) for a in getattr(annotation, "__args__", ()))
 
 
 # ---------------------------------------------------------------- cleaning arguments
@@ -267,10 +186,6 @@ class Words(Protocol):
     def method(self) -> bool:
         """Whether it is called as a method."""
 
-    @property
-    def known(self) -> bool:
-        """Whether it has words for the function."""
-
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> None:
         """Complains of arguments without a parameter, other than those given by another name of one."""
 
@@ -330,7 +245,7 @@ def entry(
 
     def complete() -> Callable[..., Any]:
         words = scope["words"]
-        if words is not None and words.known:
+        if words is not None:
             scope["refuse"] = words.refuse
         source, defaults = _source(params, out, offsets, older is not None, _style(words), writes)
         scope.update(
@@ -360,7 +275,7 @@ def _waiting(*args: Any, **kwargs: Any) -> Any:
 
 def _style(words: Words | None) -> str:
     """How an entry function takes what it has no parameters for: ``"plain"`` leaves the complaint to Python."""
-    if words is None or not words.known:
+    if words is None:
         return "plain"
     return "method" if words.method else "function"
 

@@ -1,18 +1,31 @@
-"""Declaring view operations."""
+"""Declaring views: functions from how the input lies in its memory to how the result does.
+
+A row reads like an operator's (``compat._core.operators.op``), with a body of geometries instead of arrays::
+
+    @view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0", inplace_node="TBackward1", undone="always")
+    def t(input):
+        return _swapped(input, 0, input.ndim - 1)
+
+Nothing is derived: the gradient of a view is written into zeros at the places that it shows, or is itself a view of the
+incoming gradient where the row says so (``undone``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, Literal
 
 from compat._core.memory.numpy_storage import rejoin
-from compat._core.operators.declared import Declared
+from compat._core.operators.declaration import Check, OpDeclarationError, check_body, check_names, declared
+from compat._core.operators.declared import Declared, addresses
 from compat._core.operators.inplace import become, check_recorded
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class, metadata, uint64
 from compat._core.operators.signature import key_of
 from compat._core.operators.view import Geometry, ViewNode, ViewPlan, geometry_of
+from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
@@ -22,35 +35,75 @@ from compat._core.transforms.logical_strides import placing_of, strided
 from funcgrad.core.caching import Cache
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ViewDeclaration:
+    """A row of a view.
+
+    Attributes:
+        schemas: the overloads that the body computes, in PyTorch's grammar.
+        node: the name of the backward node.
+        inplace_node: the name of the node that the in-place variant gives; by default the same.
+        saves: what nodes show as ``_saved_...``: arguments, and metadata of the input (``self.sym_sizes``).
+        names: the addresses of the function, and of the variant that makes a tensor its own view, which ends with an
+            underscore; by default ``torch`` and ``Tensor`` under its own name. ``""`` for one that only others call.
+        static: dimensions that the body gets as they were given, not counted from the left.
+        check: a function with the operator's parameters that raises PyTorch's errors; called before anything else, and
+            only for combinations of layouts and arguments not seen before.
+        inside: a check of an input that is traced, by the strides that its users see.
+        undone: when its gradient is a view of the incoming one: always, or unless both are the same; by default never.
+        through_storage: whether it sees all of the memory that its input lies in, not only the input's elements.
+    """
+
+    schemas: tuple[str, ...]
+    node: str
+    inplace_node: str = ""
+    saves: str = ""
+    names: str | None = None
+    static: str = ""
+    check: Check | None = None
+    inside: Callable[[Tensor], None] | None = None
+    undone: Literal["always", "changed", ""] = ""
+    through_storage: bool = False
+
+    def __post_init__(self) -> None:
+        if self.undone not in ("always", "changed", ""):
+            raise OpDeclarationError(f"undone is 'always', 'changed' or '', not {self.undone!r}")
+
+
 class ViewOp(Declared):
-    """A declared view operation."""
+    """A declared view.
+
+    Args:
+        name: as the user writes it.
+        body: the function of geometries.
+        params: its parameters.
+        row: the declaration.
+    """
 
     offsets = True
 
-    def __init__(self, body: Callable[..., Any], node: str, saved: str, options: dict[str, Any]):
-        super().__init__(body, options.get("name"))
-        self.check: Callable[..., None] | None = options.get("check")
-        self.through_storage: bool = options.get("through_storage", False)
-        #: When its gradient is a view of the incoming one: "always", "changed" for unless it is the same, "" for never.
-        self.undone: str = options.get("undone", "")
-        self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
+    def __init__(self, name: str, body: Callable[..., Any], params: tuple[Param, ...], row: ViewDeclaration):
+        check_names(name, "saves", [s for s in row.saves.split() if "." not in s], [p.name for p in params[1:]])
+        check_names(name, "saves", [s.partition(".")[0] for s in row.saves.split() if "." in s], ["self"])
+        check_body(name, body, params)
+        super().__init__(name, body, params, row.schemas)
+        self.row = row
+        self.through_storage, self.undone = row.through_storage, row.undone
         self.kernels: Cache[tuple, Kernel] = Cache(KERNELS)
-        self.saved = saved
-        shown = {item.replace(".", "_"): self._shown(item) for item in saved.split()}
-        self.node = make_node_class(node, shown, ViewNode)
-        self.inplace_node = make_node_class(options.get("inplace_node", node), shown, ViewNode)
+        shown = {item.replace(".", "_"): self._shown(item) for item in row.saves.split()}
+        self.node = make_node_class(row.node, shown, ViewNode)
+        self.inplace_node = make_node_class(row.inplace_node or row.node, shown, ViewNode)
         #: Only its name is used: for the nodes of the backward's own backward.
-        self.backward_base = make_node_class(node, {})
-        names = options.get("names")
+        self.backward_base = make_node_class(row.node, {})
         self.function = self._entry(self.name, self.miss, self.plans, out=False, writes=False)
-        if self.through_storage:
+        if row.through_storage:
             self.function = _by_memory(self.function)
-        if "inside" in options:
-            self.function = _checked_inside(self.function, options["inside"])
-        self._publish(self.function, f"torch.{self.name} Tensor.{self.name}" if names is None else names)
-        inplace = options.get("inplace", "")
+        if row.inside is not None:
+            self.function = _checked_inside(self.function, row.inside)
+        functions, inplace = addresses(name, row.names)
+        self._publish(self.function, functions)
         if inplace:
-            publish(self._method(), *inplace.split())
+            publish(self._method(), *inplace)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -81,8 +134,8 @@ class ViewOp(Declared):
         key = key_of(self.params, args, True)
         plan = self.plans.get(key) or self.plans.again(key)
         if plan is None:
-            if self.check is not None:
-                self.check(*[a for p, a in zip(self.params, args) if not p.keyword])
+            if self.row.check is not None:
+                self.row.check(*[a for p, a in zip(self.params, args) if not p.keyword])
             statics = self.statics(args, t.dim())
             positional = [
                 v
@@ -103,8 +156,6 @@ class ViewOp(Declared):
         operand, _, what = item.partition(".")
         if what:
             return lambda node: metadata(what, node.plan.input)
-        if operand in self.shows:
-            return lambda node: uint64(self.shows[operand](**node.plan.shows, layout=node.plan.input))
         return lambda node: uint64(node.plan.shows[operand])
 
 
@@ -138,14 +189,28 @@ def _checked_inside(function: Callable[..., Any], check: Callable[[Tensor], None
     return call
 
 
-def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], ViewOp]:
-    """Declares a view operation: a function of a ``Geometry`` and static arguments that returns one, or a list of them.
+def view(
+    *schemas: str,
+    node: str,
+    inplace_node: str = "",
+    saves: str = "",
+    names: str | None = None,
+    static: str = "",
+    check: Check | None = None,
+    inside: Callable[[Tensor], None] | None = None,
+    undone: Literal["always", "changed", ""] = "",
+    through_storage: bool = False,
+) -> Callable[[Callable[..., Any]], ViewOp]:
+    """Declares a view: ``ViewDeclaration`` says what the options are.
+
+    The body is a function of a ``Geometry`` and static arguments that returns a ``Geometry``, or a list of them.
 
     Args:
-        node: the name of its backward node.
-        saved: what the node shows as ``_saved_...``.
-        options: ``names``, ``check``, ``shows`` as for ``op``; ``inplace``, the variant that makes a tensor its own
-            view, and ``inplace_node``, its node; ``undone``, when PyTorch undoes it by a view: ``"always"``, or where
-            that makes a difference (``"changed"``); ``inside``, a check of what is traced by the strides users see.
+        schemas: the overloads that the body computes, in PyTorch's grammar; the body has the parameters of the widest.
     """
-    return lambda body: ViewOp(body, node, saved, options)
+    row = ViewDeclaration(
+        schemas=schemas, node=node, inplace_node=inplace_node, saves=saves, names=names, static=static, check=check,
+        inside=inside, undone=undone, through_storage=through_storage,
+    )  # fmt: skip
+    parsed, params = declared(schemas, static=static.split())
+    return lambda body: ViewOp(parsed[0].name.removeprefix("aten::"), body, params, row)

@@ -3,12 +3,6 @@
 
 from __future__ import annotations
 
-#: Functions of ``nn.functional`` that are those of ``torch``.
-IN_TORCH = """
-    adaptive_avg_pool1d avg_pool1d bilinear celu_ channel_shuffle conv1d conv2d conv3d conv_tbc conv_transpose1d
-    conv_transpose2d conv_transpose3d cosine_similarity hardshrink pairwise_distance pdist pixel_shuffle
-    pixel_unshuffle prelu relu_ rrelu_ selu_ threshold_
-"""
 #: Functions that are called as the methods of their names are, with the tensor first.
 LIKE_METHODS = """
     linalg.matrix_exp special.softmax

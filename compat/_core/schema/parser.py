@@ -29,6 +29,8 @@ _UNKNOWN = (
     "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{}\n{}{} "
     "<--- HERE\n"
 )
+#: Defaults that are written as words: how losses are reduced, and the memory order of rows.
+_WORDS = {"Mean": 1, "contiguous_format": 0}
 #: Other names of types.
 _ALIASES = {"None": "NoneType"}
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
@@ -225,6 +227,8 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
 
 
 def _value(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

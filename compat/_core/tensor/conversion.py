@@ -25,7 +25,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once
 from funcgrad import runtime
 from funcgrad.core.callers import formatting
-from funcgrad.core.errors import is_library
+from funcgrad.core.errors import explained, is_library
 from funcgrad.core.tracing import Tracer
 
 
@@ -85,7 +85,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         if mode.grad and (
             self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage.buffer))
         ):
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            message = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            raise explained(RuntimeError(message), "numpy-of-graph")
         for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
             if bit:
                 raise RuntimeError(
@@ -363,13 +364,11 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
         vmap_checks.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
-    return rebuild, (cls, _still(self)[0].__reduce__(), place, requires_grad, state_of(self))
+    return rebuild, (cls, _still(self)[0], place, requires_grad, state_of(self))
 
 
-def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, attributes: dict) -> Any:
+def rebuild(cls: type | None, storage: Any, place: tuple, requires_grad: bool, attributes: dict) -> Any:
     """What unpickling a tensor calls."""
-    make, given = memory
-    storage = make(*given)
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:

@@ -21,12 +21,19 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from compat._core.stubs import missing
+from compat._core.tensor.registry import publishing
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import no_attribute
 
 
 def _refuse(module: str, name: str) -> Any:
-    raise no_attribute(module, name)
+    """What stands for a name that is not in a module."""
+    found = missing(module.removeprefix("compat."), name)
+    if found is None:
+        raise no_attribute(module, name)
+    setattr(sys.modules[module], name, found)
+    return found
 
 
 def name_modules() -> None:
@@ -44,9 +51,18 @@ def _unwritable(name: str) -> Callable[..., None]:
     return refuse
 
 
+def _sealed(value: Any, place: str, name: str) -> Any:
+    """An attribute of tensors that can only be read, made to complain so when it is written."""
+    if place != "Tensor" or type(value) is not property or value.fset is not None:
+        return value
+    refuse = _unwritable(name)
+    return property(value.fget, refuse, value.fdel or refuse, value.__doc__)
+
+
 def seal_attributes() -> None:
-    """Has the attributes of tensors that can only be read complain so when they are written."""
+    """Has the attributes of tensors that can only be read complain so when they are written, those published later,
+    too."""
     for name, found in list(vars(Tensor).items()):
-        if type(found) is property and found.fset is None:
-            refuse = _unwritable(name)
-            setattr(Tensor, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
+        if type(found) is property:
+            setattr(Tensor, name, _sealed(found, "Tensor", name))
+    publishing.append(_sealed)

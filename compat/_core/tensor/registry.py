@@ -1,20 +1,124 @@
 """Public names: where each function of compat is to appear.
 
-A module that defines an operation says under which names PyTorch has it, and ``compat.__init__`` and the modules of
-that address collect them. Names of ``Tensor`` are attached to the class at once.
+A module that defines an operator says under which names PyTorch has it, and ``compat.__init__`` and the modules of
+that address find them here. The modules of the operators are imported when a name of theirs is asked for: an index
+says which has it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Iterator
+from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 
-_public: dict[str, dict[str, Any]] = {}
+#: The address of the methods and attributes of tensors.
+_TENSOR = "Tensor"
+#: By address and name, the module that publishes it, until that is imported.
+_later: dict[str, dict[str, str]] = {}
+_modules: list[str] = []
 #: Where each function of a module is public: the address and the name there.
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
+#: What makes something else of a value before it is published: ``(value, address, name) -> value``.
+publishing: list[Callable[[Any, str, str], Any]] = []
+
+
+class Names(dict[str, Any]):
+    """What is public at an address, by name. A name whose module is not imported yet has it imported."""
+
+    def __init__(self, place: str):
+        super().__init__()
+        self._own: dict[str, Any] = {}
+        self._later = _later.setdefault(place, {})
+
+    def __missing__(self, name: str) -> Any:
+        module = self._later.get(name)
+        if module is None:
+            raise KeyError(name)
+        importlib.import_module(module)
+        return dict.__getitem__(self, name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or name in self._later
+
+    def __iter__(self) -> Iterator[str]:
+        load_all()
+        return dict.__iter__(self)
+
+    def keys(self) -> Any:
+        load_all()
+        return dict.keys(self)
+
+    def items(self) -> Any:
+        load_all()
+        return dict.items(self)
+
+    def put(self, name: str, own: Any, made: Any) -> None:
+        """Publishes ``made``, which was made of ``own``."""
+        self._own[name] = own
+        self[name] = made
+
+    def loaded_under(self, name: str) -> Any:
+        """What was published under a name."""
+        return self._own.get(name)
+
+    def loaded(self) -> dict[str, Any]:
+        """What the modules that are imported have published."""
+        return dict(dict.items(self))
+
+    def names(self) -> set[str]:
+        """The names, whether their modules are imported or not."""
+        return {*dict.keys(self), *self._later}
+
+
+_public: dict[str, Names] = {}
+
+
+class _Later:
+    """An attribute of tensors whose module is not imported yet."""
+
+    def __init__(self, name: str, module: str):
+        self.name, self.module = name, module
+
+    def __get__(self, t: Tensor | None, kind: type) -> Any:
+        importlib.import_module(self.module)
+        if vars(Tensor)[self.name] is self:
+            raise ImportError(f"{self.module} does not publish Tensor.{self.name}, as the index of operators says")
+        return getattr(kind if t is None else t, self.name)
+
+
+def index(package: str) -> None:
+    """Reads which module of a package publishes what from its file ``names.txt``.
+
+    ``tools/index_names.py`` writes it. A line is ``_operators.pointwise.arithmetic Tensor add add_``: a module, an
+    address, and names there.
+    """
+    lines = files(package).joinpath("names.txt")
+    for line in lines.read_text(encoding="utf-8").splitlines():
+        module, place, *names = line.split()
+        module = f"{package}.{module}"
+        if not _modules or _modules[-1] != module:
+            _modules.append(module)
+        _later.setdefault(place, {}).update(dict.fromkeys(names, module))
+        if place == _TENSOR:
+            for name in names:
+                setattr(Tensor, name, _Later(name, module))
+
+
+def load_all() -> None:
+    """Imports all modules of operators: for whoever wants to see, or change, every one of them."""
+    while _modules:
+        importlib.import_module(_modules.pop())
+
 
 #: Short addresses for declarations.
 SHORT = {"F": "nn.functional", "C": "_C"}
@@ -30,22 +134,27 @@ def publish(value: Any, *names: str) -> Any:
     for name in names:
         place, _, last = name.rpartition(".")
         place = SHORT.get(place, place)
-        if place == "Tensor":
-            setattr(Tensor, last, value)
-        table = _public.setdefault(place, {})
-        if table.get(last, value) is not value:
+        table = names_of(place)
+        if table.loaded_under(last) not in (None, value):
             raise ValueError(f"publish: {place}.{last} is already {table[last]!r}")
-        table[last] = value
-        if place != "Tensor" and isinstance(value, FunctionType):
-            _addresses.setdefault(value, (place, last))
+        made = value
+        for make in publishing:
+            made = make(made, place, last)
+        if place == _TENSOR:
+            setattr(Tensor, last, made)
+        table.put(last, value, made)
+        if place != _TENSOR and isinstance(made, FunctionType):
+            _addresses.setdefault(made, (place, last))
     return value
 
 
-def republish(value: Any, name: str) -> None:
-    """Makes a function public in a module in place of what is there."""
-    place, _, last = name.rpartition(".")
-    _public[place][last] = value
-    _addresses.setdefault(value, (place, last))
+def document(function: Callable[..., Any], text: str) -> None:
+    """Gives a function its docstring, and what was published of it, too."""
+    function.__doc__ = text
+    for names in _public.values():
+        for name, made in names.loaded().items():
+            if names.loaded_under(name) is function:
+                made.__doc__ = text
 
 
 def function(*names: str) -> Any:
@@ -60,12 +169,16 @@ def address_of(value: Callable[..., Any]) -> tuple[str, str] | None:
 
 def places() -> list[str]:
     """The addresses at which something is public."""
-    return list(_public)
+    return list({**_public, **_later})
 
 
-def names_of(place: str) -> dict[str, Any]:
-    """Everything published at an address such as ``"torch"`` or ``"nn.functional"``."""
-    return _public.get(SHORT.get(place, place), {})
+def names_of(place: str) -> Names:
+    """Everything public at an address such as ``"torch"`` or ``"nn.functional"``."""
+    place = SHORT.get(place, place)
+    found = _public.get(place)
+    if found is None:
+        found = _public[place] = Names(place)
+    return found
 
 
 def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -83,4 +196,7 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
         scope[name] = found
         return found
 
-    return find, lambda: sorted({*scope, *names_of(place)})
+    return find, lambda: sorted({*scope, *names_of(place).names()})
+
+
+index(__name__.partition(".")[0])

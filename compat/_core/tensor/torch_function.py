@@ -15,6 +15,7 @@ Example:
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
 import sys
@@ -340,6 +341,7 @@ def enable() -> None:
     if _enabled:
         return
     _enabled = True
+    registry.load_all()
     methods = {name: f for name, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and _is_public(name)}
     for name in sorted(methods, key=lambda name: name.startswith("__")):
         setattr(Tensor, name, _method(name, methods[name]))
@@ -380,8 +382,11 @@ def _modules() -> list[tuple[str, Any]]:
     """The modules whose functions can be overridden, by the names that users know them under."""
     found = []
     for place in ("torch", *sorted(p for p in registry.places() if p not in ("torch", "Tensor", "_C"))):
-        module = sys.modules.get("compat" if place == "torch" else f"compat.{place}")
-        if module is not None:
+        try:
+            module = importlib.import_module("compat" if place == "torch" else f"compat.{place}")
+        except ModuleNotFoundError:
+            continue
+        else:
             found.append(("torch" if place == "torch" else f"torch.{place}", module))
     return found
 

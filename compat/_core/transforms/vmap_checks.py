@@ -16,7 +16,7 @@ from compat._core.transforms.level_stack import Aside, Level, state
 from funcgrad import runtime
 from funcgrad.core import tracing
 from funcgrad.core.callers import OWN, Api
-from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.errors import ConcretizationError, explained
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
@@ -176,7 +176,8 @@ def concrete(x: Any, asked: str) -> Any:
         ConcretizationError: where there are no values, as under ``jit``.
     """
     if maps(x):
-        raise RuntimeError(_ASKED[asked])
+        hint = "Choose between elements with torch.where; for a number of each, return it from the function."
+        raise explained(RuntimeError(_ASKED[asked]), "branch-in-vmap", hint)
     if isinstance(inmost(x), Unknown):
         raise refused(asked)
     return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)

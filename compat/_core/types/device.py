@@ -6,6 +6,8 @@ import re
 import threading
 from typing import Any
 
+from funcgrad.core.errors import explained
+
 _TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
     "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
@@ -139,6 +141,12 @@ def place(where: Any) -> device:
     return _entered.devices[-1] if _entered.devices else _entered.default
 
 
+def no_cuda() -> AssertionError:
+    """The error where a GPU is asked for: PyTorch's of a build without CUDA, and what to write here."""
+    hint = "Tensors of compat are on one device, that of JAX: leave the device out, or write device='cpu'."
+    return explained(AssertionError("Torch not compiled with CUDA enabled"), "cuda", hint)
+
+
 def available(where: Any) -> device:
     """A device that tensors can be made on: ``CPU`` or ``META``.
 
@@ -148,7 +156,7 @@ def available(where: Any) -> device:
     """
     found = where if isinstance(where, device) else device(where)
     if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        raise no_cuda()
     if found.type == "meta":
         return META
     if found.type != "cpu":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
+from compat._core.stubs import absent
 from compat._core.types.dtype import dtype as Dtype
+from funcgrad.core.errors import explained
 
 #: How messages from PyTorch's C++ side call dtypes.
 CPP_NAMES = {
@@ -49,6 +52,33 @@ OVERLAPS_INPUT = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
 )
+
+
+#: PyTorch's errors that have an entry on the documentation's page of errors, by how their messages begin.
+ENTRIES = {
+    "Trying to backward through the graph a second time": "backward-twice",
+    "one of the variables needed for gradient computation": "modified-in-place",
+    "grad can be implicitly created only for": "scalar-output",
+    "element 0 of tensors does not require grad": "no-graph",
+}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def leading(function: F) -> F:
+    """The function, with PyTorch's errors naming their entries on the page of errors; the messages stay PyTorch's."""
+
+    @functools.wraps(function)
+    def led(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except RuntimeError as error:
+            entry = next((entry for start, entry in ENTRIES.items() if str(error).startswith(start)), None)
+            if entry is not None and not hasattr(error, "__notes__"):
+                explained(error, entry)
+            raise
+
+    return cast(F, led)
 
 
 def cpp_name(d: Dtype) -> str:
@@ -132,8 +162,9 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
 
 def no_attribute(module: str, name: str) -> AttributeError:
     """``module 'torch.nn' has no attribute 'Liner'``: by PyTorch's name of a module of compat."""
-    shown = "torch" + module.removeprefix("compat")
-    return AttributeError(f"module {shown!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
+    found = absent("torch" + module.removeprefix("compat"), name)
+    found.obj = sys.modules.get(module)
+    return found
 
 
 def type_name(x: object) -> str:
@@ -252,12 +283,3 @@ def _inside(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith(_FOLDER):  # functions that are made have a file's name only
         return True
     return frame.f_globals.get("__name__", "").partition(".")[0] == __package__
-
-
-def no_sharing(name: str) -> NotImplementedError:
-    """The error where memory is asked for that several processes write."""
-    return NotImplementedError(
-        f"{name}(): compat has no memory that processes share, so what another process writes would be lost here. Send "
-        "tensors through a queue or pipe of torch.multiprocessing, which copies them, and results the same way; or "
-        "map one file in each process: torch.from_file(name, shared=True, size=n)"
-    )

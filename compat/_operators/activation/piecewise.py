@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import elementwise
+from compat._core.operators.declaration import Dtypes, Overlap
+from compat._core.operators.op import pointwise
 from compat._core.operators.opmath import SINGLE, in_single, is_half
 from compat._core.operators.pointwise import (
     NEGATIVE_LEAK,
@@ -14,11 +15,9 @@ from compat._core.operators.pointwise import (
     new_or_inplace,
     not_backwards,
     only_floating,
-    private,
     refuses,
     zeros_like,
 )
-from compat._core.operators.signature import Array, Scalar
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -33,16 +32,12 @@ _no_bools = refuses("", "bool", message="Boolean inputs not supported for relu",
 _no_complex = refuses("", "complex", message="clamp is not supported for complex types")
 
 
-@elementwise(
-    "ReluBackward0",
-    saved="result",
-    promote=None,
-    names="torch.relu Tensor.relu",
-    inplace="torch.relu_ Tensor.relu_ F.relu_",
-    out=False,
-    check=checks(_no_bools, _no_complex),
-)
-def relu(input: Array) -> Any:
+@pointwise(
+    "relu(Tensor self) -> Tensor",
+    node="ReluBackward0", saves="result", names="torch.relu Tensor.relu torch.relu_ Tensor.relu_ F.relu_",
+    dtypes=Dtypes(), check=checks(_no_bools, _no_complex), out=False,
+)  # fmt: skip
+def relu(input):
     """The elements, or zero where they are negative.
 
     Args:
@@ -91,26 +86,21 @@ _check_threshold = refuses("threshold_cpu", "bool complex", first=True)
 _THRESHOLD_FITS = fits("threshold", widened) | fits("value")
 
 
-@elementwise(
-    "ThresholdBackward0",
-    **private("threshold", "self threshold", _check_threshold, fits=_THRESHOLD_FITS),
-)
-def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
+@pointwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    node="ThresholdBackward0", saves="self threshold", names="", dtypes=Dtypes(fits=_THRESHOLD_FITS),
+    check=_check_threshold,
+)  # fmt: skip
+def _threshold_new(input, threshold, value):
     return _threshold(input, threshold, value)
 
 
-@elementwise(
-    "ThresholdBackward1",
-    **private(
-        "threshold",
-        "self threshold",
-        _check_threshold,
-        inplace="torch.threshold_ F.threshold_",
-        overlapping=True,
-        fits=_THRESHOLD_FITS,
-    ),
-)
-def _threshold_into(input: Array, threshold: Scalar, value: Scalar) -> Any:
+@pointwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    node="ThresholdBackward1", saves="self threshold", names="torch.threshold_ F.threshold_",
+    dtypes=Dtypes(fits=_THRESHOLD_FITS), check=_check_threshold, overlap=Overlap(itself=True),
+)  # fmt: skip
+def _threshold_into(input, threshold, value):
     """``threshold``, in place."""
     return _threshold(input, threshold, value)
 
@@ -140,11 +130,12 @@ def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> N
     _no_complex(input)
 
 
-@elementwise(
-    "HardtanhBackward0", fits=fits("min_val max_val"),
-    **private("hardtanh", "max_val min_val self", _check_hardtanh, inplace="F.hardtanh_"),
+@pointwise(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    node="HardtanhBackward0", saves="max_val min_val self", names="F.hardtanh_",
+    dtypes=Dtypes(fits=fits("min_val max_val")), check=_check_hardtanh,
 )  # fmt: skip
-def _hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Any:
+def _hardtanh(input, min_val, max_val):
     """``hardtanh``, in place."""
     low, high = filled(input, min_val), filled(input, max_val)
     return np.where(input <= low, low, np.where(input >= high, high, input))
@@ -204,19 +195,21 @@ def _leaky(input: Any, slope: Any) -> Any:
     return np.where(input > e.number(0, input), input, input * filled(input, slope))
 
 
-@elementwise(
-    "LeakyReluBackward0", fits=fits("negative_slope", widened),
-    **private("leaky_relu", "negative_slope self", _check_leaky),
+@pointwise(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    node="LeakyReluBackward0", saves="negative_slope self", names="",
+    dtypes=Dtypes(fits=fits("negative_slope", widened)), check=_check_leaky,
 )  # fmt: skip
-def _leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Any:
+def _leaky_relu(input, negative_slope):
     return _leaky(input, negative_slope)
 
 
-@elementwise(
-    "LeakyReluBackward1", fits=fits("negative_slope", widened),
-    **private("leaky_relu", "negative_slope result", _check_leaky),
+@pointwise(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    node="LeakyReluBackward1", saves="negative_slope result", names="",
+    dtypes=Dtypes(fits=fits("negative_slope", widened)), check=_check_leaky,
 )  # fmt: skip
-def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
+def _leaky_relu_into(input, negative_slope):
     return _leaky(input, negative_slope)
 
 
@@ -261,8 +254,11 @@ def _check_prelu(input: Tensor, weight: Tensor) -> None:
     only_floating("prelu_cpu")(input)
 
 
-@elementwise("PreluKernelBackward0", keeps="weight", **private("_prelu_kernel", "self weight", _check_prelu))
-def _prelu_kernel(input: Array, weight: Array) -> Any:
+@pointwise(
+    "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+    node="PreluKernelBackward0", saves="self weight!", names="", dtypes=Dtypes(), check=_check_prelu,
+)  # fmt: skip
+def _prelu_kernel(input, weight):
     return np.where(input > e.number(0, input), input, input * weight)
 
 
@@ -304,9 +300,12 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 # ---------------------------------------------------------------- made of straight lines
 
 
-@elementwise("HardswishBackward0", **private("hardswish", "self", only_floating("hardswish_cpu")))
+@pointwise(
+    "hardswish(Tensor self) -> Tensor",
+    node="HardswishBackward0", saves="self", names="", dtypes=Dtypes(), check=only_floating("hardswish_cpu"),
+)  # fmt: skip
 @in_single
-def _hardswish(input: Array) -> Any:
+def _hardswish(input):
     return input * _six(input) / e.number(6, input)
 
 
@@ -346,9 +345,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return new_or_inplace(_hardswish, inplace, input)
 
 
-@elementwise("HardsigmoidBackward0", **private("hardsigmoid", "self", only_floating("hardsigmoid_cpu")))
+@pointwise(
+    "hardsigmoid(Tensor self) -> Tensor",
+    node="HardsigmoidBackward0", saves="self", names="", dtypes=Dtypes(), check=only_floating("hardsigmoid_cpu"),
+)  # fmt: skip
 @in_single
-def _hardsigmoid(input: Array) -> Any:
+def _hardsigmoid(input):
     return _six(input) / e.number(6, input)
 
 
@@ -383,16 +385,12 @@ def _outside(x: Any, lambd: Any) -> Any:
     return np.logical_not(np.logical_and(x >= -lambd, x <= lambd))
 
 
-@elementwise(
-    "HardshrinkBackward0",
-    saved="lambd self",
-    promote=None,
-    names="torch.hardshrink Tensor.hardshrink F.hardshrink",
-    inplace="",
-    check=only_floating("hardshrink_cpu"),
-    fits=fits("lambd"),
-)
-def hardshrink(input: Array, lambd: Scalar = 0.5) -> Any:
+@pointwise(
+    "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    node="HardshrinkBackward0", saves="lambd self", names="torch.hardshrink Tensor.hardshrink F.hardshrink",
+    dtypes=Dtypes(fits=fits("lambd")), check=only_floating("hardshrink_cpu"),
+)  # fmt: skip
+def hardshrink(input, lambd):
     """The elements, or zero where they are between ``-lambd`` and ``lambd``.
 
     Args:
@@ -417,9 +415,13 @@ def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
     return np.where(np.logical_or(input > lambd, input < -lambd), ct, zeros_like(ct))
 
 
-@elementwise("SoftshrinkBackward0", **private("softshrink", "lambd self", only_floating("softshrink_check"), out=True))
+@pointwise(
+    "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    node="SoftshrinkBackward0", saves="lambd self", names="", dtypes=Dtypes(), check=only_floating("softshrink_check"),
+    out=True,
+)  # fmt: skip
 @in_single
-def _softshrink(input: Array, lambd: Scalar = 0.5) -> Any:
+def _softshrink(input, lambd):
     lambd = filled(input, lambd)
     return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))
 

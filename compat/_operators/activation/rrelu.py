@@ -8,9 +8,9 @@ import numpy
 
 from compat._core import random
 from compat._core.memory.meta import on_meta
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.pointwise import NEGATIVE_LEAK, not_backwards
-from compat._core.operators.signature import Array, Index
 from compat._core.random.generator import engine_of
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
@@ -21,17 +21,25 @@ from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
 
-@op("RreluWithNoiseBackward0", saved="self noise lower upper training", keeps="input noise", name="rrelu", names="",
-    strides="like:input", fits=fits("lower upper", widened))  # fmt: skip
-def rrelu_with_noise(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
+@aten(
+    "rrelu(Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training) -> Tensor",
+    node="RreluWithNoiseBackward0", saves="self! noise! lower upper training", names="",
+    dtypes=Dtypes(fits=fits("lower upper", widened)), layout="like:input", arguments=Arguments(static="lower upper"),
+    gradients=Gradients(without="noise"),
+)  # fmt: skip
+def rrelu_with_noise(input, noise, lower, upper, training):
     slope = noise if training else e.number((lower + upper) / 2, input)
     negative = np.less_equal(input, 0) if training else np.logical_not(np.greater(input, 0))
     return np.where(negative, np.multiply(input, slope), input)
 
 
-@op("RreluWithNoiseBackward1", saved="result noise lower upper training", keeps="noise result0", name="rrelu_",
-    names="", strides="like:input", fits=fits("lower upper", widened))  # fmt: skip
-def rrelu_in_place(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
+@aten(
+    "rrelu_(Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training) -> Tensor",
+    node="RreluWithNoiseBackward1", saves="result! noise! lower upper training", names="",
+    dtypes=Dtypes(fits=fits("lower upper", widened)), layout="like:input", arguments=Arguments(static="lower upper"),
+    gradients=Gradients(without="noise"),
+)  # fmt: skip
+def rrelu_in_place(input, noise, lower, upper, training):
     return rrelu_with_noise.body(input, noise, lower, upper, training)
 
 

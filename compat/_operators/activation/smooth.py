@@ -8,7 +8,8 @@ from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import elementwise, op
+from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.op import aten, pointwise
 from compat._core.operators.opmath import in_single
 from compat._core.operators.pointwise import (
     NEGATIVE_SLOPE,
@@ -16,10 +17,8 @@ from compat._core.operators.pointwise import (
     new_or_inplace,
     not_backwards,
     only_floating,
-    private,
     refuses,
 )
-from compat._core.operators.signature import Array, Dim, Scalar
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import wrap_dim
@@ -45,21 +44,21 @@ def _elu(x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 _check_elu = only_floating("elu_cpu")
 
 
-@elementwise(
-    "EluBackward0",
-    fits=fits("alpha scale input_scale", widened),
-    **private("elu", "alpha input_scale scale self", _check_elu),
-)
-def _elu_new(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
+@pointwise(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    node="EluBackward0", saves="alpha input_scale scale self", names="",
+    dtypes=Dtypes(fits=fits("alpha scale input_scale", widened)), check=_check_elu,
+)  # fmt: skip
+def _elu_new(input, alpha, scale, input_scale):
     return _elu(input, alpha, scale, input_scale)
 
 
-@elementwise(
-    "EluBackward1",
-    fits=fits("alpha scale input_scale", widened),
-    **private("elu", "alpha input_scale result scale", _check_elu),
-)
-def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
+@pointwise(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    node="EluBackward1", saves="alpha input_scale result scale", names="",
+    dtypes=Dtypes(fits=fits("alpha scale input_scale", widened)), check=_check_elu,
+)  # fmt: skip
+def _elu_into(input, alpha, scale, input_scale):
     return _elu(input, alpha, scale, input_scale)
 
 
@@ -140,13 +139,19 @@ def _celu(x: Any, alpha: Any) -> Any:
     return np.where(down, e.expm1(np.where(down, x, e.number(0, x)) / alpha) * alpha, x)
 
 
-@elementwise("CeluBackward0", fits=fits("alpha", widened), **private("celu", "alpha self", _check_elu))
-def _celu_new(input: Array, alpha: Scalar = 1.0) -> Any:
+@pointwise(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    node="CeluBackward0", saves="alpha self", names="", dtypes=Dtypes(fits=fits("alpha", widened)), check=_check_elu,
+)  # fmt: skip
+def _celu_new(input, alpha):
     return _celu(input, alpha)
 
 
-@elementwise("CeluBackward1", fits=fits("alpha", widened), **private("celu", "alpha result", _check_elu))
-def _celu_into(input: Array, alpha: Scalar = 1.0) -> Any:
+@pointwise(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    node="CeluBackward1", saves="alpha result", names="", dtypes=Dtypes(fits=fits("alpha", widened)), check=_check_elu,
+)  # fmt: skip
+def _celu_into(input, alpha):
     return _celu(input, alpha)
 
 
@@ -205,11 +210,12 @@ def _check_gelu(input: Tensor, *, approximate: str = "none") -> None:
     only_floating("GeluKernelImpl")(input)
 
 
-@elementwise(
-    "GeluBackward0", saved="approximate self", promote=None, names="F.gelu", inplace="", out=True, check=_check_gelu
-)
+@pointwise(
+    'gelu(Tensor self, *, str approximate="none") -> Tensor',
+    node="GeluBackward0", saves="approximate self", names="F.gelu", dtypes=Dtypes(), check=_check_gelu, out=True,
+)  # fmt: skip
 @in_single
-def gelu(input: Array, *, approximate: str = "none") -> Any:
+def gelu(input, *, approximate):
     """``x`` times the probability that a standard normal variable is smaller.
 
     Source: D. Hendrycks, K. Gimpel, "Gaussian error linear units", 2016.
@@ -234,9 +240,12 @@ def gelu(input: Array, *, approximate: str = "none") -> Any:
     return input * (half * (one + e.tanh(inner * e.number(math.sqrt(2 / math.pi), input))))
 
 
-@elementwise("SiluBackward0", **private("silu", "self", refuses("silu_cpu", "bool integer")))
+@pointwise(
+    "silu(Tensor self) -> Tensor",
+    node="SiluBackward0", saves="self", names="", dtypes=Dtypes(), check=refuses("silu_cpu", "bool integer"),
+)  # fmt: skip
 @in_single
-def _silu(input: Array) -> Any:
+def _silu(input):
     return input * e.logistic(input)
 
 
@@ -264,9 +273,12 @@ def _softplus(x: Any) -> Any:
     return e.maximum(x, e.number(0, x)) + e.log1p(e.exp(-e.absolute(x)))
 
 
-@elementwise("MishBackward0", **private("mish", "self", only_floating("mish_cpu")))
+@pointwise(
+    "mish(Tensor self) -> Tensor",
+    node="MishBackward0", saves="self", names="", dtypes=Dtypes(), check=only_floating("mish_cpu"),
+)  # fmt: skip
 @in_single
-def _mish(input: Array) -> Any:
+def _mish(input):
     return input * e.tanh(_softplus(input))
 
 
@@ -298,18 +310,13 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     return new_or_inplace(_mish, inplace, input)
 
 
-@elementwise(
-    "SoftplusBackward0",
-    saved="beta self threshold",
-    promote=None,
-    names="F.softplus",
-    inplace="",
-    out=True,
-    check=only_floating("softplus_cpu"),
-    fits=fits("beta threshold", widened),
-)
+@pointwise(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    node="SoftplusBackward0", saves="beta self threshold", names="F.softplus",
+    dtypes=Dtypes(fits=fits("beta threshold", widened)), check=only_floating("softplus_cpu"), out=True,
+)  # fmt: skip
 @in_single
-def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Any:
+def softplus(input, beta, threshold):
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above ``threshold``.
 
     Args:
@@ -337,12 +344,13 @@ def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
     return np.where(scaled > filled(input, threshold), ct, ct * e.logistic(scaled))
 
 
-@elementwise(
-    "LogSigmoidBackward0", saved="buffer self", keeps="result1", constant=(1,), results="output buffer", promote=None,
-    names="", inplace="", name="log_sigmoid_forward", check=only_floating("log_sigmoid_cpu"),
+@pointwise(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    node="LogSigmoidBackward0", saves="buffer! self", names="", dtypes=Dtypes(), check=only_floating("log_sigmoid_cpu"),
+    gradients=Gradients(constant=(1,)),
 )  # fmt: skip
 @in_single
-def _logsigmoid(input: Array) -> Any:
+def _logsigmoid(input):
     small = e.exp(-e.absolute(input))
     return e.minimum(input, e.number(0, input)) - e.log1p(small), small
 
@@ -425,9 +433,12 @@ def _glu_strides(operands: dict[str, Any], types: Sequence[ArrayType]) -> list[A
     return [elementwise_strides([(shape, operands["input"].stride)] * 2, shape)]
 
 
-@op("GluBackward0", saved="dim self", names="F.glu", check=_check_glu, strides=_glu_strides)
+@aten(
+    "glu(Tensor self, int dim=-1) -> Tensor",
+    node="GluBackward0", saves="dim self", names="F.glu", layout=_glu_strides, check=_check_glu,
+)  # fmt: skip
 @in_single
-def glu(input: Array, dim: Dim = -1) -> Any:
+def glu(input, dim):
     """The first half along a dimension, times the sigmoid of the second.
 
     Source: Y. Dauphin et al., "Language modeling with gated convolutional networks", ICML 2017.

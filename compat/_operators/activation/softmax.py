@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.opmath import in_single
 from compat._core.operators.pointwise import category
-from compat._core.operators.signature import Array, Dim
 from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrap_dim
-from compat._operators.reduction.sum_mean_var import accumulated, axes_of, less_peak, reduce
+from compat._operators.reduction.logsumexp import less_peak
+from compat._operators.reduction.sum_mean_var import accumulated, axes_of, reduce
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
@@ -50,8 +50,11 @@ def _noted(x: Any, like: Any) -> Any:
     return x if type_of(like).dtype == own else e.cast(e.cast(x, dtype=type_of(like).dtype), dtype=own)
 
 
-@op("SoftmaxBackward0", saved="dim result", name="softmax", names="", out=True, check=_check("softmax"))
-def softmax_plain(input: Array, dim: Dim) -> Any:
+@aten(
+    "softmax(Tensor self, int dim) -> Tensor",
+    node="SoftmaxBackward0", saves="dim result", names="", check=_check("softmax"), out=True,
+)  # fmt: skip
+def softmax_plain(input, dim):
     def body(x: Any) -> Any:
         weights = e.exp(_shifted(x, axes))
         noted = weights if _is_last(input, dim) else _noted(weights, input)
@@ -68,8 +71,11 @@ def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     return np.multiply(np.subtract(ct, total), result)
 
 
-@op("LogSoftmaxBackward0", saved="dim result", name="log_softmax", names="", out=True, check=_check("log_softmax"))
-def log_softmax_plain(input: Array, dim: Dim) -> Any:
+@aten(
+    "log_softmax(Tensor self, int dim) -> Tensor",
+    node="LogSoftmaxBackward0", saves="dim result", names="", check=_check("log_softmax"), out=True,
+)  # fmt: skip
+def log_softmax_plain(input, dim):
     def body(x: Any) -> Any:
         shifted = _shifted(x, axes)
         total = reduce(r.reduce_sum, e.exp(shifted), axes, True)

@@ -12,8 +12,8 @@ from compat._core.memory.meta import NO_DATA
 from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
 from compat._core.operators.call_errors import complaint
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Scalar
+from compat._core.operators.declaration import Dtypes, Overlap
+from compat._core.operators.op import aten
 from compat._core.schema.arguments import fits_none, keywords_only, tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -64,8 +64,11 @@ def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
         vmap_checks.check_format(input, memory_format)
 
 
-@op("CloneBackward0", strides=_copy_strides, check=_check_clone)
-def clone(input: Array, *, memory_format: MemoryFormat | None = preserve_format) -> Any:
+@aten(
+    "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    node="CloneBackward0", layout=_copy_strides, check=_check_clone,
+)  # fmt: skip
+def clone(input, *, memory_format):
     """A copy with memory of its own.
 
     Example:
@@ -123,17 +126,19 @@ def _truncated(x: Any, dtype: Dtype) -> Any:
     return register if wide == dtype.numpy else cast(register, dtype=dtype.numpy)
 
 
-@op("ToCopyBackward0", strides=_copy_strides, names="torch._to_copy")
-def _to_copy(
-    input: Array, *, dtype: Dtype | None = None, device: Device | None = None, memory_format: MemoryFormat | None = None
-) -> Any:
+@aten(
+    "_to_copy(Tensor self, *, ScalarType? dtype=None, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+    node="ToCopyBackward0", names="torch._to_copy", layout=_copy_strides,
+)  # fmt: skip
+def _to_copy(input, *, dtype, device, memory_format):
     return input if dtype is None else converted(input, dtype)
 
 
-@op(None, strides=_copy_strides, name="_to_copy", names="")
-def _to_integers(
-    input: Array, *, dtype: Dtype, device: Device | None = None, memory_format: MemoryFormat | None = None
-) -> Any:
+@aten(
+    "_to_copy(Tensor self, *, ScalarType dtype, Device? device=None, MemoryFormat? memory_format=None) -> Tensor",
+    names="", layout=_copy_strides,
+)  # fmt: skip
+def _to_integers(input, *, dtype, device, memory_format):
     return converted(input, dtype)
 
 
@@ -313,16 +318,8 @@ def resolve_neg(input: Tensor) -> Tensor:
 # ---------------------------------------------------------------- written in place
 
 
-@op("CopyBackwards", names="", inplace="Tensor.copy_", name="copy", converts=True)
-def copy(self: Array, other: Array, non_blocking: bool = False) -> Any:
-    """Writes the elements of ``other``, broadcast and cast, into the tensor; returns it.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.zeros(2, dtype=torch.int64).copy_(torch.tensor(3.7))
-        tensor([3, 3])
-    """
-    return np.broadcast_to(converted(other, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
+def _filled(input: Any, value: Any) -> Any:
+    return np.broadcast_to(converted(value, dtypes.from_numpy(type_of(input).dtype)), type_of(input).shape)
 
 
 def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None:
@@ -334,10 +331,6 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
         raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(both)}")
 
 
-#: The same for a target whose elements share places, and which is its own source.
-_copy_same = op("CopyBackwards", names="", inplace="", name="copy", overlapping=True, converts=True)(copy.body)
-
-
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     """Into a tensor whose elements share places nothing is written but what is there."""
     if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
@@ -346,24 +339,34 @@ def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Ten
     return _copy_same.inplace(self, other, non_blocking)
 
 
-copy.check, copy.overlapping = _check_copy, _copy_shared
+_COPY = "copy(Tensor self, Tensor other, bool non_blocking=False) -> Tensor"
+
+
+@aten(
+    _COPY,
+    node="CopyBackwards", names="Tensor.copy_", dtypes=Dtypes(converts=True), check=_check_copy,
+    overlap=Overlap(itself=_copy_shared),
+)  # fmt: skip
+def copy(input, other, non_blocking):
+    """Writes the elements of ``other``, broadcast and cast, into the tensor; returns it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, dtype=torch.int64).copy_(torch.tensor(3.7))
+        tensor([3, 3])
+    """
+    return _filled(input, other)
+
+
+#: The same for a target whose elements share places, and which is its own source.
+_copy_same = aten(_COPY, node="CopyBackwards", names="", dtypes=Dtypes(converts=True), overlap=Overlap(itself=True))(
+    copy.body
+)
+
+
 for _declared in (copy, _copy_same):
     assert _declared.node is not None
     _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's
-
-
-def _filled(self: Any, value: Any) -> Any:
-    return np.broadcast_to(converted(value, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
-
-
-@op("FillBackward2", names="", name="fill", overlapping=True)
-def _fill_number(self: Array, value: Scalar) -> Any:
-    return _filled(self, value)
-
-
-@op("FillBackward3", names="", name="fill", converts=True)
-def _fill_tensor(self: Array, value: Array) -> Any:
-    return _filled(self, value)
 
 
 def _check_fill(self: Tensor, value: Tensor) -> None:
@@ -373,7 +376,13 @@ def _check_fill(self: Tensor, value: Tensor) -> None:
         )
 
 
-_fill_tensor.check = _check_fill
+_fill_number = aten(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor", node="FillBackward2", names="", overlap=Overlap(itself=True)
+)(_filled)
+_fill_tensor = aten(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    node="FillBackward3", names="", dtypes=Dtypes(converts=True), check=_check_fill,
+)(_filled)  # fmt: skip
 
 
 @function("Tensor.fill_", "torch.fill_")
@@ -404,8 +413,11 @@ def _read_before(value: Tensor) -> Tensor:
     return held
 
 
-@op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero", overlapping=True)
-def zero(self: Array) -> Any:
+@aten(
+    "zero(Tensor self) -> Tensor",
+    node="ZeroBackward0", names="Tensor.zero_ torch.zero_", overlap=Overlap(itself=True),
+)  # fmt: skip
+def zero(input):
     """Writes zero everywhere; returns the tensor.
 
     Example:
@@ -413,20 +425,14 @@ def zero(self: Array) -> Any:
         >>> torch.ones(2).zero_()
         tensor([0., 0.])
     """
-    return np.zeros_like(self)
+    return np.zeros_like(input)
 
 
-@op("FillBackward0", names="", name="fill")
-def _filled_number(self: Array, value: Scalar) -> Any:
-    return _filled(self, value)
-
-
-@op("FillBackward1", names="", name="fill", converts=True)
-def _filled_tensor(self: Array, value: Array) -> Any:
-    return _filled(self, value)
-
-
-_filled_tensor.check = _check_fill
+_filled_number = aten("fill.Scalar(Tensor self, Scalar value) -> Tensor", node="FillBackward0", names="")(_filled)
+_filled_tensor = aten(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    node="FillBackward1", names="", dtypes=Dtypes(converts=True), check=_check_fill,
+)(_filled)  # fmt: skip
 
 
 @function("torch.fill")

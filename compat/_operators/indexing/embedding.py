@@ -7,8 +7,8 @@ from typing import Any
 import numpy
 
 from compat._core.memory.meta import on_meta, refused
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
@@ -41,13 +41,14 @@ def _inspect_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
         raise IndexError("index out of range in self")
 
 
-@op(
-    "EmbeddingBackward0", saved="indices padding_idx scale_grad_by_freq sparse weight.sym_argsize_0",
-    names="torch.embedding", out=False, check=_check_embedding, inspect=_inspect_embedding,
+@aten(
+    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool "
+    "sparse=False) -> Tensor",
+    node="EmbeddingBackward0", saves="indices padding_idx scale_grad_by_freq sparse weight.sym_argsize_0",
+    names="torch.embedding", check=_check_embedding, values=_inspect_embedding, out=False,
+    gradients=Gradients(without="indices"),
 )  # fmt: skip
-def embedding(
-    weight: Array, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-) -> Any:
+def embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
     """The rows of ``weight`` at ``indices``; see ``torch.nn.functional.embedding``."""
     return take_slices(weight, indices, axis=0, mode="clip")
 
@@ -143,8 +144,8 @@ def functional_embedding(
     return embedding.function(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
-@op(None, name="one_hot", names="")
-def one_hot_rows(input: Index, classes: int) -> Any:
+@aten("one_hot(Tensor self, int classes) -> Tensor", names="", gradients=Gradients(without="input"))
+def one_hot_rows(input, classes):
     size = type_of(input).shape
     steps = iota(shape=(*size, classes), axis=len(size), dtype=fdtypes.int64)
     return np.astype(np.equal(reshape(input, shape=(*size, 1)), steps), fdtypes.int64)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
@@ -135,17 +135,19 @@ def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
     return np.where(empty, e.number(0, greatest), greatest), np.where(empty, 0, owners)
 
 
-@op(
-    "EmbeddingBagBackward0", names="torch.embedding_bag torch._embedding_bag", out=False, check=_check_bag,
-    inspect=_inspect_bag, keeps="indices offsets result1 result2 result3",
-    saved="weight indices offsets scale_grad_by_freq mode sparse per_sample_weights padding_idx result1 result2 "
-    "result3 weight.sym_argsize_0",
+@aten(
+    "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, "
+    "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> "
+    "(Tensor, Tensor, Tensor, Tensor)",
+    node="EmbeddingBagBackward0",
+    saves="weight indices! offsets! scale_grad_by_freq mode sparse per_sample_weights padding_idx result1! "
+    "result2! result3! weight.sym_argsize_0",
+    names="torch.embedding_bag torch._embedding_bag", check=_check_bag, values=_inspect_bag, out=False,
+    gradients=Gradients(without="indices offsets"),
 )  # fmt: skip
 def embedding_bag(
-    weight: Array, indices: Index, offsets: Index, scale_grad_by_freq: bool = False, mode: int = SUM,
-    sparse: bool = False, per_sample_weights: Array | None = None, include_last_offset: bool = False,
-    padding_idx: int = -1,
-) -> Any:  # fmt: skip
+    weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+):
     """As ``torch.nn.functional.embedding_bag``; also which bag each index is in, sizes, and whose the greatest are."""
     bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     rows = take_slices(weight, bags.indices, axis=0, mode="clip")

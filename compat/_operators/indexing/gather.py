@@ -10,10 +10,10 @@ import numpy
 from compat._core.memory import strided_access
 from compat._core.memory.strides import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array, Dim, Index, Indices
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
@@ -199,11 +199,13 @@ def _index_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [elementwise_strides([(shape, stride), *[index] * sum(named)], shape)]
 
 
-@op(
-    "IndexBackward0", saved="indices self.sym_sizes", name="index", names="",
-    check=check_indices, inspect=inspect_indices, strides=_index_strides,
+@aten(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    "index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor",
+    node="IndexBackward0", saves="indices self.sym_sizes", names="", layout=_index_strides, check=check_indices,
+    values=inspect_indices,
 )  # fmt: skip
-def index_positions(input: Array, indices: Indices) -> Any:
+def index_positions(input, indices):
     return np.at(input)[index_key(indices)].get()
 
 
@@ -255,14 +257,13 @@ def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
     raise IndexError("index out of range in self")
 
 
-@op(
-    "IndexSelectBackward0",
-    saved="dim index self.sym_sizes",
-    check=_check_select,
-    inspect=_inspect_select,
+@aten(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    node="IndexSelectBackward0", saves="dim index self.sym_sizes", check=_check_select, values=_inspect_select,
     out=of_dtype("index_select(): self and result must have the same scalar type"),
-)
-def index_select(input: Array, dim: Dim, index: Index) -> Any:
+    gradients=Gradients(without="index"),
+)  # fmt: skip
+def index_select(input, dim, index):
     """The slices along a dimension at the positions in a vector.
 
     Args:
@@ -319,11 +320,12 @@ def _inspect_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool
     check_places(index, input, wrap_dim(dim, input.dim()))
 
 
-@op(
-    "GatherBackward0", saved="self dim index sparse_grad", keeps="input index",
-    check=_check_gather, inspect=_inspect_gather,
+@aten(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    node="GatherBackward0", saves="self! dim index! sparse_grad", check=_check_gather, values=_inspect_gather,
+    gradients=Gradients(without="index"),
 )  # fmt: skip
-def gather(input: Array, dim: Dim, index: Index, *, sparse_grad: bool = False) -> Any:
+def gather(input, dim, index, *, sparse_grad):
     """``out[i][j][k] = input[i][index[i][j][k]][k]`` for ``dim=1``, and so on.
 
     Args:
@@ -390,17 +392,15 @@ def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
 
 
-@op(
-    "TakeBackward0",
-    saved="self index",
-    keeps="input index",
-    check=check_take,
-    inspect=inspect_take,
+@aten(
+    "take(Tensor self, Tensor index) -> Tensor",
+    node="TakeBackward0", saves="self! index!", check=check_take, values=inspect_take,
     out=of_dtype(
         "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
     ),
-)
-def take(input: Array, index: Index) -> Any:
+    gradients=Gradients(without="index"),
+)  # fmt: skip
+def take(input, index):
     """The elements at positions counted through all of the tensor, row by row; negative ones count from the end.
 
     Raises:
@@ -466,15 +466,13 @@ def check_mask(input: Tensor, mask: Tensor, *_: Any) -> None:
     broadcast_size(tuple(mask.shape), tuple(input.shape))
 
 
-@op(
-    "MaskedSelectBackward0",
-    saved="self mask",
-    keeps="input mask",
-    names="",
+@aten(
+    "masked_select(Tensor self, Tensor mask, Tensor places) -> Tensor",
+    node="MaskedSelectBackward0", saves="self! mask!", names="",
     out=of_dtype("masked_select(): self and result must have the same scalar type"),
-    name="masked_select",
-)
-def selected(input: Array, mask: Index, places: Index) -> Any:
+    gradients=Gradients(without="mask places"),
+)  # fmt: skip
+def selected(input, mask, places):
     shape = np.broadcast_shapes(type_of(input).shape, type_of(mask).shape)
     return take_slices(flat(np.broadcast_to(input, shape)), places, axis=0, mode="clip")
 

@@ -28,7 +28,6 @@ from funcgrad.core.caching import Cache, Group
 
 _END = 2**63 - 1
 #: How many layouts of cuts are kept.
-_PLANS = 16384
 
 
 def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:

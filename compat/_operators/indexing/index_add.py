@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op, overloads
+from compat._core.operators.declaration import Gradients, Overlap
+from compat._core.operators.op import aten, overloads
 from compat._core.operators.out import check_room
 from compat._core.operators.overlapping import write_places
-from compat._core.operators.signature import Array, Dim, Index, Scalar
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
@@ -79,11 +79,13 @@ def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alph
         raise IndexError("index out of range in self")
 
 
-@op(
-    "IndexAddBackward0", saved="dim index source source.dim alpha", keeps="source?", inplace="Tensor.index_add_",
-    check=_check_add, inspect=_inspect_add, apart=True,
+@aten(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    node="IndexAddBackward0", saves="dim index source? source.dim alpha",
+    names="torch.index_add Tensor.index_add Tensor.index_add_", check=_check_add, values=_inspect_add,
+    gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
-def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Scalar = 1) -> Any:
+def index_add(input, dim, index, source, *, alpha):
     """The input with ``alpha`` times the slices of ``source`` added at positions along a dimension.
 
     Raises:
@@ -153,13 +155,12 @@ def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> N
     _inspect_copy(input if input.numel() else input.detach().clone(), dim, index, source)
 
 
-_COPY: dict[str, Any] = dict(
-    saved="dim index source source.dim", keeps="source?", name="index_copy", check=_check_copy, apart=True
-)
-
-
-@op("IndexCopyBackward0", inplace="", inspect=_inspect_copied, **_COPY)
-def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
+@aten(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    node="IndexCopyBackward0", saves="dim index source? source.dim", check=_check_copy, values=_inspect_copied,
+    gradients=Gradients(without="index"),
+)  # fmt: skip
+def index_copy(input, dim, index, source):
     """The input with the slices of ``source`` at positions along a dimension.
 
     Raises:
@@ -174,7 +175,11 @@ def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
     return _written(input, dim, index, "set", source)
 
 
-op("IndexCopyBackward0", names="", inplace="Tensor.index_copy_", inspect=_inspect_copy, **_COPY)(index_copy.body)
+aten(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    node="IndexCopyBackward0", saves="dim index source? source.dim", names="Tensor.index_copy_", check=_check_copy,
+    values=_inspect_copy, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)(index_copy.body)  # fmt: skip
 
 
 def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
@@ -215,21 +220,13 @@ def _fill_shared(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return write_places("index_fill_", input, lambda places: places[key], value, copied)
 
 
-_INDEX_FILL: dict[str, Any] = dict(
-    name="index_fill",
-    names="",
-    inplace="",
-    out=False,
-    strides="like:input",
-    check=_check_index_fill,
-    inspect=_inspect_index_fill,
-    overlapping=_fill_shared,
-    apart=True,
-)
-
-
-@op("IndexFillBackward0", saved="dim index", **_INDEX_FILL)
-def index_fill_number(input: Array, dim: Dim, index: Index, value: Scalar) -> Any:
+@aten(
+    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    node="IndexFillBackward0", saves="dim index", names="", layout="like:input", check=_check_index_fill,
+    values=_inspect_index_fill, out=False, gradients=Gradients(without="index"),
+    overlap=Overlap(itself=_fill_shared, inputs=True),
+)  # fmt: skip
+def index_fill_number(input, dim, index, value):
     """The input with one value in the slices at positions along a dimension; negative ones count from the end.
 
     Args:
@@ -247,8 +244,13 @@ def index_fill_number(input: Array, dim: Dim, index: Index, value: Scalar) -> An
     return _written(input, dim, index, "fill", as_dtype_of(value, input))
 
 
-@op("IndexFillBackward1", saved="dim index", **_INDEX_FILL)
-def index_fill_tensor(input: Array, dim: Dim, index: Index, value: Array) -> Any:
+@aten(
+    "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    node="IndexFillBackward1", saves="dim index", names="", layout="like:input", check=_check_index_fill,
+    values=_inspect_index_fill, out=False, gradients=Gradients(without="index"),
+    overlap=Overlap(itself=_fill_shared, inputs=True),
+)  # fmt: skip
+def index_fill_tensor(input, dim, index, value):
     """``index_fill`` with a tensor without dimensions as its value."""
     return _written(input, dim, index, "fill", as_dtype_of(value, input))
 

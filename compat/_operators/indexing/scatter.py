@@ -9,11 +9,11 @@ import numpy
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
+from compat._core.operators.declaration import Dtypes, Gradients, Overlap
 from compat._core.operators.inplace import check_recorded
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.overlapping import write_places
-from compat._core.operators.signature import Array, Dim, Index, Indices, Scalar
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -92,11 +92,13 @@ def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None
         raise RuntimeError("Number of elements of source < number of ones in mask")
 
 
-@op(
-    "MaskedScatterBackward0", saved="mask source.sym_sizes", inplace="Tensor.masked_scatter_", out=False,
-    check=_check_masked_scatter, inspect=_inspect_masked_scatter,
+@aten(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    node="MaskedScatterBackward0", saves="mask source.sym_sizes",
+    names="torch.masked_scatter Tensor.masked_scatter Tensor.masked_scatter_", check=_check_masked_scatter,
+    values=_inspect_masked_scatter, out=False, gradients=Gradients(without="mask"),
 )  # fmt: skip
-def masked_scatter(input: Array, mask: Index, source: Array) -> Any:
+def masked_scatter(input, mask, source):
     """The input with the elements of ``source``, in order, where a mask is true.
 
     Raises:
@@ -167,11 +169,13 @@ def _put_shared(input: Tensor, indices: Sequence[Tensor | None], values: Tensor,
     return write_places("index_put_", input, lambda places: places[key], values, copied, accumulate)
 
 
-@op(
-    "IndexPutBackward0", saved="indices accumulate", name="index_put", names="", inplace="", strides="like:input",
-    check=_check_put, inspect=_inspect_put, overlapping=_put_shared, apart=True,
+@aten(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    "index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    node="IndexPutBackward0", saves="indices accumulate", names="", layout="like:input", check=_check_put,
+    values=_inspect_put, overlap=Overlap(itself=_put_shared, inputs=True),
 )  # fmt: skip
-def put_positions(input: Array, indices: Indices, values: Array, accumulate: bool = False) -> Any:
+def put_positions(input, indices, values, accumulate):
     places = index_key(indices)
     key = places[0] if len(places) == 1 else places
     return put_at(input, key, "add" if accumulate else "set", values)
@@ -258,12 +262,13 @@ def _check_whole(input: Tensor, index: Tensor, source: Tensor, accumulate: bool 
         )
 
 
-@op(
-    "PutBackward0", saved="index accumulate source", keeps="source?", inplace="Tensor.put_", out=False,
-    strides="like:input",
-    check=_check_whole, inspect=inspect_take, apart=True,
+@aten(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    node="PutBackward0", saves="index accumulate source?", names="torch.put Tensor.put Tensor.put_",
+    layout="like:input", check=_check_whole, values=inspect_take, out=False, gradients=Gradients(without="index"),
+    overlap=Overlap(inputs=True),
 )  # fmt: skip
-def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> Any:
+def put(input, index, source, accumulate):
     """The input with the elements of ``source`` at positions counted through all of the tensor, row by row.
 
     Example:
@@ -339,13 +344,12 @@ def _source(src: Any, index: Any) -> Any:
     return flat(_corner(as_vector(src), type_of(as_vector(index)).shape)) if type_of(index).size else None
 
 
-_SCATTER: dict[str, Any] = dict(
-    name="scatter", names="", inplace="", out=True, check=_check_scatter, inspect=_inspect_scatter, apart=True
-)
-
-
-@op("ScatterBackward0", saved="dim index", **_SCATTER)
-def scatter_tensor(input: Array, dim: Dim, index: Index, src: Array) -> Any:
+@aten(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    node="ScatterBackward0", saves="dim index", names="", check=_check_scatter, values=_inspect_scatter, out=True,
+    gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_tensor(input, dim, index, src):
     """The input with values at positions along a dimension: for ``dim=0``, ``out[index[i][j]][j] = src[i][j]``.
 
     Args:
@@ -365,20 +369,21 @@ def scatter_tensor(input: Array, dim: Dim, index: Index, src: Array) -> Any:
     return _scattered(input, dim, index, _source(src, index), "set")
 
 
-@op("ScatterBackward1", saved="dim index", **_SCATTER)
-def scatter_number(input: Array, dim: Dim, index: Index, src: Scalar) -> Any:
-    return _scattered(input, dim, index, as_dtype_of(src, input), "set")
+@aten(
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    node="ScatterBackward1", saves="dim index", names="", dtypes=Dtypes(fits=fits("value")), check=_check_scatter,
+    values=_inspect_scatter, out=True, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_number(input, dim, index, value):
+    return _scattered(input, dim, index, as_dtype_of(value, input), "set")
 
 
-@op(
-    "ScatterAddBackward0",
-    saved="dim index",
-    inplace="Tensor.scatter_add_",
-    apart=True,
-    check=_check_scatter,
-    inspect=_inspect_scatter,
-)
-def scatter_add(input: Array, dim: Dim, index: Index, src: Array) -> Any:
+@aten(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    node="ScatterAddBackward0", saves="dim index", names="torch.scatter_add Tensor.scatter_add Tensor.scatter_add_",
+    check=_check_scatter, values=_inspect_scatter, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_add(input, dim, index, src):
     """As ``scatter``, adding.
 
     Example:
@@ -389,27 +394,32 @@ def scatter_add(input: Array, dim: Dim, index: Index, src: Array) -> Any:
     return _scattered(input, dim, index, _source(src, index), "add")
 
 
-def _check_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> None:
+def _check_reduced(input: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> None:
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     _check_scatter(input, dim, index, src)
 
 
-def _inspect_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> None:
+def _inspect_reduced(input: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str) -> None:
     _inspect_scatter(input, dim, index)
 
 
-_REDUCED: dict[str, Any] = _SCATTER | dict(check=_check_reduced, inspect=_inspect_reduced, undifferentiable=True)
-
-
-@op(None, **_REDUCED)
-def scatter_tensor_reduced(input: Array, dim: Dim, index: Index, src: Array, reduce: str) -> Any:
+@aten(
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    names="", check=_check_reduced, values=_inspect_reduced, out=True,
+    gradients=Gradients(without="index", undefined=True), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_tensor_reduced(input, dim, index, src, *, reduce):
     return _scattered(input, dim, index, _source(src, index), reduce)
 
 
-@op(None, fits=fits("src"), **_REDUCED)
-def scatter_number_reduced(input: Array, dim: Dim, index: Index, src: Scalar, reduce: str) -> Any:
-    return _scattered(input, dim, index, as_dtype_of(src, input), reduce)
+@aten(
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    names="", dtypes=Dtypes(fits=fits("value")), check=_check_reduced, values=_inspect_reduced, out=True,
+    gradients=Gradients(without="index", undefined=True), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_number_reduced(input, dim, index, value, *, reduce):
+    return _scattered(input, dim, index, as_dtype_of(value, input), reduce)
 
 
 def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names: str) -> Callable[..., Any]:
@@ -424,7 +434,7 @@ def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names
         if "reduce" not in kwargs:
             return run(scatter_tensor if tensor else scatter_number)(input, dim, index, source, **kwargs)
         declared = scatter_tensor_reduced if tensor else scatter_number_reduced
-        return run(declared)(input, dim, index, source, kwargs.pop("reduce"), **kwargs)
+        return run(declared)(input, dim, index, source, **kwargs)
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = scatter_tensor.body.__doc__

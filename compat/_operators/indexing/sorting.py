@@ -7,9 +7,8 @@ from math import prod
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.out import check_dtype, resize_out
-from compat._core.operators.signature import Array, Dim
 from compat._core.schema.arguments import fits_none, of_methods
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -43,20 +42,22 @@ def _sorted(input: Any, dim: int, descending: bool) -> tuple[Any, Any]:
     return sorted_with_order(input, axis=dim, descending=bool(descending), stable=True)
 
 
-_SORT: dict[str, Any] = dict(
-    saved="dim indices self.sym_sizes", keeps="result1", name="sort", names="", out=True,
-    strides="like:input", returns="values indices",
-    check=_check_sort,
+@aten(
+    "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    node="SortBackward0", saves="dim indices! self.sym_sizes", names="", layout="like:input", check=_check_sort,
+    out=True,
 )  # fmt: skip
-
-
-@op("SortBackward0", **_SORT)
-def sort_plain(input: Array, dim: Dim = -1, descending: bool = False) -> Any:
+def sort_plain(input, dim, descending):
     return _sorted(input, dim, descending)
 
 
-@op("SortBackward1", **_SORT)
-def sort_stable(input: Array, dim: Dim = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+@aten(
+    "sort.stable(Tensor self, int dim=-1, bool descending=False, *, bool? stable=None)"
+    " -> (Tensor values, Tensor indices)",
+    node="SortBackward1", saves="dim indices! self.sym_sizes", names="", layout="like:input", check=_check_sort,
+    out=True,
+)  # fmt: skip
+def sort_stable(input, dim, descending, *, stable):
     return _sorted(input, dim, descending)
 
 
@@ -96,8 +97,11 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
     return run.function(input, dim, descending, **kwargs)
 
 
-@op(None, name="argsort", names="", strides="like:input", out=True, check=_check_sort)
-def order_of(input: Array, dim: Dim = -1, descending: bool = False) -> Any:
+@aten(
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    names="", layout="like:input", check=_check_sort, out=True,
+)  # fmt: skip
+def order_of(input, dim, descending):
     """The places of the elements in their order."""
     return _sorted(input, dim, descending)[1]
 
@@ -165,8 +169,11 @@ def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
         raise RuntimeError(f"{' ' if which == 'complex' else ''}topk does not support {which} dtypes on CPU")
 
 
-@op("TopkBackward0", saved="dim indices self.sym_sizes", returns="values indices", keeps="result1", check=_check_top)
-def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True) -> Any:
+@aten(
+    "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    node="TopkBackward0", saves="dim indices! self.sym_sizes", check=_check_top,
+)  # fmt: skip
+def topk(input, k, dim, largest, sorted):
     """The ``k`` largest elements along a dimension, the largest first, and where they are.
 
     Args:

@@ -11,9 +11,9 @@ import numpy
 from compat._core.memory.meta import check_values
 from compat._core.memory.strides import contiguous_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import elementwise, op
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients
+from compat._core.operators.op import aten, pointwise
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array, Index
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import bools_argument, tensor_argument
 from compat._core.tensor.registry import function
@@ -42,8 +42,12 @@ def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [tuple(strides[d] for d in range(len(shape)))]
 
 
-@op(None, name="_unique2", names="", undifferentiable=True, out=False, strides=_dim_first)
-def _chosen(input: Array, places: Index, dim: int | None) -> Any:
+@aten(
+    "_unique2(Tensor self, Tensor places, int? dim) -> Tensor",
+    names="", layout=_dim_first, out=False, arguments=Arguments(static="dim"),
+    gradients=Gradients(without="places", undefined=True),
+)  # fmt: skip
+def _chosen(input, places, dim):
     """Some places along a dimension, or of all elements; PyTorch has no derivative for them."""
     row = reshape(input, shape=(type_of(input).size,)) if dim is None else input
     return np.take(row, places, axis=dim or 0)
@@ -235,17 +239,16 @@ def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -
         raise RuntimeError(_INFINITE.format(float(values.min()), float(values.max())))
 
 
-@op(
-    None,
-    check=_check_histc,
-    inspect=_inspect_histc,
-    fits=fits("min max"),
+@aten(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    dtypes=Dtypes(fits=fits("min max")), check=_check_histc, values=_inspect_histc,
     out=of_dtype(
         "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_cpp} and hist "
         "{out_cpp}"
     ),
-)
-def histc(input: Array, bins: int = 100, min: int | float = 0, max: int | float = 0) -> Any:
+    arguments=Arguments(static="min max"),
+)  # fmt: skip
+def histc(input, bins, min, max):
     """How many elements lie in each of ``bins`` equal parts of the range from ``min`` to ``max``.
 
     Args:
@@ -352,17 +355,12 @@ def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
     )(result, out, operands)
 
 
-@op(
-    None,
-    names="",
-    out=_takes_places,
-    check=_check_search,
-    inspect=_in_range,
-    name="searchsorted",
-    promote="common",
-    numbers=False,
-)
-def _searched(sorted_sequence: Array, input: Array, right: bool, sorter: Index | None, int32: bool) -> Any:
+@aten(
+    "searchsorted(Tensor sorted_sequence, Tensor self, bool right, Tensor? sorter, bool int32) -> Tensor",
+    names="", dtypes="common", check=_check_search, values=_in_range, out=_takes_places,
+    gradients=Gradients(without="sorter"),
+)  # fmt: skip
+def _searched(sorted_sequence, input, right, sorter, int32):
     ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
     not_before = np.greater if right else np.greater_equal
     # Said so that NaN goes last.
@@ -439,16 +437,12 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@elementwise(
-    None,
-    names="",
-    inplace="",
+@pointwise(
+    "isin(Tensor elements, Tensor test_elements, bool invert) -> Tensor",
+    names="", dtypes=Dtypes(promote="common", numbers=True), layout="contiguous",
     out=of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead"),
-    broadcasts=False,
-    strides="contiguous",
-    name="isin",
-)
-def _isin(elements: Array, test_elements: Array, invert: bool) -> Any:
+)  # fmt: skip
+def _isin(elements, test_elements, invert):
     tests = np.sort(reshape(test_elements, shape=(type_of(test_elements).size,)))
     if not type_of(tests).size:
         found = np.zeros(type_of(elements).shape, fdtypes.bool_)

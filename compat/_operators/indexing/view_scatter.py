@@ -10,8 +10,8 @@ import numpy
 from compat._core.memory import strided_access
 from compat._core.memory.strides import Base
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Dim, Index, Ints
+from compat._core.operators.declaration import Gradients, Overlap
+from compat._core.operators.op import aten
 from compat._core.operators.view import Geometry, over
 from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.tensor import Tensor
@@ -30,7 +30,7 @@ from compat._operators.indexing.gather import (
 )
 from compat._operators.indexing.index_add import check_rows
 from compat._operators.indexing.scatter import check_scattered
-from compat._operators.view.shape import as_strided
+from compat._operators.view.as_strided import as_strided
 from compat._operators.view.slicing import diagonal, select, slice_view
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -86,10 +86,11 @@ def _check_slice(
     _check_recorded("slice_scatter", input, src)
 
 
-@op("SliceScatterBackward0", saved="dim end start step", strides="like:input", check=_check_slice)
-def slice_scatter(
-    input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Any:
+@aten(
+    "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+    node="SliceScatterBackward0", saves="dim end start step", layout="like:input", check=_check_slice,
+)  # fmt: skip
+def slice_scatter(input, src, dim, start, end, step):
     """A copy of the input with ``src`` in place of ``input[start:end:step]`` along a dimension.
 
     Example:
@@ -105,8 +106,11 @@ def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
     _check_recorded("select_scatter", input, src)
 
 
-@op("SelectScatterBackward0", saved="dim index", strides="like:input", check=_check_select)
-def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Any:
+@aten(
+    "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
+    node="SelectScatterBackward0", saves="dim index", layout="like:input", check=_check_select,
+)  # fmt: skip
+def select_scatter(input, src, dim, index):
     """A copy of the input with ``src`` in place of one place along a dimension.
 
     Example:
@@ -123,8 +127,11 @@ def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, 
     _check_recorded("", input, src)
 
 
-@op("DiagonalScatterBackward0", saved="dim1 dim2 offset", strides="like:input", check=_check_diagonal)
-def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+@aten(
+    "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    node="DiagonalScatterBackward0", saves="dim1 dim2 offset", layout="like:input", check=_check_diagonal,
+)  # fmt: skip
+def diagonal_scatter(input, src, offset, dim1, dim2):
     """A copy of the input with ``src`` on a diagonal.
 
     Example:
@@ -175,8 +182,12 @@ def _check_strided(input: Tensor, src: Tensor, size: Any, stride: Any, storage_o
     _check_part(as_strided(input.detach().contiguous(), size, stride, storage_offset or 0), src)
 
 
-@op("AsStridedScatterBackward0", saved="size storage_offset stride", strides="like:input", check=_check_strided)
-def as_strided_scatter(input: Array, src: Array, size: Ints, stride: Ints, storage_offset: int | None = None) -> Any:
+@aten(
+    "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor",
+    node="AsStridedScatterBackward0", saves="size storage_offset stride", layout="like:input", check=_check_strided,
+)  # fmt: skip
+def as_strided_scatter(input, src, size, stride, storage_offset):
     """A copy of the input with ``src`` in place of what ``as_strided`` shows of it.
 
     Example:
@@ -260,16 +271,14 @@ def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **_
     check_places(index, input, wrap_dim(dim, input.dim()))
 
 
-@op(
-    "ScatterReduceBackward0",
-    saved="dim include_self index reduce result self src",
-    keeps="input src result0",
-    inplace="Tensor.scatter_reduce_",
-    check=_check_scatter_reduce,
-    inspect=_inspect_scatter_reduce,
-    apart=True,
-)
-def scatter_reduce(input: Array, dim: Dim, index: Index, src: Array, reduce: str, *, include_self: bool = True) -> Any:
+@aten(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) "
+    "-> Tensor",
+    node="ScatterReduceBackward0", saves="dim include_self index reduce result! self! src!",
+    names="torch.scatter_reduce Tensor.scatter_reduce Tensor.scatter_reduce_", check=_check_scatter_reduce,
+    values=_inspect_scatter_reduce, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def scatter_reduce(input, dim, index, src, reduce, *, include_self):
     """The input with the elements of ``src`` reduced into positions along a dimension.
 
     Args:
@@ -313,16 +322,13 @@ def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__:
         raise IndexError("index out of range in self")
 
 
-@op(
-    "IndexReduceBackward0",
-    saved="dim include_self index reduce result self source",
-    keeps="input source result0",
-    inplace="Tensor.index_reduce_",
-    check=_check_index_reduce,
-    inspect=_inspect_index_reduce,
-    apart=True,
-)
-def index_reduce(input: Array, dim: Dim, index: Index, source: Array, reduce: str, *, include_self: bool = True) -> Any:
+@aten(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    node="IndexReduceBackward0", saves="dim include_self index reduce result! self! source!",
+    names="torch.index_reduce Tensor.index_reduce Tensor.index_reduce_", check=_check_index_reduce,
+    values=_inspect_index_reduce, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
+)  # fmt: skip
+def index_reduce(input, dim, index, source, reduce, *, include_self):
     """The input with slices of ``source`` reduced into positions along a dimension.
 
     Args:

@@ -9,12 +9,11 @@ import numpy
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
-from compat._core.operators.declared import Late
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Late
+from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
 from compat._core.operators.pointwise import checks
 from compat._core.operators.scalars import add_number
-from compat._core.operators.signature import Array, Dim, Ints
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
@@ -98,11 +97,12 @@ def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
     broadcast_size(tuple(input.shape), tuple(other.shape))
 
 
-@op(
-    "DistBackward0", saved="self other p result", keeps="result0", check=_check_dist, out=False, promote="common",
-    numbers=False,
+@aten(
+    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+    node="DistBackward0", saves="self other p result!", dtypes="common", check=_check_dist, out=False,
+    arguments=Arguments(static="p"),
 )  # fmt: skip
-def dist(input: Array, other: Array, p: int | float = 2) -> Any:
+def dist(input, other, p):
     """The norm of the difference, of all elements as one vector.
 
     Args:
@@ -186,8 +186,8 @@ def _pair_gradient(ct: Any, difference: Any, p: float, result: Any) -> Any:
     return np.where(np.equal(difference, 0), e.number(0, grad), grad)
 
 
-@op("CdistBackward0", saved="x1 x2 p result", keeps="x1 x2 result0", name="cdist", names="")
-def cdist_of(x1: Array, x2: Array, p: float) -> Any:
+@aten("cdist(Tensor x1, Tensor x2, float p) -> Tensor", node="CdistBackward0", saves="x1! x2! p result!", names="")
+def cdist_of(x1, x2, p):
     return _pair_norm(_differences(x1, x2), p)
 
 
@@ -206,8 +206,8 @@ def _rows_of_products(x: Any, y: Any) -> Any:
     return np.matmul(x, np.swapaxes(y, -1, -2))
 
 
-@op("EuclideanDistBackward0", saved="x1 x2 result", keeps="result0", name="_euclidean_dist", names="")
-def euclidean_dist(x1: Array, x2: Array) -> Any:
+@aten("_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", node="EuclideanDistBackward0", saves="x1 x2 result!", names="")
+def euclidean_dist(x1, x2):
     last = type_of(x1).ndim - 1
     lengths = [np.expand_dims(r.reduce_sum(e.square(x), axes=(last,)), -1) for x in (x1, x2)]
     squares = np.add(lengths[0], np.swapaxes(lengths[1], -1, -2))
@@ -286,15 +286,11 @@ def _pairs(x: Any) -> tuple[Any, Any]:
     return tuple(numpy.triu_indices(type_of(x).shape[0], 1))  # type: ignore[return-value]
 
 
-@op(
-    "PdistBackward0",
-    saved="self p result",
-    keeps="input result0",
-    names="F.pdist torch.pdist",
-    out=False,
-    check=_check_pdist,
-)
-def pdist(input: Array, p: float = 2.0) -> Any:
+@aten(
+    "pdist(Tensor self, float p=2.0) -> Tensor",
+    node="PdistBackward0", saves="self! p result!", names="F.pdist torch.pdist", check=_check_pdist, out=False,
+)  # fmt: skip
+def pdist(input, p):
     """The distances of the rows of a matrix from each other.
 
     Args:
@@ -348,8 +344,12 @@ def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
         )
 
 
-@op("RenormBackward0", saved="self p dim maxnorm", check=_check_renorm, inplace="Tensor.renorm_")
-def renorm(input: Array, p: int | float, dim: Dim, maxnorm: int | float) -> Any:
+@aten(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    node="RenormBackward0", saves="self p dim maxnorm", names="torch.renorm Tensor.renorm Tensor.renorm_",
+    check=_check_renorm, arguments=Arguments(static="p maxnorm"),
+)  # fmt: skip
+def renorm(input, p, dim, maxnorm):
     """The slices along a dimension, those whose norm is greater than ``maxnorm`` scaled down to it.
 
     Args:
@@ -392,8 +392,8 @@ def _check_trace(input: Tensor) -> None:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
 
 
-@op("TraceBackward0", saved="self.sym_sizes", out=False, check=_check_trace)
-def trace(input: Array) -> Any:
+@aten("trace(Tensor self) -> Tensor", node="TraceBackward0", saves="self.sym_sizes", check=_check_trace, out=False)
+def trace(input):
     """The sum of the diagonal of a matrix; of integers, int64.
 
     Raises:
@@ -430,12 +430,12 @@ def _check_cross_dtypes(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
 _CROSS_OUT = of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead")
 
 
-@op(
-    "LinalgCrossBackward0", saved="self other dim", name="linalg_cross", names="linalg.cross", out=_CROSS_OUT,
-    check=checks(_check_cross, _check_cross_dtypes), promote="common", numbers=False, strides="contiguous",
-    broadcasts=True,
+@aten(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    node="LinalgCrossBackward0", saves="self other dim", names="linalg.cross", dtypes="common",
+    layout="pointwise, contiguous", check=checks(_check_cross, _check_cross_dtypes), out=_CROSS_OUT,
 )  # fmt: skip
-def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Any:
+def linalg_cross(input, other, *, dim):
     """The products of vectors of three elements that stand upright on both.
 
     Args:
@@ -514,10 +514,12 @@ def _letters(expand: tuple[int, ...], total: int) -> str:
     return "".join(chr(ord("a") + d) for d in range(total) if d not in expand)
 
 
-@op("TrilinearBackward0", saved="i1 i2 i3 expand1 expand2 expand3 sumdim", name="_trilinear", names="torch._trilinear")
-def trilinear(
-    i1: Array, i2: Array, i3: Array, expand1: Ints, expand2: Ints, expand3: Ints, sumdim: Ints, unroll_dim: int = 1
-) -> Any:
+@aten(
+    "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int "
+    "unroll_dim=1) -> Tensor",
+    node="TrilinearBackward0", saves="i1 i2 i3 expand1 expand2 expand3 sumdim", names="torch._trilinear",
+)  # fmt: skip
+def trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim):
     """Products of three tensors, each with axes of size one put in where named, summed over ``sumdim``."""
     total = type_of(i1).ndim + len(expand1)
     terms = ",".join(_letters(expand, total) for expand in (expand1, expand2, expand3))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -76,11 +76,12 @@ def _check_definite(name: str, info: Tensor) -> None:
         )
 
 
-@op(
-    "LinalgCholeskyExBackward0", saved="L upper", name="linalg_cholesky_ex", names="", returns="L info",
-    check=_check_cholesky_ex, strides=by_columns(0), out=True,
+@aten(
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    node="LinalgCholeskyExBackward0", saves="L upper", names="", layout=by_columns(0), check=_check_cholesky_ex,
+    out=True,
 )  # fmt: skip
-def cholesky_ex_of(input: Array, *, upper: bool = False, check_errors: bool = False) -> Any:
+def cholesky_ex_of(input, *, upper, check_errors):
     return _cholesky(input, upper)
 
 
@@ -140,11 +141,13 @@ def _check_cholesky(input: Tensor, upper: bool = False) -> None:
     check_implemented("cholesky_cpu", input)
 
 
-@op(
-    "CholeskyBackward0", saved="result upper", name="cholesky", names="", results="result info",
-    check=_check_cholesky, strides=lambda _, types: [in_columns(types[0].shape) if types[0].size else None, None],
+@aten(
+    "cholesky(Tensor self, bool upper=False) -> Tensor",
+    node="CholeskyBackward0", saves="result upper", names="",
+    layout=lambda _, types: [in_columns(types[0].shape) if types[0].size else None, None], check=_check_cholesky,
+    arguments=Arguments(results="result info"),
 )  # fmt: skip
-def _cholesky_of(input: Array, upper: bool = False) -> Any:
+def _cholesky_of(input, upper):
     return _cholesky(input, upper)
 
 
@@ -185,11 +188,13 @@ def _check_lu_factor(A: Tensor, *, pivot: bool = True, check_errors: bool = Fals
     _check_pivot(pivot)
 
 
-@op(
-    "LinalgLuFactorExBackward0", saved="LU pivot pivots", name="linalg_lu_factor_ex", names="",
-    returns="LU pivots info", check=_check_lu_factor, strides=by_columns(0), out=True,
+@aten(
+    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
+    "Tensor info)",
+    node="LinalgLuFactorExBackward0", saves="LU pivot pivots", names="", layout=by_columns(0), check=_check_lu_factor,
+    out=True,
 )  # fmt: skip
-def lu_factor_ex_of(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
+def lu_factor_ex_of(A, *, pivot, check_errors):
     packed, pivots = factors.lu(A)
     return packed, pivots, first_zero_pivot(packed)
 
@@ -292,11 +297,12 @@ def _check_lu(A: Tensor, *, pivot: bool = True) -> None:
     _check_pivot(pivot)
 
 
-@op(
-    "LinalgLuBackward0", saved="L P U pivot", name="linalg_lu", names="linalg.lu", returns="P L U", results="L U P",
-    check=_check_lu, constant=(2,), out=True,
+@aten(
+    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    node="LinalgLuBackward0", saves="L P U pivot", names="linalg.lu", check=_check_lu, out=True,
+    arguments=Arguments(results="L U P"), gradients=Gradients(constant=(2,)),
 )  # fmt: skip
-def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
+def linalg_lu(A, *, pivot):
     """``P``, ``L`` and ``U`` with ``A = P @ L @ U``: a permutation, and lower and upper triangular matrices.
 
     Args:
@@ -355,11 +361,14 @@ def _inspect_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True
         )
 
 
-@op(
-    "LuUnpackBackward0", saved="LU_data.sym_argsize_minus_1 LU_data.sym_argsize_minus_2", names="torch.lu_unpack",
-    returns="P L U", results="L U P", check=_check_unpack, inspect=_inspect_unpack, constant=(2,),
+@aten(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, "
+    "Tensor L, Tensor U)",
+    node="LuUnpackBackward0", saves="LU_data.sym_argsize_minus_1 LU_data.sym_argsize_minus_2", names="torch.lu_unpack",
+    check=_check_unpack, values=_inspect_unpack, arguments=Arguments(results="L U P"),
+    gradients=Gradients(without="LU_pivots", constant=(2,)),
 )  # fmt: skip
-def lu_unpack(LU_data: Array, LU_pivots: Index, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     """``P``, ``L`` and ``U`` from what ``linalg.lu_factor`` returns.
 
     Args:
@@ -399,21 +408,27 @@ def _qr(A: Any, mode: str) -> tuple[Any, Any]:
     return (zeros(ArrayType((0,), type_of(A).dtype)) if mode == "r" else q), r
 
 
-_QR: dict[str, Any] = {"saved": "Q R mode", "names": "", "returns": "Q R", "check": _check_qr, "out": True}
-
-
-@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), **_QR)
-def _qr_of(A: Array, mode: str = "reduced") -> Any:
+@aten(
+    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    node="LinalgQrBackward0", saves="Q R mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
+)  # fmt: skip
+def _qr_of(A, mode):
     return _qr(A, mode)
 
 
-@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), keeps="result0 result1", **_QR)
-def _qr_complete_of(A: Array, mode: str = "reduced") -> Any:
+@aten(
+    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    node="LinalgQrBackward0", saves="Q! R! mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
+)  # fmt: skip
+def _qr_complete_of(A, mode):
     return _qr(A, mode)
 
 
-@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), keeps="result0 result1", **_QR)
-def _qr_r_of(A: Array, mode: str = "reduced") -> Any:
+@aten(
+    'linalg_qr(Tensor A, str mode="reduced") -> (Tensor Q, Tensor R)',
+    node="LinalgQrBackward0", saves="Q! R! mode", names="", layout=by_columns(0, 1), check=_check_qr, out=True,
+)  # fmt: skip
+def _qr_r_of(A, mode):
     return _qr(A, mode)
 
 

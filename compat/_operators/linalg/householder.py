@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array
 from compat._core.tensor.tensor import Tensor
 from compat._operators.linalg.common import by_columns, casts_safely, check_implemented, gradients
 from funcgrad.core.tracing import type_of
@@ -20,11 +20,11 @@ def _check_geqrf(input: Tensor) -> None:
     check_implemented("geqrf_cpu", input)
 
 
-@op(
-    "GeqrfBackward0", names="torch.geqrf Tensor.geqrf", returns="a tau", check=_check_geqrf, strides=by_columns(0),
-    undifferentiable=True,
+@aten(
+    "geqrf(Tensor self) -> (Tensor a, Tensor tau)",
+    layout=by_columns(0), check=_check_geqrf, gradients=Gradients(undefined=True),
 )  # fmt: skip
-def geqrf(input: Array) -> Any:
+def geqrf(input):
     """QR as LAPACK packs it: ``R`` above, below it the vectors of the reflections whose product is ``Q``.
 
     Returns:
@@ -68,12 +68,13 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
     check_implemented("orgqr_cpu", input)
 
 
-@op(
-    "LinalgHouseholderProductBackward0", saved="input result tau", keeps="input result0 tau",
-    name="linalg_householder_product", names="linalg.householder_product torch.orgqr Tensor.orgqr",
-    check=_check_householder, strides=by_columns(0), out=casts_safely("torch.linalg.householder_product"),
+@aten(
+    "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
+    node="LinalgHouseholderProductBackward0", saves="input! result! tau!",
+    names="linalg.householder_product torch.orgqr Tensor.orgqr", layout=by_columns(0), check=_check_householder,
+    out=casts_safely("torch.linalg.householder_product"),
 )  # fmt: skip
-def householder_product(input: Array, tau: Array) -> Any:
+def householder_product(input, tau):
     """The first columns of the product of the reflections that ``geqrf`` returns.
 
     Args:
@@ -134,15 +135,16 @@ def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = Tru
     check_implemented("ormqr_cpu", input)
 
 
-@op(
-    "OrmqrBackward0", saved="input2 input3 left result self transpose", keeps="input input2 input3 result0",
-    names="torch.ormqr Tensor.ormqr", check=_check_ormqr, strides=by_columns(0),
+@aten(
+    "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
+    node="OrmqrBackward0", saves="input2! input3! left result! self! transpose", layout=by_columns(0),
+    check=_check_ormqr,
     out=of_dtype(
         "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has "
         "dtype {out}"
     ),
 )  # fmt: skip
-def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Any:
+def ormqr(input, input2, input3, left, transpose):
     """A matrix times the product of the reflections that ``geqrf`` returns, as a square matrix.
 
     Args:

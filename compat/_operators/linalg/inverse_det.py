@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.structseq import return_type
@@ -35,11 +35,11 @@ def _check_inverse(A: Tensor, *, check_errors: bool = False) -> None:
     check_floating("linalg.inv", A, low=False)
 
 
-@op(
-    "LinalgInvExBackward0", saved="inverse", name="linalg_inv_ex", names="", returns="inverse info",
-    check=_check_inverse, strides=by_columns(0), out=True,
+@aten(
+    "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    node="LinalgInvExBackward0", saves="inverse", names="", layout=by_columns(0), check=_check_inverse, out=True,
 )  # fmt: skip
-def _inverse_of(A: Array, *, check_errors: bool = False) -> Any:
+def _inverse_of(A, *, check_errors):
     return solving.inverse(A)
 
 
@@ -180,11 +180,12 @@ def _check_determinant(A: Tensor, by_rows: bool) -> None:
     check_implemented("lu_cpu", A)
 
 
-@op(
-    "LinalgDetBackward0", saved="A LU pivots result", name="_linalg_det", names="", results="result LU pivots",
-    check=_check_determinant, strides=by_columns(1), constant=(1,), keeps="A",
+@aten(
+    "_linalg_det(Tensor A, bool by_rows) -> (Tensor, Tensor, Tensor)",
+    node="LinalgDetBackward0", saves="A! LU pivots result", names="", layout=by_columns(1), check=_check_determinant,
+    arguments=Arguments(results="result LU pivots"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
-def _determinant_of(A: Array, by_rows: bool) -> Any:
+def _determinant_of(A, by_rows):
     x, packed, pivots = _factored(A, by_rows)
     return solving.factored_determinant(x, packed, pivots), packed, pivots
 
@@ -210,11 +211,12 @@ def _check_logarithm(A: Tensor, by_rows: bool) -> None:
     check_floating("linalg.slogdet", A, low=False)
 
 
-@op(
-    "LinalgSlogdetBackward0", saved="A LU pivots sign", name="_linalg_slogdet", names="",
-    results="sign logabsdet LU pivots", check=_check_logarithm, strides=by_columns(2), constant=(2,), keeps="A result0",
+@aten(
+    "_linalg_slogdet(Tensor A, bool by_rows) -> (Tensor, Tensor, Tensor, Tensor)",
+    node="LinalgSlogdetBackward0", saves="A! LU pivots sign!", names="", layout=by_columns(2), check=_check_logarithm,
+    arguments=Arguments(results="sign logabsdet LU pivots"), gradients=Gradients(constant=(2,)),
 )  # fmt: skip
-def _logarithm_of(A: Array, by_rows: bool) -> Any:
+def _logarithm_of(A, by_rows):
     x, packed, pivots = _factored(A, by_rows)
     return *solving.factored_logdet(x, packed, pivots), packed, pivots
 

@@ -12,8 +12,8 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from compat._core.memory.strides import broadcast_size
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -120,11 +120,13 @@ def _check_factor(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     check_implemented("ldl_factor_kernel_cpu", A)
 
 
-@op(
-    None, saved="", name="linalg_ldl_factor_ex", names="", returns="LD pivots info", undifferentiable=True,
-    check=_check_factor, strides=by_columns(0), out=True,
+@aten(
+    "linalg_ldl_factor_ex(Tensor A, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor "
+    "pivots, Tensor info)",
+    names="", layout=by_columns(0), check=_check_factor, out=True,
+    gradients=Gradients(undefined=True),
 )  # fmt: skip
-def _ldl_factor_ex(A: Array, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+def _ldl_factor_ex(A, *, hermitian, check_errors):
     shape = type_of(A).shape
     if 0 in shape:
         return A, np.zeros(shape[:-1], fdtypes.int32), np.zeros(shape[:-2], fdtypes.int32)
@@ -238,11 +240,12 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = Fal
     broadcast_size(tuple(LD.shape[:-2]), tuple(B.shape[:-2]))
 
 
-@op(
-    None, saved="", name="linalg_ldl_solve", names="linalg.ldl_solve", undifferentiable=True, check=_check_solve,
-    strides=by_columns(0), out=True,
+@aten(
+    "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    names="linalg.ldl_solve", layout=by_columns(0), check=_check_solve, out=True,
+    gradients=Gradients(without="pivots", undefined=True),
 )  # fmt: skip
-def ldl_solve(LD: Array, pivots: Index, B: Array, *, hermitian: bool = False) -> Any:
+def ldl_solve(LD, pivots, B, *, hermitian):
     """``X`` with ``A @ X = B``, by what ``linalg.ldl_factor`` returns of ``A``.
 
     Args:

@@ -7,11 +7,11 @@ from typing import Any
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
+from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.inplace import check_recorded, set_history
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.opmath import rounded
 from compat._core.operators.out import of_dtype, resize
-from compat._core.operators.signature import Array, Scalar
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -40,10 +40,6 @@ from funcgrad.primitives.elementwise import conj
 from funcgrad.primitives.reductions import reduce_sum
 
 # ---------------------------------------------------------------- pieces
-
-
-_FACTORS: dict[str, Any] = dict(older="beta alpha", fits=fits("beta alpha"))
-_FACTORS_OF_MATRICES = _FACTORS | dict(fits=fits("beta alpha", widened))
 
 
 def _matrix_product(x: Any, y: Any) -> Any:
@@ -101,12 +97,12 @@ def _check_inner(a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_by(a.shape, b.shape)})")
 
 
-@op(
-    "MmBackward0",
-    saved="mat2 mat2.sym_sizes mat2.sym_strides self self.sym_sizes self.sym_strides",
+@aten(
+    "mm(Tensor self, Tensor mat2) -> Tensor",
+    node="MmBackward0", saves="mat2 mat2.sym_sizes mat2.sym_strides self self.sym_sizes self.sym_strides",
     check=_check_mm,
-)
-def mm(input: Array, mat2: Array) -> Any:
+)  # fmt: skip
+def mm(input, mat2):
     """The product of two matrices.
 
     Args:
@@ -140,11 +136,13 @@ def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha:
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op(
-    "AddmmBackward0", saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
-    check=check_addmm, inplace="Tensor.addmm_", **_FACTORS_OF_MATRICES,
+@aten(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    node="AddmmBackward0", saves="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
+    names="torch.addmm Tensor.addmm Tensor.addmm_", dtypes=Dtypes(fits=fits("beta alpha", widened)), check=check_addmm,
+    arguments=Arguments(deprecated="beta alpha"),
 )  # fmt: skip
-def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+def addmm(input, mat1, mat2, *, beta, alpha):
     """``beta * input + alpha * (mat1 @ mat2)``.
 
     Args:
@@ -185,13 +183,12 @@ def _inner(x: Any, y: Any) -> Any:
     return contract(x, y, contract=((0,), (0,)), batch=((), ()))
 
 
-@op(
-    "DotBackward0",
-    saved="self tensor",
-    check=_check_dot,
+@aten(
+    "dot(Tensor self, Tensor tensor) -> Tensor",
+    node="DotBackward0", saves="self tensor", check=_check_dot,
     out=of_dtype("result dtype {out} does not match input dtype {result}"),
-)
-def dot(input: Array, tensor: Array) -> Any:
+)  # fmt: skip
+def dot(input, tensor):
     """The sum of the products of two vectors' elements.
 
     Raises:
@@ -205,8 +202,8 @@ def dot(input: Array, tensor: Array) -> Any:
     return _inner(input, tensor)
 
 
-@op("VdotBackward0", saved="other self", check=_check_dot)
-def vdot(input: Array, other: Array) -> Any:
+@aten("vdot(Tensor self, Tensor other) -> Tensor", node="VdotBackward0", saves="other self", check=_check_dot)
+def vdot(input, other):
     """``dot`` with the first vector conjugated.
 
     Raises:
@@ -240,8 +237,8 @@ def _matrix_vector(m: Any, v: Any) -> Any:
     return contract(m, v, contract=((1,), (0,)), batch=((), ()))
 
 
-@op("MvBackward0", saved="self vec", check=_check_mv)
-def mv(input: Array, vec: Array) -> Any:
+@aten("mv(Tensor self, Tensor vec) -> Tensor", node="MvBackward0", saves="self vec", check=_check_mv)
+def mv(input, vec):
     """The product of a matrix and a vector.
 
     Args:
@@ -270,8 +267,12 @@ def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: 
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_", **_FACTORS)
-def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+@aten(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    node="AddmvBackward0", saves="alpha beta mat vec", names="torch.addmv Tensor.addmv Tensor.addmv_",
+    dtypes=Dtypes(fits=fits("beta alpha")), check=_check_addmv, arguments=Arguments(deprecated="beta alpha"),
+)  # fmt: skip
+def addmv(input, mat, vec, *, beta, alpha):
     """``beta * input + alpha * (mat @ vec)``.
 
     Args:
@@ -300,11 +301,13 @@ def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha:
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op(
-    "AddrBackward0", saved="alpha beta vec1 vec2", check=_check_addr, promote="common", inplace="Tensor.addr_",
-    **_FACTORS,
+@aten(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    node="AddrBackward0", saves="alpha beta vec1 vec2", names="torch.addr Tensor.addr Tensor.addr_",
+    dtypes=Dtypes(promote="common", numbers=True, fits=fits("beta alpha")), check=_check_addr,
+    arguments=Arguments(deprecated="beta alpha"),
 )  # fmt: skip
-def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+def addr(input, vec1, vec2, *, beta, alpha):
     """``beta * input + alpha * outer(vec1, vec2)``.
 
     Args:
@@ -341,8 +344,8 @@ def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
     _no_bools(kernel, a)
 
 
-@op("BmmBackward0", saved="mat2 self", check=_check_batches)
-def bmm(input: Array, mat2: Array) -> Any:
+@aten("bmm(Tensor self, Tensor mat2) -> Tensor", node="BmmBackward0", saves="mat2 self", check=_check_batches)
+def bmm(input, mat2):
     """The products of the matrices of two batches.
 
     Args:
@@ -371,11 +374,12 @@ def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1,
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op(
-    "BaddbmmBackward0", saved="alpha batch1 batch2 beta", check=_check_baddbmm, inplace="Tensor.baddbmm_",
-    **_FACTORS_OF_MATRICES,
+@aten(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    node="BaddbmmBackward0", saves="alpha batch1 batch2 beta", names="torch.baddbmm Tensor.baddbmm Tensor.baddbmm_",
+    dtypes=Dtypes(fits=fits("beta alpha", widened)), check=_check_baddbmm, arguments=Arguments(deprecated="beta alpha"),
 )  # fmt: skip
-def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+def baddbmm(input, batch1, batch2, *, beta, alpha):
     """``beta * input + alpha * bmm(batch1, batch2)``.
 
     Args:
@@ -411,12 +415,13 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, 
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op(
-    "AddbmmBackward0",
-    saved="alpha batch1 batch1.sym_argsize_0 batch1.sym_argsize_1 batch2 batch2.sym_argsize_2 beta",
-    check=_check_addbmm, **_FACTORS_OF_MATRICES,
+@aten(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    node="AddbmmBackward0",
+    saves="alpha batch1 batch1.sym_argsize_0 batch1.sym_argsize_1 batch2 batch2.sym_argsize_2 beta",
+    dtypes=Dtypes(fits=fits("beta alpha", widened)), check=_check_addbmm, arguments=Arguments(deprecated="beta alpha"),
 )  # fmt: skip
-def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+def addbmm(input, batch1, batch2, *, beta, alpha):
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches' matrices.
 
     Args:

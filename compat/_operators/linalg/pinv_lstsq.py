@@ -9,8 +9,8 @@ import numpy
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
@@ -87,10 +87,13 @@ def _check_pinv(input: Tensor, atol: Tensor, rtol: Tensor, hermitian: bool = Fal
         check_square("linalg.eigh", input)
 
 
-@op(
-    "LinalgPinvBackward0", saved="result self", name="linalg_pinv", names="", results="result info", check=_check_pinv,
+@aten(
+    "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> "
+    "Tensor",
+    node="LinalgPinvBackward0", saves="result self", names="", check=_check_pinv,
+    arguments=Arguments(results="result info"), gradients=Gradients(without="atol rtol"),
 )  # fmt: skip
-def _pinv_of(input: Array, atol: Index, rtol: Index, hermitian: bool = False) -> Any:
+def _pinv_of(input, *, atol, rtol, hermitian):
     lead = type_of(input).shape[:-2]
     found = solving.pseudoinverse(input, spread(atol, lead, 0), spread(rtol, lead, 0), hermitian=hermitian)
     return found, not_finite(stop_gradient(found), 2)
@@ -99,7 +102,8 @@ def _pinv_of(input: Array, atol: Index, rtol: Index, hermitian: bool = False) ->
 def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if A.dim() < 2 or A.dtype not in _FACTORED:
         _check_pinv(A, A, A)
-    found, info = _pinv_of.function(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
+    absolute, relative = _tolerances("torch.linalg.pinv", A, atol, rtol)
+    found, info = _pinv_of.function(A, atol=absolute, rtol=relative, hermitian=hermitian)
     if not hermitian:
         check_converged(info)
     return found
@@ -176,11 +180,13 @@ def _check_lstsq(A: Tensor, b: Tensor, rcond: float, driver: str) -> None:
         raise RuntimeError(_OTHER_TYPES)
 
 
-@op(
-    "LinalgLstsqBackward0", saved="b self solution", name="linalg_lstsq", names="", keeps="b input result0",
-    results="solution residuals rank singular_values", check=_check_lstsq, strides=by_columns(0), constant=(3,),
+@aten(
+    "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, Tensor "
+    "residuals, Tensor rank, Tensor singular_values)",
+    node="LinalgLstsqBackward0", saves="b! self! solution!", names="", layout=by_columns(0), check=_check_lstsq,
+    gradients=Gradients(constant=(3,)),
 )  # fmt: skip
-def _lstsq_of(input: Array, b: Array, rcond: float, driver: str) -> Any:
+def _lstsq_of(input, b, rcond, *, driver):
     *own, m, n = type_of(input).shape
     vector = is_vector(type_of(input).shape, type_of(b).shape)
     right = expanded(b, type_of(b).ndim) if vector else b
@@ -240,7 +246,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     """
     chosen = driver or "gelsy"
     fraction = 0.0 if A.dim() < 2 else _precision(A) if rcond is None else rcond
-    found = list(_lstsq_of.function(A, B, fraction, chosen))
+    found = list(_lstsq_of.function(A, B, fraction, driver=chosen))
     if found[1].numel() and found[2].numel() and not is_full_rank(found[2], A.shape[-1]):
         found[1] = found[1].new_empty(0)
     made = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Scalar
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name
@@ -44,8 +44,8 @@ def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
             raise RuntimeError(f"{_INT_MM}: Expected result.size({d}) to be {n} but got {out.shape[d]}")
 
 
-@op(None, name="_int_mm", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
-def int_mm(input: Array, mat2: Array) -> Any:
+@aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
+def int_mm(input, mat2):
     """The product of two matrices of small integers, added up in 32 bits.
 
     Args:
@@ -75,16 +75,12 @@ def _check_addmm_activation(
         raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")
 
 
-@op(
-    None,
-    name="_addmm_activation",
-    names="torch._addmm_activation Tensor._addmm_activation",
-    check=_check_addmm_activation,
-    undifferentiable=True,
-)
-def addmm_activation(
-    input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1, use_gelu: bool = False
-) -> Any:
+@aten(
+    "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool "
+    "use_gelu=False) -> Tensor",
+    check=_check_addmm_activation, gradients=Gradients(undefined=True),
+)  # fmt: skip
+def addmm_activation(input, mat1, mat2, *, beta, alpha, use_gelu):
     """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; PyTorch has no derivative for it.
 
     Example:
@@ -93,4 +89,4 @@ def addmm_activation(
         tensor([[3., 0.]])
     """
     found = addmm.body(input, mat1, mat2, beta=beta, alpha=alpha)
-    return gelu.body(found) if use_gelu else relu.body(found)
+    return gelu.body(found, approximate="none") if use_gelu else relu.body(found)

@@ -7,8 +7,8 @@ from typing import Any
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -62,11 +62,12 @@ def _triangular(a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bo
     )
 
 
-@op(
-    "LinalgSolveTriangularBackward0", saved="left result self unitriangular upper", name="linalg_solve_triangular",
-    keeps="result0", names="linalg.solve_triangular", out=True, check=_check_solve_triangular, strides=by_columns(0),
+@aten(
+    "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    node="LinalgSolveTriangularBackward0", saves="left result! self unitriangular upper",
+    names="linalg.solve_triangular", layout=by_columns(0), check=_check_solve_triangular, out=True,
 )  # fmt: skip
-def solve_triangular(input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+def solve_triangular(input, B, *, upper, left, unitriangular):
     """``X`` with ``input @ X = B``, or ``X @ input = B``, for triangular matrices.
 
     Args:
@@ -120,14 +121,13 @@ def _check_triangular_solve(
     check_implemented("triangular_solve_cpu", input)
 
 
-@op(
-    "TriangularSolveBackward0", saved="A self solution transpose unitriangular upper", name="triangular_solve",
-    keeps="input result0", names="", returns="solution cloned_coefficient", check=_check_triangular_solve,
-    strides=by_columns(0, 1), out=True,
+@aten(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> "
+    "(Tensor solution, Tensor cloned_coefficient)",
+    node="TriangularSolveBackward0", saves="A self! solution! transpose unitriangular upper", names="",
+    layout=by_columns(0, 1), check=_check_triangular_solve, out=True,
 )  # fmt: skip
-def _triangular_solve_of(
-    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> Any:
+def _triangular_solve_of(input, A, upper, transpose, unitriangular):
     lead = broadcast_size(type_of(A).shape[:-2], type_of(input).shape[:-2])
     found = _triangular(A, input, upper=upper, transpose=transpose, unit=unitriangular)
     return found, spread(A, lead)
@@ -170,11 +170,12 @@ def _cholesky_solved(b: Any, factor: Any, upper: bool) -> Any:
     return solving.definite_solve(spread(p.adjoint(factor) if upper else factor, lead), spread(b, lead))
 
 
-@op(
-    "CholeskySolveBackward0", saved="input2 result self upper", name="cholesky_solve", names="", keeps="input result0",
-    check=_check_cholesky_solve, strides=by_columns(0),
+@aten(
+    "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
+    node="CholeskySolveBackward0", saves="input2 result! self! upper", names="", layout=by_columns(0),
+    check=_check_cholesky_solve,
 )  # fmt: skip
-def _cholesky_solve_of(input: Array, input2: Array, upper: bool = False) -> Any:
+def _cholesky_solve_of(input, input2, upper):
     return _cholesky_solved(input, input2, upper)
 
 
@@ -205,11 +206,12 @@ def _check_cholesky_inverse(input: Tensor, upper: bool = False) -> None:
     check_implemented("cholesky_inverse_out_cpu", input)
 
 
-@op(
-    "CholeskyInverseBackward0", saved="result self upper", name="cholesky_inverse", names="",
-    results="result info", keeps="result0", check=_check_cholesky_inverse, strides=by_columns(0),
+@aten(
+    "cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
+    node="CholeskyInverseBackward0", saves="result! self upper", names="", layout=by_columns(0),
+    check=_check_cholesky_inverse, arguments=Arguments(results="result info"),
 )  # fmt: skip
-def _cholesky_inverse_of(input: Array, upper: bool = False) -> Any:
+def _cholesky_inverse_of(input, upper):
     one = p.identity(type_of(input).shape, type_of(input).dtype)
     return _cholesky_solved(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
 
@@ -267,11 +269,13 @@ def _solve_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[An
     return [in_columns(types[0].shape) if known["left"] else None, in_columns(types[1].shape), None, None]
 
 
-@op(
-    "LinalgSolveExBackward0", saved="A LU left pivots result", name="_linalg_solve_ex", names="",
-    results="result LU pivots info", check=_check_solve, strides=_solve_strides, constant=(1,), keeps="input",
+@aten(
+    "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor "
+    "LU, Tensor pivots, Tensor info)",
+    node="LinalgSolveExBackward0", saves="A LU left pivots result", names="", layout=_solve_strides, check=_check_solve,
+    gradients=Gradients(constant=(1,)),
 )  # fmt: skip
-def _solve_of(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
+def _solve_of(A, B, *, left, check_errors):
     packed, pivots = factors.lu(e.stop_gradient(A))
     order = factors.permutation(pivots, length=type_of(A).shape[-1])
     vector = is_vector(type_of(A).shape, type_of(B).shape)
@@ -422,12 +426,13 @@ class _Factored:
         return self._back(self._lower(self._upper(e.sub(dc, moved))))
 
 
-@op(
-    "LinalgLuSolveBackward0", saved="LU adjoint left pivots result", name="linalg_lu_solve", names="linalg.lu_solve",
-    keeps="pivots result0",
-    out=True, check=_check_lu_solve, strides=lambda known, types: _solve_strides(known, [types[0], types[0]])[:1],
+@aten(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
+    node="LinalgLuSolveBackward0", saves="LU adjoint left pivots! result!", names="linalg.lu_solve",
+    layout=lambda known, types: _solve_strides(known, [types[0], types[0]])[:1], check=_check_lu_solve, out=True,
+    gradients=Gradients(without="pivots"),
 )  # fmt: skip
-def linalg_lu_solve(LU: Array, pivots: Index, B: Array, *, left: bool = True, adjoint: bool = False) -> Any:
+def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
     """``X`` with ``A @ X = B``, by what ``linalg.lu_factor`` returns of ``A``.
 
     Args:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -51,15 +51,16 @@ def _check_svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, 
     check_implemented("linalg_svd_cpu", A)
 
 
-_SVD: dict[str, Any] = {
-    "saved": "S S_sym_argsize_minus_1 U Vh full_matrices", "name": "_linalg_svd", "names": "",
-    "results": "U S Vh info", "check": _check_svd, "strides": by_columns(0, 2),
-    "shows": {"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])},
-}  # fmt: skip
-
-
-@op("LinalgSvdBackward0", **_SVD)
-def _svd_of(A: Array, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Any:
+@aten(
+    "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
+    "Tensor S, Tensor Vh)",
+    node="LinalgSvdBackward0", saves="S S_sym_argsize_minus_1 U Vh full_matrices", names="", layout=by_columns(0, 2),
+    check=_check_svd,
+    arguments=Arguments(
+        shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])}, results="U S Vh info"
+    ),
+)  # fmt: skip
+def _svd_of(A, full_matrices, compute_uv, *, driver):
     found = spectral.svd(A, full=False, vectors=compute_uv)
     values = found[len(found) // 2]
     nothing = zeros(ArrayType((0,), type_of(A).dtype))
@@ -67,8 +68,16 @@ def _svd_of(A: Array, full_matrices: bool = False, compute_uv: bool = True, *, d
     return left, values, right, not_finite(e.stop_gradient(values))
 
 
-@op("LinalgSvdBackward0", **_SVD)
-def _svd_full_of(A: Array, full_matrices: bool = True, compute_uv: bool = True, *, driver: str | None = None) -> Any:
+@aten(
+    "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, "
+    "Tensor S, Tensor Vh)",
+    node="LinalgSvdBackward0", saves="S S_sym_argsize_minus_1 U Vh full_matrices", names="", layout=by_columns(0, 2),
+    check=_check_svd,
+    arguments=Arguments(
+        shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])}, results="U S Vh info"
+    ),
+)  # fmt: skip
+def _svd_full_of(A, full_matrices, compute_uv, *, driver):
     left, values, right = spectral.svd(A, full=True, vectors=True)
     left, right = _determined(left, values, -1), _determined(right, values, -2)
     return left, values, right, not_finite(e.stop_gradient(values))
@@ -189,11 +198,11 @@ def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
     check_implemented("linalg_eigh_cpu", A)
 
 
-@op(
-    "LinalgEighBackward0", saved="eigenvalues eigenvectors", name="_linalg_eigh", names="",
-    results="eigenvalues eigenvectors", check=_check_eigh, strides=by_columns(1),
+@aten(
+    '_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
+    node="LinalgEighBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1), check=_check_eigh,
 )  # fmt: skip
-def _eigh_of(A: Array, UPLO: str = "L", compute_v: bool = True) -> Any:
+def _eigh_of(A, UPLO, compute_v):
     # One triangle is read; the derivative is by both.
     part = hermitian_part(A)
     A = e.add(e.stop_gradient(A), e.sub(part, e.stop_gradient(part)))
@@ -256,22 +265,21 @@ def _eig_body(input: Any) -> Any:
     return values, vectors, not_finite(e.stop_gradient(values))
 
 
-_EIG: dict[str, Any] = {"saved": "eigenvalues eigenvectors", "names": "", "strides": by_columns(1)}
-
-
-@op(
-    "LinalgEigBackward0", name="linalg_eig", results="eigenvalues eigenvectors info",
-    check=_check_eig_of("linalg.eig"), **_EIG,
+@aten(
+    "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    node="LinalgEigBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1),
+    check=_check_eig_of("linalg.eig"), arguments=Arguments(results="eigenvalues eigenvectors info"),
 )  # fmt: skip
-def _eig_of(input: Array) -> Any:
+def _eig_of(input):
     return _eig_body(input)
 
 
-@op(
-    "LinalgEigBackward0", name="linalg_eigvals", results="eigenvalues eigenvectors info",
-    check=_check_eig_of("linalg.eigvals"), **_EIG,
+@aten(
+    "linalg_eigvals(Tensor self) -> Tensor",
+    node="LinalgEigBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1),
+    check=_check_eig_of("linalg.eigvals"), arguments=Arguments(results="eigenvalues eigenvectors info"),
 )  # fmt: skip
-def _eigvals_of(input: Array) -> Any:
+def _eigvals_of(input):
     return _eig_body(input)
 
 
@@ -333,11 +341,12 @@ def _check_exponential(input: Tensor) -> None:
     check_floating("linalg.matrix_exp", input)
 
 
-@op(
-    "LinalgMatrixExpBackward0", saved="self", name="linalg_matrix_exp",
-    names="linalg.matrix_exp torch.matrix_exp Tensor.matrix_exp", check=_check_exponential, out=False,
+@aten(
+    "linalg_matrix_exp(Tensor self) -> Tensor",
+    node="LinalgMatrixExpBackward0", saves="self", names="linalg.matrix_exp torch.matrix_exp Tensor.matrix_exp",
+    check=_check_exponential, out=False,
 )  # fmt: skip
-def matrix_exp(input: Array) -> Any:
+def matrix_exp(input):
     """The exponentials of square matrices.
 
     Args:

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.scalars import add_number, mul_number
-from compat._core.operators.signature import Array, Scalar
 from compat._core.schema.arguments import loss_arguments, tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
@@ -63,8 +62,8 @@ def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: float = 0.0
     return _reduced(near + far, reduction)
 
 
-@op("SubBackward1", name="sub", names="", strides="like:input")
-def _less(input: Array, number: Scalar) -> Any:
+@aten("sub(Tensor self, Scalar number) -> Tensor", node="SubBackward1", names="", layout="like:input")
+def _less(input, number):
     """``input - number``."""
     return np.subtract(input, np.astype(number, type_of(input).dtype))
 

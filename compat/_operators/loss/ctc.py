@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
@@ -170,15 +170,15 @@ def _in_rows(targets: Any, target_lengths: Any, longest: int) -> Any:
     return take_slices(targets, places, axis=0, mode="clip")
 
 
-@op(
-    "CtcLossBackward0", name="_ctc_loss", names="", keeps="result0 result1", constant=(1,),
-    integers="input_lengths target_lengths",
-    saved="log_probs targets input_lengths target_lengths blank zero_infinity result0 result1",
+@aten(
+    "_ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, bool "
+    "zero_infinity, int longest) -> Tensor",
+    node="CtcLossBackward0",
+    saves="log_probs targets input_lengths target_lengths blank zero_infinity result0! result1!", names="",
+    arguments=Arguments(integers="input_lengths target_lengths"),
+    gradients=Gradients(without="targets input_lengths target_lengths", constant=(1,)),
 )  # fmt: skip
-def ctc_rows(
-    log_probs: Array, targets: Index, input_lengths: Index, target_lengths: Index, blank: int, zero_infinity: bool,
-    longest: int,
-) -> Any:  # fmt: skip
+def ctc_rows(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, longest):  # fmt: skip
     """The losses of sequences of at most ``longest`` labels, and how probable it is to be at each place at a time."""
     targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.memory.strides import broadcast_size
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.pointwise import common
-from compat._core.operators.signature import Array, Index
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -46,9 +46,12 @@ def _check_soft_margin(input: Tensor, target: Tensor, reduction: int) -> None:
         check_cast(dtypes.get_default_dtype(), input.dtype)
 
 
-@op("SoftMarginLossBackward0", saved="self target reduction", name="soft_margin_loss", names="",
-    check=_check_soft_margin)  # fmt: skip
-def soft_margin_pairs(input: Array, target: Index, reduction: int) -> Any:
+@aten(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    node="SoftMarginLossBackward0", saves="self target reduction", names="", check=_check_soft_margin,
+    gradients=Gradients(without="target"),
+)  # fmt: skip
+def soft_margin_pairs(input, target, reduction):
     target = np.astype(target, type_of(input).dtype)
     return reduced(np.log1p(e.exp(np.multiply(e.neg(target), input))), reduction)
 
@@ -124,11 +127,14 @@ def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
         raise RuntimeError("target out of range")
 
 
-@op("MultiMarginLossBackward0", saved="self target p margin weight reduction", name="multi_margin_loss", names="",
-    check=_check_multi_margin, inspect=_inspect_multi_margin, fits=fits("margin"))  # fmt: skip
-def multi_margin_rows(
-    input: Array, target: Index, p: int | float, margin: int | float, weight: Index | None, reduction: int
-) -> Any:
+@aten(
+    "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
+    "reduction=Mean) -> Tensor",
+    node="MultiMarginLossBackward0", saves="self target p margin weight reduction", names="",
+    dtypes=Dtypes(fits=fits("margin")), check=_check_multi_margin, values=_inspect_multi_margin,
+    arguments=Arguments(static="p margin"), gradients=Gradients(without="target weight"),
+)  # fmt: skip
+def multi_margin_rows(input, target, p, margin, weight, reduction):
     rows, classes = _rows_of(input)
     scores, target = reshape(input, shape=(rows, classes)), reshape(target, shape=(rows, 1))
     steps = iota(shape=(rows, classes), axis=1, dtype=fdtypes.int64)
@@ -194,10 +200,13 @@ def _inspect_multilabel(input: Tensor, target: Tensor, *_: Any) -> None:
         raise RuntimeError("argument #2 'target' is out of range")
 
 
-@op("MultilabelMarginLossBackward0", saved="self target is_target reduction", results="output is_target",
-    constant=(1,), keeps="result1", name="multilabel_margin_loss", names="", check=_check_multilabel,
-    inspect=_inspect_multilabel)  # fmt: skip
-def multilabel_margin_rows(input: Array, target: Index, reduction: int) -> Any:
+@aten(
+    "multilabel_margin_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    node="MultilabelMarginLossBackward0", saves="self target is_target! reduction", names="", check=_check_multilabel,
+    values=_inspect_multilabel, arguments=Arguments(results="output is_target"),
+    gradients=Gradients(without="target", constant=(1,)),
+)  # fmt: skip
+def multilabel_margin_rows(input, target, reduction):
     rows, classes = _rows_of(input)
     scores, target = (reshape(x, shape=(rows, classes)) for x in (input, target))
     # The classes of a row end at the first -1.

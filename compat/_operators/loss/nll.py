@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import Op, aten
 from compat._core.operators.scalars import div_number, mul_number
-from compat._core.operators.signature import Array, Index
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
@@ -74,7 +74,7 @@ def _across(x: Any, axis: int) -> Any:
     return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
 
 
-def _nll(input: Array, target: Index, weight: Index | None, reduction: int, ignore_index: int) -> Any:
+def _nll(input, target, weight, reduction, ignore_index):
     axis = min(1, type_of(input).ndim - 1)
     counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
     places = np.where(counts, target, e.number(0, target))
@@ -98,14 +98,19 @@ def _nll_backward(
     return np.where(np.logical_and(here, _across(counts, axis)), _across(each, axis), e.number(0, each))
 
 
-_NLL: dict[str, Any] = dict(
-    saved="self target weight total_weight reduction ignore_index", results="output total_weight",
-    keeps="input result1", names="", constant=(1,), check=_check_classes, inspect=_inspect_classes,
-)  # fmt: skip
-nll_loss_forward = op("NllLossBackward0", name="nll_loss_forward", **_NLL)(_nll)
-nll_loss2d_forward = op("NllLoss2DBackward0", name="nll_loss2d_forward", **_NLL)(_nll)
-nll_loss_forward.backward(_nll_backward)
-nll_loss2d_forward.backward(_nll_backward)
+def _declare(name: str, node: str) -> Op:
+    declared = aten(
+        f"{name}(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
+        node=node, saves="self! target weight total_weight! reduction ignore_index", names="", check=_check_classes,
+        values=_inspect_classes, arguments=Arguments(results="output total_weight"),
+        gradients=Gradients(without="target weight", constant=(1,)),
+    )(_nll)  # fmt: skip
+    declared.backward(_nll_backward)
+    return declared
+
+
+nll_loss_forward = _declare("nll_loss_forward", "NllLossBackward0")
+nll_loss2d_forward = _declare("nll_loss2d_forward", "NllLoss2DBackward0")
 
 
 def _nll_vector(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy
 
 from compat._core.memory.strides import Layout, broadcast_size, elementwise_strides, preserved_strides
-from compat._core.operators.op import Op, op
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.pointwise import common
-from compat._core.operators.signature import Array, Index
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import bools_argument, loss_arguments
 from compat._core.tensor.registry import function, names_of
@@ -74,12 +74,6 @@ def _check_floating(kernel: str) -> Callable[..., None]:
     return check
 
 
-def _pair(node: str, saved: str, kernel: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
-    """Declares a loss of pairs of floating-point elements."""
-    settings = dict(names="", promote="common", numbers=False, strides=_pair_strides, check=_check_floating(kernel))
-    return op(node, saved=saved, **(settings | options))
-
-
 def _matched(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Two tensors of one size; other sizes broadcast, with a warning."""
     if input.shape == target.shape:
@@ -107,8 +101,12 @@ def _weighted(loss: Tensor, weight: Tensor, reduction: int, by_weight: bool = Tr
 # ---------------------------------------------------------------- squares and absolute values
 
 
-@_pair("MseLossBackward0", "self target reduction", "mse_cpu")
-def mse_pairs(input: Array, target: Array, reduction: int) -> Any:
+@aten(
+    "mse_loss(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
+    node="MseLossBackward0", saves="self target reduction", names="", dtypes="common", layout=_pair_strides,
+    check=_check_floating("mse_cpu"),
+)  # fmt: skip
+def mse_pairs(input, target, reduction):
     return reduced(e.square(e.sub(input, target)), reduction)
 
 
@@ -161,8 +159,12 @@ def l1_loss(
     return loss if how == NONE else loss.sum() if how == SUM else loss.mean()
 
 
-@_pair("SmoothL1LossBackward0", "self target reduction beta", "smooth_l1_cpu")
-def smooth_l1_pairs(input: Array, target: Array, reduction: int, beta: float) -> Any:
+@aten(
+    "smooth_l1_loss(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
+    node="SmoothL1LossBackward0", saves="self target reduction beta", names="", dtypes="common", layout=_pair_strides,
+    check=_check_floating("smooth_l1_cpu"),
+)  # fmt: skip
+def smooth_l1_pairs(input, target, reduction, beta):
     distance = e.absolute(e.sub(input, target))
     small = np.multiply(e.square(_near(distance, np.less(distance, beta))), 0.5 / beta)
     return reduced(np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta)), reduction)
@@ -202,8 +204,11 @@ def _check_huber(input: Tensor, target: Tensor, *_: Any) -> None:
     _check_floating("huber_cpu")(input, target)
 
 
-@_pair("HuberLossBackward0", "self target reduction delta", "", check=_check_huber, promote=None)
-def huber_pairs(input: Array, target: Array, reduction: int, delta: float) -> Any:
+@aten(
+    "huber_loss(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
+    node="HuberLossBackward0", saves="self target reduction delta", names="", layout=_pair_strides, check=_check_huber,
+)  # fmt: skip
+def huber_pairs(input, target, reduction, delta):
     distance = e.absolute(np.subtract(input, target))
     small = np.multiply(e.square(_near(distance, np.less_equal(distance, delta))), 0.5)
     loss = np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta))
@@ -257,15 +262,12 @@ _LEAST_LOG = -100.0
 _LEAST_VARIANCE = float(numpy.float32(1e-12))
 
 
-@_pair(
-    "BinaryCrossEntropyBackward0",
-    "self target weight reduction",
-    "",
-    check=_check_binary,
-    inspect=_inspect_binary,
-    promote=None,
-)
-def binary_pairs(input: Array, target: Array, weight: Index | None, reduction: int) -> Any:
+@aten(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor",
+    node="BinaryCrossEntropyBackward0", saves="self target weight reduction", names="", layout=_pair_strides,
+    check=_check_binary, values=_inspect_binary, gradients=Gradients(without="weight"),
+)  # fmt: skip
+def binary_pairs(input, target, weight, reduction):
     yes, no = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
     loss = np.subtract(np.multiply(np.subtract(target, 1.0), no), np.multiply(target, yes))
     return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, type_of(loss).dtype)), reduction)
@@ -330,15 +332,13 @@ def _check_logits(
             broadcast_size(tuple(first.shape), tuple(second.shape))
 
 
-@_pair(
-    "BinaryCrossEntropyWithLogitsBackward0",
-    "self target weight pos_weight reduction",
-    "",
-    strides=_target_strides,
-    check=_check_logits,
-    promote=None,
-)
-def logit_pairs(input: Array, target: Array, weight: Index | None, pos_weight: Index | None, reduction: int) -> Any:
+@aten(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=Mean) -> Tensor",
+    node="BinaryCrossEntropyWithLogitsBackward0", saves="self target weight pos_weight reduction", names="",
+    layout=_target_strides, check=_check_logits, gradients=Gradients(without="weight pos_weight"),
+)  # fmt: skip
+def logit_pairs(input, target, weight, pos_weight, reduction):
     dtype = type_of(target).dtype  # as PyTorch, which writes over what it makes of it
     # -log(sigmoid(x)) without overflow.
     surprise = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))

@@ -10,9 +10,9 @@ import numpy
 
 from compat._core.memory.channels_last import format_strides, suggests_channels_last
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.op import Op, aten
 from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import document
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import lacks, size_text
@@ -105,7 +105,7 @@ def _check_average(n: int) -> Any:
 
 
 def _average(n: int) -> Op:
-    def body(input: Array, output_size: Ints) -> Any:
+    def body(input, output_size):
         type = type_of(input)
         lead, spatial = type.shape[:-n], type.shape[-n:]
         if prod(type.shape) == 0 or 0 in output_size:
@@ -121,16 +121,12 @@ def _average(n: int) -> Op:
         return div(total, _like(valid.sum(-1).astype(type.dtype), total))
 
     body.__doc__ = f"The averages of windows over the last {n} dimensions."
-    return op(
-        f"AdaptiveAvgPool{n}DBackward0",
-        saved="self",
-        keeps="input",
-        names=f"_C._nn._adaptive_avg_pool{n}d",
-        name=f"adaptive_avg_pool{n}d",
-        strides=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
-        check=_check_average(n),
-        out=False,
-    )(body)
+    return aten(
+        f"adaptive_avg_pool{n}d(Tensor self, SymInt[{n}] output_size) -> Tensor",
+        node=f"AdaptiveAvgPool{n}DBackward0", saves="self!", names=f"_C._nn._adaptive_avg_pool{n}d",
+        layout=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        check=_check_average(n), out=False,
+    )(body)  # fmt: skip
 
 
 def _nothing(x: Any, shape: Dims) -> Any:
@@ -191,7 +187,7 @@ def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
 
 
 def _max(n: int) -> Op:
-    def body(input: Array, output_size: Ints) -> Any:
+    def body(input, output_size):
         type = type_of(input)
         if prod(type.shape) == 0 or 0 in output_size:
             shape = (*type.shape[:-n], *output_size)
@@ -202,18 +198,13 @@ def _max(n: int) -> Op:
         return greatest(own, _like(flat, own))
 
     body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where they were."
-    declared = op(
-        f"AdaptiveMaxPool{n}DBackward0",
-        saved="result1 self",
-        keeps="input result1",
-        names=f"_C._nn.adaptive_max_pool{n}d",
-        name=f"adaptive_max_pool{n}d",
-        strides=(lambda given, types: [format_strides(given["input"], t.shape) for t in types])
-        if n == 2
-        else "contiguous",
-        check=_check_max(n),
-        out=False,
-    )(body)
+    by_rows = "contiguous"
+    declared = aten(
+        f"adaptive_max_pool{n}d(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
+        node=f"AdaptiveMaxPool{n}DBackward0", saves="result1! self!", names=f"_C._nn.adaptive_max_pool{n}d",
+        layout=(lambda given, types: [format_strides(given["input"], t.shape) for t in types]) if n == 2 else by_rows,
+        check=_check_max(n), out=False,
+    )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any, output_size: Any) -> Any:
         shape = type_of(input).shape
@@ -262,7 +253,8 @@ def _sizes(name: str, input: Any, output_size: Any, n: int) -> Dims:
 
 
 def _described(pool: Any, name: str, what: str, n: int, more: str) -> None:
-    pool.__doc__ = _DOC.format(what=what, n=n, more=more, name=name, size=", ".join("5" * n), out=", ".join("2" * n))
+    text = _DOC.format(what=what, n=n, more=more, name=name, size=", ".join("5" * n), out=", ".join("2" * n))
+    document(pool, text)
     pool.__name__ = pool.__qualname__ = name
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from compat._core.memory.channels_last import each, suggests_channels_last
 from compat._core.memory.strides import Layout, channels_last_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.op import aten
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
@@ -228,26 +227,14 @@ def _check(
         _check_result(size[2:], kernel[2:], stride, padding, dilation, output_padding, fused)
 
 
-@op(
-    "ConvolutionBackward0",
-    saved="bias.sym_sizes_opt dilation groups input output_padding padding stride transposed weight",
-    keeps="input weight",
-    names="torch.convolution",
-    out=False,
-    strides=_result_strides,
-    check=_check,
-)
-def convolution(
-    input: Array,
-    weight: Array,
-    bias: Array | None,
-    stride: Ints,
-    padding: Ints,
-    dilation: Ints,
-    transposed: bool,
-    output_padding: Ints,
-    groups: int,
-) -> Any:
+@aten(
+    "convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] "
+    "dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+    node="ConvolutionBackward0",
+    saves="bias.sym_sizes_opt dilation groups input! output_padding padding stride transposed weight!",
+    names="torch.convolution", layout=_result_strides, check=_check, out=False,
+)  # fmt: skip
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """The convolution that all others are made of; every parameter is given per dimension, or once for all.
 
     Example:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array
+from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.convolution import convolve
@@ -30,9 +27,12 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
         )
 
 
-@op("ConvTbcBackward0", saved="bias pad self weight", keeps="input weight bias", names="torch.conv_tbc F.conv_tbc",
-    out=False, check=_check)  # fmt: skip
-def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Any:
+@aten(
+    "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
+    node="ConvTbcBackward0", saves="bias! pad self! weight!", names="torch.conv_tbc F.conv_tbc", check=_check,
+    out=False,
+)  # fmt: skip
+def conv_tbc(input, weight, bias, pad):
     """The convolution in one dimension of what has the time first.
 
     Args:

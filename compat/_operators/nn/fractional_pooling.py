@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Index, Ints
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import Op, aten
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
@@ -95,7 +95,7 @@ def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
 
 
 def _pool(n: int) -> Op:
-    def body(input: Array, kernel_size: Ints, output_size: Ints, random_samples: Index) -> Any:
+    def body(input, kernel_size, output_size, random_samples):
         shape = type_of(input).shape
         lead, spatial, planes = shape[:-n], shape[-n:], prod(shape[:-n])
         if not planes * prod(output_size):
@@ -109,15 +109,13 @@ def _pool(n: int) -> Op:
         return tuple(reshape(x, shape=(*lead, *output_size)) for x in found)
 
     body.__doc__ = f"The maxima of unevenly lying windows over the last {n} dimensions, and where they were."
-    declared = op(
-        f"FractionalMaxPool{n}DBackward0",
-        saved="kernel_size output_size result1 self",
-        keeps="input result1",
-        names=f"_C._nn.fractional_max_pool{n}d",
-        name=f"fractional_max_pool{n}d",
-        check=_check(n),
-        out=False,
-    )(body)
+    declared = aten(
+        f"fractional_max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples)"
+        " -> (Tensor, Tensor)",
+        node=f"FractionalMaxPool{n}DBackward0", saves="kernel_size output_size result1! self!",
+        names=f"_C._nn.fractional_max_pool{n}d", check=_check(n), out=False,
+        gradients=Gradients(without="random_samples"),
+    )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any) -> Any:
         return spread_back(ct0, result1, type_of(input).shape, n)

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
@@ -23,6 +22,7 @@ from funcgrad.primitives.shape import reshape
 
 MODES = ("bilinear", "nearest", "bicubic")
 PADDINGS = ("zeros", "border", "reflection")
+Ints = tuple[int, ...]
 
 # ---------------------------------------------------------------- coordinates
 
@@ -180,19 +180,16 @@ def _check_dims(n: int) -> Callable[..., None]:
 
 
 def _declare(n: int) -> Op:
-    def body(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+    def body(input, grid, interpolation_mode, padding_mode, align_corners):
         return _sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
     body.__doc__ = f"``grid_sample`` over {n} dimensions, its modes as numbers."
-    return op(
-        f"GridSampler{n}DBackward0",
-        saved="align_corners grid input interpolation_mode padding_mode",
-        keeps="input grid",
-        names=f"torch.grid_sampler_{n}d",
-        name=f"grid_sampler_{n}d",
-        check=_check_dims(n),
-        out=False,
-    )(body)
+    return aten(
+        f"grid_sampler_{n}d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners)"
+        " -> Tensor",
+        node=f"GridSampler{n}DBackward0", saves="align_corners grid! input! interpolation_mode padding_mode",
+        names=f"torch.grid_sampler_{n}d", check=_check_dims(n), out=False,
+    )(body)  # fmt: skip
 
 
 _SAMPLERS = {n: _declare(n) for n in (2, 3)}
@@ -281,14 +278,12 @@ def _check_matrices(theta: Tensor, size: Ints, align_corners: bool) -> None:
         )
 
 
-@op(
-    "AffineGridGeneratorBackward0",
-    saved="align_corners size",
-    names="torch.affine_grid_generator",
-    check=_check_matrices,
-    out=False,
-)
-def affine_grid_generator(theta: Array, size: Ints, align_corners: bool) -> Any:
+@aten(
+    "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+    node="AffineGridGeneratorBackward0", saves="align_corners size", names="torch.affine_grid_generator",
+    check=_check_matrices, out=False,
+)  # fmt: skip
+def affine_grid_generator(theta, size, align_corners):
     """``affine_grid`` without its checks."""
     dtype = type_of(theta).dtype
     spatial = size[2:]

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy
 
 from compat._core.memory.channels_last import format_strides
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -27,6 +27,7 @@ from funcgrad.primitives.indexing import take
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import broadcast, full, reshape
 
+Ints = tuple[int, ...]
 Scales = tuple[float, ...] | None
 
 # ---------------------------------------------------------------- tables
@@ -213,7 +214,7 @@ class Mode:
 def _check(mode: Mode) -> Callable[..., None]:
     n = mode.n
 
-    def check(input: Tensor, output_size: Ints, align_corners: bool = False, factors: Scales = None) -> None:
+    def check(input: Tensor, output_size: Ints, align_corners: bool, scale_factors: Scales) -> None:
         size = tuple(input.shape)
         names = "DHW"[-n:]
         given, wanted = (", ".join(f"{a}: {v}" for a, v in zip(names, s)) for s in (size[2:], output_size))
@@ -257,7 +258,7 @@ def _pulled_back(ct: Any, x: Any, mode: Mode, counts: Ints, align: bool, scales:
 
 def _shown_scales(n: int) -> dict[str, Callable[..., Any]]:
     def scale(i: int) -> Callable[..., Any]:
-        return lambda factors, **_: None if factors is None else factors[i]
+        return lambda scale_factors, **_: None if scale_factors is None else scale_factors[i]
 
     return {name: scale(i) for i, name in enumerate(_scale_names(n))}
 
@@ -267,25 +268,22 @@ def _scale_names(n: int) -> list[str]:
 
 
 def _declare(name: str, mode: Mode) -> Op:
-    def body(input: Array, output_size: Ints, align_corners: bool = False, factors: Any = None) -> Any:
-        return _resampled(input, mode, output_size, align_corners, factors)
+    def body(input, output_size, align_corners, scale_factors):
+        return _resampled(input, mode, output_size, align_corners, scale_factors)
 
-    def backward(ct: Any, input: Any, output_size: Ints, align_corners: bool, factors: Scales) -> Any:
-        return _pulled_back(ct, input, mode, output_size, align_corners, factors)
+    def backward(ct: Any, input: Any, output_size: Ints, align_corners: bool, scale_factors: Scales) -> Any:
+        return _pulled_back(ct, input, mode, output_size, align_corners, scale_factors)
 
     body.__doc__ = f"The last {mode.n} dimensions at another size, as ``interpolate`` with a mode does it."
     aligned = ["align_corners"] if mode.aligns else []
-    saved = [*aligned, "output_size", *_scale_names(mode.n), "self.sym_sizes"]
-    declared = op(
-        f"{mode.node}Backward0",
-        saved=" ".join(saved),
-        shows=_shown_scales(mode.n),
-        names="",
-        name=name,
-        strides=lambda given, types: [format_strides(given["input"], types[0].shape)],
-        check=_check(mode),
-        out=False,
-    )(body)
+    declared = aten(
+        f"{name}(Tensor self, SymInt[{mode.n}] output_size, bool align_corners=False, float[]? scale_factors=None)"
+        " -> Tensor",
+        node=f"{mode.node}Backward0",
+        saves=" ".join([*aligned, "output_size", *_scale_names(mode.n), "self.sym_sizes"]), names="",
+        layout=lambda given, types: [format_strides(given["input"], types[0].shape)], check=_check(mode), out=False,
+        arguments=Arguments(shows=_shown_scales(mode.n)),
+    )(body)  # fmt: skip
     declared.backward(backward)
     return declared
 

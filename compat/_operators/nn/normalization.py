@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.memory.strides import channels_last_strides, is_channels_last
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.scalars import add_number
-from compat._core.operators.signature import Array, Index, Scalar
 from compat._core.tensor import capture_checks
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -139,13 +139,13 @@ def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
     return tuple(range(ndim - len(shape), ndim))
 
 
-@op(
-    "NativeLayerNormBackward0", saved="input weight bias normalized_shape result1 result2", names="",
-    keeps="weight bias", aside=(1, 2), check=_check_layer,
+@aten(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    node="NativeLayerNormBackward0", saves="input weight! bias! normalized_shape result1 result2", names="",
+    check=_check_layer, gradients=Gradients(detached=(1, 2)),
 )  # fmt: skip
-def native_layer_norm(
-    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
-) -> Any:
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
     axes = _last_axes(input, normalized_shape)
     x = _wide(input)
     mean, variance = _statistics(x, axes)
@@ -274,13 +274,13 @@ def _check_group(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int
     _check_floating("GroupNormKernelImpl", input)
 
 
-@op(
-    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2", keeps="weight",
-    names="torch.native_group_norm", strides=_memory_order, check=_check_group, out=False,
+@aten(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
+    "float eps) -> (Tensor, Tensor, Tensor)",
+    node="NativeGroupNormBackward0", saves="input weight! N C HxW group eps result1 result2",
+    names="torch.native_group_norm", layout=_memory_order, check=_check_group, out=False,
 )  # fmt: skip
-def native_group_norm(
-    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
-) -> Any:
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """``group_norm`` of (N, C, ...), the rest ``HxW`` elements; and each group's mean and inverse deviation (N, group).
 
     Example:
@@ -395,15 +395,14 @@ def _check_batch(
     _check_dtypes(input, weight, bias, running_mean, running_var)
 
 
-@op(
-    "NativeBatchNormBackward0", saved="input weight running_mean running_var training eps result1 result2", names="",
-    strides=_memory_order, check=_check_batch, constant=(3, 4), aside=(1, 2),
-    keeps="weight running_mean running_var result1 result2",
+@aten(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    node="NativeBatchNormBackward0", saves="input weight! running_mean! running_var! training eps result1! result2!",
+    names="", layout=_memory_order, check=_check_batch, arguments=Arguments(traced="momentum"),
+    gradients=Gradients(without="running_mean running_var", constant=(3, 4), detached=(1, 2)),
 )  # fmt: skip
-def native_batch_norm(
-    input: Array, weight: Array | None, bias: Array | None, running_mean: Index | None, running_var: Index | None,
-    training: bool, momentum: Scalar, eps: float,
-) -> Any:  # fmt: skip
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):  # fmt: skip
     x, axes = _wide(input), _others(input)
     channels = (type_of(input).shape[1],)
     if training:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms.grad_mode import mode
@@ -55,8 +55,12 @@ def active_steps(batch_sizes: Any, steps: int, batch: int) -> Any:
 # ---------------------------------------------------------------- packing
 
 
-@op("PackPaddedSequenceBackward0", saved="input.sym_sizes result1 batch_first", names="")
-def _pack(input: Array, lengths: Index, steps: int, total: int, batch_first: bool) -> Any:
+@aten(
+    "_pack(Tensor self, Tensor lengths, int steps, int total, bool batch_first) -> Tensor",
+    node="PackPaddedSequenceBackward0", saves="input.sym_sizes result1 batch_first", names="",
+    gradients=Gradients(without="lengths"),
+)  # fmt: skip
+def _pack(input, lengths, steps, total, batch_first):
     step = iota(shape=(steps, 1), axis=0, dtype=fdtypes.int64)
     batch_sizes = np.sum(np.greater(reshape(lengths, shape=(1, type_of(lengths).size)), step), 1)
     steps_first = moved(input, 1, 0) if batch_first else input
@@ -87,8 +91,12 @@ def _by_source(rows: Any, sources: Any, steps: int, batch: int) -> Any:
     return reshape(np.where(there, found, e.number(0, found)), shape=(steps, batch, *type_of(rows).shape[1:]))
 
 
-@op("PackPaddedSequenceBackward0", saved="input.sym_sizes sources", names="")
-def pack_rows(input: Array, places: Index, sources: Index) -> Any:
+@aten(
+    "pack_rows(Tensor self, Tensor places, Tensor sources) -> Tensor",
+    node="PackPaddedSequenceBackward0", saves="input.sym_sizes sources", names="",
+    gradients=Gradients(without="places sources"),
+)  # fmt: skip
+def pack_rows(input, places, sources):
     """The rows of (steps, batch, ...) that belong to sequences, step by step."""
     return gathered(input, places)
 
@@ -99,8 +107,12 @@ def _pack_rows_backward(ct: Any, input: Any, sources: Any) -> Any:
     return _by_source(ct, sources, steps, batch)
 
 
-@op("PadPackedSequenceBackward0", saved="rows.sym_sizes places", names="")
-def spread_rows(rows: Array, places: Index, sources: Index, steps: int, batch: int) -> Any:
+@aten(
+    "spread_rows(Tensor rows, Tensor places, Tensor sources, int steps, int batch) -> Tensor",
+    node="PadPackedSequenceBackward0", saves="rows.sym_sizes places", names="",
+    gradients=Gradients(without="places sources"),
+)  # fmt: skip
+def spread_rows(rows, places, sources, steps, batch):
     """Packed rows as (steps, batch, ...), zero where there are none."""
     return _by_source(rows, sources, steps, batch)
 
@@ -143,8 +155,12 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     return _pack.function(input, lengths, int(found[0]), int(found.sum()), batch_first)
 
 
-@op("PadPackedSequenceBackward0", saved="data.sym_sizes batch_sizes total_length", names="")
-def pad_rows(data: Array, batch_sizes: Index, padding_value: float, batch: int, total_length: int) -> Any:
+@aten(
+    "pad_rows(Tensor data, Tensor batch_sizes, float padding_value, int batch, int total_length) -> Tensor",
+    node="PadPackedSequenceBackward0", saves="data.sym_sizes batch_sizes total_length", names="",
+    gradients=Gradients(without="batch_sizes"),
+)  # fmt: skip
+def pad_rows(data, batch_sizes, padding_value, batch, total_length):
     """Packed rows as (steps, batch, ...), what is missing filled up."""
     places = packed_places(batch_sizes, type_of(data).shape[0], batch)
     padded = spread(data, places, total_length, batch)

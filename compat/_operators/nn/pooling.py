@@ -10,10 +10,10 @@ import numpy
 
 from compat._core.memory.channels_last import by, each, format_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
+from compat._core.operators.op import Op, aten
 from compat._core.operators.opmath import in_single
-from compat._core.operators.signature import Array, Ints
 from compat._core.schema.arguments import tensor_argument
+from compat._core.tensor.registry import document
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, bool_, float16, float32, float64, int64
@@ -160,30 +160,20 @@ def _parameters(n: int, kernel: Dims, stride: Dims, padding: Dims, dilation: Dim
 
 
 def _max_pool(n: int) -> Op:
-    def body(
-        input: Array,
-        kernel_size: Ints,
-        stride: Ints = (),
-        padding: Ints = (0,),
-        dilation: Ints = (1,),
-        ceil_mode: bool = False,
-    ) -> Any:
+    def body(input, kernel_size, stride, padding, dilation, ceil_mode):
         shape = type_of(input).shape
         window = _window(shape, *_parameters(n, kernel_size, stride, padding, dilation), ceil_mode)
         values, offset = window_argmax(input, window=window)
         return values, window_index(offset, shape, tuple(range(len(shape) - n, len(shape))), window=window)
 
     body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where in them they were."
-    declared = op(
-        f"MaxPool{n}DWithIndicesBackward0",
-        saved="ceil_mode dilation kernel_size padding result1 self stride",
-        keeps="input result1",
-        names=f"_C._nn.max_pool{n}d_with_indices",
-        name=f"max_pool{n}d_with_indices",
-        strides=_kept_format,
-        check=_check_max(n),
-        out=False,
-    )(body)
+    declared = aten(
+        f"max_pool{n}d_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, "
+        f"int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        node=f"MaxPool{n}DWithIndicesBackward0",
+        saves="ceil_mode dilation kernel_size padding result1! self! stride",
+        names=f"_C._nn.max_pool{n}d_with_indices", layout=_kept_format, check=_check_max(n), out=False,
+    )(body)  # fmt: skip
 
     def backward(ct0: Any, input: Any, result1: Any) -> Any:
         return spread_back(ct0, result1, type_of(input).shape, n)
@@ -399,15 +389,7 @@ def _divisors(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, counts: 
 
 def _average_pool(n: int) -> Op:
     @in_single
-    def body(
-        input: Array,
-        kernel_size: Ints,
-        stride: Ints = (),
-        padding: Ints = (0,),
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Any:
+    def body(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         type = type_of(input)
         kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, (1,))
         window = _window(type.shape, kernel, step, pads, holes, ceil_mode)
@@ -422,16 +404,13 @@ def _average_pool(n: int) -> Op:
             total, broadcast(divisors.astype(type.dtype), shape=counts, dims=tuple(range(len(counts) - n, len(counts))))
         )
 
-    return op(
-        f"AvgPool{n}DBackward0",
-        saved="ceil_mode count_include_pad divisor_override kernel_size padding self stride",
-        keeps="input",
-        names="",
-        name=f"avg_pool{n}d",
-        strides=_kept_format if n == 2 else "contiguous",
-        check=_check_average(n),
-        out=True,
-    )(body)
+    return aten(
+        f"avg_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, "
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        node=f"AvgPool{n}DBackward0",
+        saves="ceil_mode count_include_pad divisor_override kernel_size padding self! stride", names="",
+        layout=_kept_format if n == 2 else "contiguous", check=_check_average(n), out=True,
+    )(body)  # fmt: skip
 
 
 _AVERAGE = {n: _average_pool(n) for n in (2, 3)}
@@ -492,11 +471,11 @@ def avg_pool1d(
     return squeeze(found, -2)
 
 
-max_pool1d.__doc__ = _POOL_DOC.format(
+document(max_pool1d, _POOL_DOC.format(
     what="maxima", n=1, name="max_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
     more=f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were.",
-)  # fmt: skip
-avg_pool1d.__doc__ = _POOL_DOC.format(
+))  # fmt: skip
+document(avg_pool1d, _POOL_DOC.format(
     what="averages", n=1, name="avg_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
     more=f"{_CEIL}count_include_pad: whether padding counts in the divisor.",
-)  # fmt: skip
+))  # fmt: skip

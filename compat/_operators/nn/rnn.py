@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
@@ -31,17 +31,19 @@ from funcgrad.primitives.shape import reshape
 # ---------------------------------------------------------------- a layer in one direction
 
 
-@op(
-    "MkldnnRnnLayerBackward0", names="",
-    saved="input weight0 weight1 weight2 weight3 hx_ cx_ reverse batch_sizes mode hidden_size num_layers has_biases "
-    "bidirectional batch_first train result0 result1 result2 result3",
-    keeps="weight0 weight2 weight3 result1 result2", aside=(3,),
+@aten(
+    "mkldnn_rnn_layer(Tensor input, Tensor weight0, Tensor weight1, Tensor? weight2, Tensor? weight3, Tensor "
+    "hx_, Tensor? cx_, bool reverse, int[] batch_sizes, int mode, int hidden_size, int num_layers, bool "
+    "has_biases, bool bidirectional, bool batch_first, bool train) -> (Tensor, Tensor, Tensor, Tensor)",
+    node="MkldnnRnnLayerBackward0",
+    saves="input weight0! weight1 weight2! weight3! hx_ cx_ reverse batch_sizes mode hidden_size num_layers "
+    "has_biases bidirectional batch_first train result0 result1! result2! result3",
+    names="", gradients=Gradients(detached=(3,)),
 )  # fmt: skip
 def mkldnn_rnn_layer(
-    input: Array, weight0: Array, weight1: Array, weight2: Array | None, weight3: Array | None, hx_: Array,
-    cx_: Array | None, reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool,
-    bidirectional: bool, batch_first: bool, train: bool,
-) -> Any:  # fmt: skip
+    input, weight0, weight1, weight2, weight3, hx_, cx_, reverse, batch_sizes, mode, hidden_size, num_layers,
+    has_biases, bidirectional, batch_first, train,
+):  # fmt: skip
     """The states after all steps, the last ``h`` and ``c``, and the gates."""
     return layer(mode, input, Weights(weight0, weight1, weight2, weight3), hx_, cx_, None, reverse)
 
@@ -57,14 +59,14 @@ def mkldnn_rnn_layer_backward(
     return x, w.ih, w.hh, w.b_ih, w.b_hh, h, c
 
 
-@op(
-    "RnnLayerBackward0", names="",
-    saved="input weight0 weight1 weight2 weight3 weight4 hx cx batch_sizes reverse mode result0 result3",
+@aten(
+    "rnn_layer(Tensor self, Tensor weight0, Tensor weight1, Tensor? weight2, Tensor? weight3, Tensor? weight4, "
+    "Tensor hx, Tensor? cx, Tensor? batch_sizes, bool reverse, int mode, bool keep) -> Tensor",
+    node="RnnLayerBackward0",
+    saves="input weight0 weight1 weight2 weight3 weight4 hx cx batch_sizes reverse mode result0 result3", names="",
+    gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
-def rnn_layer(
-    input: Array, weight0: Array, weight1: Array, weight2: Array | None, weight3: Array | None, weight4: Array | None,
-    hx: Array, cx: Array | None, batch_sizes: Index | None, reverse: bool, mode: int, keep: bool,
-) -> Any:  # fmt: skip
+def rnn_layer(input, weight0, weight1, weight2, weight3, weight4, hx, cx, batch_sizes, reverse, mode, keep):
     """The same for what PyTorch has no operation for: packed sequences, projections, and without a graph."""
     w = Weights(weight0, weight1, weight2, weight3, weight4)
     return layer(mode, input, w, hx, cx, _active(input, batch_sizes), reverse, keep)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Dim
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.linalg.matmul import linear
@@ -14,8 +13,11 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import slice_
 
 
-@op("UnsafeSplitBackward0", saved="self.sym_sizes split_size dim", names="")
-def _unsafe_split(input: Array, split_size: int, dim: Dim, count: int) -> Any:
+@aten(
+    "_unsafe_split(Tensor self, int split_size, int dim, int count) -> Tensor",
+    node="UnsafeSplitBackward0", saves="self.sym_sizes split_size dim", names="",
+)  # fmt: skip
+def _unsafe_split(input, split_size, dim, count):
     """Equal parts along a dimension, which are no views."""
     shape = type_of(input).shape
     parts = []

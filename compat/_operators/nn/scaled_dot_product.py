@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from compat._core.memory.strides import broadcast_size
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.scalars import mul_number
-from compat._core.operators.signature import Array, Dim, Index
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -16,7 +16,8 @@ from compat._core.types.errors import cpp_name
 from compat._operators.create.factories import full, ones, zeros
 from compat._operators.linalg.matmul import matmul
 from compat._operators.nn.attention_backends import chosen
-from compat._operators.reduction.sum_mean_var import accumulated, less_peak, reduce
+from compat._operators.reduction.logsumexp import less_peak
+from compat._operators.reduction.sum_mean_var import accumulated, reduce
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -28,8 +29,11 @@ from funcgrad.primitives.shape import reshape
 # ---------------------------------------------------------------- the softmax of a row of nothing but -inf
 
 
-@op("SafeSoftmaxBackward0", saved="result dim", name="_safe_softmax", names="torch._safe_softmax")
-def safe_softmax(input: Array, dim: Dim, dtype: Any = None) -> Any:
+@aten(
+    "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    node="SafeSoftmaxBackward0", saves="result dim", names="torch._safe_softmax",
+)  # fmt: skip
+def safe_softmax(input, dim, dtype):
     """``softmax``, zero where all elements along the dimension are ``-inf``."""
 
     def body(x: Any) -> Any:
@@ -117,16 +121,14 @@ def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
     return [own, (heads * rows, 1, heads)]
 
 
-@op(
-    "ScaledDotProductFlashAttentionForCpuBackward0", results="output logsumexp",
-    saved="query key value attn_mask dropout_p is_causal scale output logsumexp",
-    name="_scaled_dot_product_flash_attention_for_cpu", names="", strides=_like_query,
-    aside=(1,),
+@aten(
+    "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, "
+    "bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    saves="query key value attn_mask dropout_p is_causal scale output logsumexp", names="", layout=_like_query,
+    gradients=Gradients(without="attn_mask", detached=(1,)),
 )  # fmt: skip
-def flash_attention(
-    query: Array, key: Array, value: Array, dropout_p: float = 0.0, is_causal: bool = False, *,
-    attn_mask: Index | None = None, scale: float | None = None,
-) -> Any:  # fmt: skip
+def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale):  # fmt: skip
     dtype, heads = type_of(query).dtype, _Heads(query, key)
     query, key, value, attn_mask = _wide(query, key, value, attn_mask)
     scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))

@@ -7,8 +7,8 @@ from math import isinf, prod
 from typing import Any
 
 from compat._core.memory.channels_last import by, each, format_strides
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Index, Ints
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import Op, aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
@@ -20,6 +20,8 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, mul
 from funcgrad.primitives.shape import full, iota, reshape
+
+Ints = tuple[int, ...]
 
 # ---------------------------------------------------------------- maxima back in place
 
@@ -68,7 +70,7 @@ def _places(indices: Any, rows: int, volume: int) -> Any:
 
 
 def _unpool(n: int) -> Op:
-    def body(input: Array, indices: Index, output_size: Ints) -> Any:
+    def body(input, indices, output_size):
         lead = type_of(input).shape[:-n]
         shape, zero = (*lead, *output_size), type_of(input).dtype.type(0)
         if not prod(shape) or not type_of(input).size:
@@ -84,16 +86,12 @@ def _unpool(n: int) -> Op:
         return reshape(np.at(flat(ct))[places].get(), shape=shape)
 
     body.__doc__ = f"Elements put at places within the last {n} dimensions, zeros elsewhere."
-    declared = op(
-        f"MaxUnpool{n}DBackward0",
-        saved="indices",
-        names=f"_C._nn.max_unpool{n}d",
-        name=f"max_unpool{n}d",
-        strides=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
-        check=_check_unpool(n),
-        inspect=_inspect_unpool,
-        out=False,
-    )(body)
+    declared = aten(
+        f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size) -> Tensor",
+        node=f"MaxUnpool{n}DBackward0", saves="indices", names=f"_C._nn.max_unpool{n}d",
+        layout=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        check=_check_unpool(n), values=_inspect_unpool, out=False, gradients=Gradients(without="indices"),
+    )(body)  # fmt: skip
     declared.backward(backward)
     return declared
 

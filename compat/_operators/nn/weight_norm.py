@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.opmath import single
-from compat._core.operators.signature import Array
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.tensor.attributes import norm_except_dim
@@ -18,11 +18,12 @@ def _across(x: Any, dim: int) -> tuple[int, ...]:
     return tuple(d for d in range(type_of(x).ndim) if d != dim)
 
 
-@op(
-    "WeightNormInterfaceBackward0", name="_weight_norm_interface", names="torch._weight_norm_interface",
-    saved="dim g result1 v", constant=(1,), keeps="result1 v g",
+@aten(
+    "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+    node="WeightNormInterfaceBackward0", saves="dim g! result1! v!", names="torch._weight_norm_interface",
+    arguments=Arguments(static="dim"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
-def weight_norm_interface(v: Array, g: Array, dim: int = 0) -> Any:
+def weight_norm_interface(v, g, dim):
     wide = single(v)  # of half precision only the weight is rounded, once; the length stays as it is
     norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=_across(v, dim), keepdims=True))
     return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.declared import Late
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Arguments, Dtypes, Late
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single
 from compat._core.operators.pointwise import checks, common, divisor, overloaded, refuses
-from compat._core.operators.signature import Array, Scalar
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name
@@ -25,12 +24,14 @@ def _real_value(*operands: Any, value: Any = 1) -> None:
     only_real_factors(common(operands), value)
 
 
-@elementwise(
-    "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, older="value",
-    check=checks(refuses("addcmul_cpu_out", "bool"), _real_value), fits=fits("value", widened),
+@pointwise(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    node="AddcmulBackward0", saves="tensor1 tensor2 value",
+    dtypes=Dtypes(promote="common", fits=fits("value", widened)),
+    check=checks(refuses("addcmul_cpu_out", "bool"), _real_value), arguments=Arguments(deprecated="value"),
 )  # fmt: skip
 @in_single
-def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
+def addcmul(input, tensor1, tensor2, *, value):
     """``input + value * tensor1 * tensor2``.
 
     Args:
@@ -66,16 +67,14 @@ def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) ->
         )
 
 
-@elementwise(
-    "AddcdivBackward0",
-    saved="tensor1 tensor2 value",
-    numbers=False,
-    check=checks(_check_addcdiv, _real_value),
-    fits=fits("value", widened),
-    older="value",
-)
+@pointwise(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    node="AddcdivBackward0", saves="tensor1 tensor2 value",
+    dtypes=Dtypes(promote="common", fits=fits("value", widened)), check=checks(_check_addcdiv, _real_value),
+    arguments=Arguments(deprecated="value"),
+)  # fmt: skip
 @in_single
-def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
+def addcdiv(input, tensor1, tensor2, *, value):
     """``input + value * tensor1 / tensor2``.
 
     Args:
@@ -118,18 +117,13 @@ def _lerp(input: Any, end: Any, weight: Any) -> Any:
     return np.where(size < e.number(0.5, size), input + weight * way, end - way * (e.number(1, weight) - weight))
 
 
-@elementwise(
-    "LerpBackward1",
-    saved="end self weight",
-    name="lerp",
-    names="",
-    inplace="",
-    out=True,
-    promote=None,
-    check=Late(_check_code_of_lerp, _check_lerp),
-)
+@pointwise(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    node="LerpBackward1", saves="end self weight", names="", dtypes=Dtypes(),
+    check=Late(_check_code_of_lerp, _check_lerp), out=True,
+)  # fmt: skip
 @in_single
-def _lerp_tensor(input: Array, end: Array, weight: Array) -> Any:
+def _lerp_tensor(input, end, weight):
     return _lerp(input, end, weight)
 
 
@@ -139,19 +133,13 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
     return ct * (e.number(1, weight) - weight), ct * weight, ct * np.conj(end - input)
 
 
-@elementwise(
-    "LerpBackward0",
-    saved="weight",
-    fits=fits("weight", widened),
-    name="lerp",
-    names="",
-    inplace="",
-    out=True,
-    promote=None,
-    check=Late(_check_code_of_lerp, _check_lerp),
-)
+@pointwise(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    node="LerpBackward0", saves="weight", names="", dtypes=Dtypes(fits=fits("weight", widened)),
+    check=Late(_check_code_of_lerp, _check_lerp), out=True,
+)  # fmt: skip
 @in_single
-def _lerp_number(input: Array, end: Array, weight: Scalar) -> Any:
+def _lerp_number(input, end, weight):
     return _lerp(input, end, np.astype(weight, type_of(input).dtype))
 
 

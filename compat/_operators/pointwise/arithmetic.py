@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Arguments, Dtypes
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, rounded
 from compat._core.operators.out import check_dtype, same_dtype
 from compat._core.operators.pointwise import (
@@ -20,7 +21,6 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
-from compat._core.operators.signature import Array, Scalar
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -110,8 +110,13 @@ def _subtract_times(x: Any, y: Any, factor: Any) -> Any:
     return np.subtract(x, times(y, factor))
 
 
-@elementwise("AddBackward0", saved="alpha", check=check_alpha, older="alpha", fits=fits("alpha"))
-def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
+@pointwise(
+    "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    node="AddBackward0", saves="alpha", dtypes=Dtypes(promote="common", fits=fits("alpha")), check=check_alpha,
+    arguments=Arguments(deprecated="alpha"),
+)  # fmt: skip
+def add(input, other, *, alpha):
     """``input + alpha * other``.
 
     Args:
@@ -130,16 +135,15 @@ def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     return _add_times(input, other, rounded(alpha, other))
 
 
-@elementwise(
-    "SubBackward0",
-    saved="alpha",
-    check=check_difference,
-    names="torch.sub torch.subtract Tensor.sub Tensor.subtract",
-    inplace="Tensor.sub_ Tensor.subtract_",
-    older="alpha",
-    fits=fits("alpha"),
-)
-def sub(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
+@pointwise(
+    "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    node="SubBackward0", saves="alpha",
+    names="torch.sub torch.subtract Tensor.sub Tensor.subtract Tensor.sub_ Tensor.subtract_",
+    dtypes=Dtypes(promote="common", fits=fits("alpha")), check=check_difference,
+    arguments=Arguments(deprecated="alpha"),
+)  # fmt: skip
+def sub(input, other, *, alpha):
     """``input - alpha * other``.
 
     Args:
@@ -168,38 +172,38 @@ def _check_rsub(input: Any, other: Any, *alpha_positional: Any, alpha: Any = 1) 
     check_difference(other, input, alpha=alpha_positional[0] if alpha_positional else alpha)
 
 
-@elementwise(
-    "RsubBackward0", saved="alpha", check=_check_rsub, name="rsub", numbers=False, names="", inplace="",
-    fits=fits("alpha"),
-)  # fmt: skip
-def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
-    return _subtract_times(other, input, rounded(alpha, input))
-
-
-@elementwise(
-    "RsubBackward1",
-    saved="alpha",
-    fits=fits("alpha"),
+@pointwise(
+    "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    node="RsubBackward0", saves="alpha", names="", dtypes=Dtypes(promote="common", fits=fits("alpha")),
     check=_check_rsub,
-    name="rsub",
-    numbers=False,
-    names="",
-    inplace="",
-    promoted="input other",
-    strides=_beside_a_number,
-)
-def _rsub_number(input: Array, other: Scalar, alpha: Scalar = 1) -> Any:
+)  # fmt: skip
+def _rsub_tensor(input, other, *, alpha):
     return _subtract_times(other, input, rounded(alpha, input))
 
 
-@elementwise("AddBackward1", name="add", numbers=False, names="", inplace="", promoted="input other")
-def add_number(input: Array, other: Scalar, alpha: Scalar = 1) -> Any:
+@pointwise(
+    "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    node="RsubBackward1", saves="alpha", names="",
+    dtypes=Dtypes(promote="common", of="input other", fits=fits("alpha")), layout=_beside_a_number, check=_check_rsub,
+)  # fmt: skip
+def _rsub_number(input, other, alpha):
+    return _subtract_times(other, input, rounded(alpha, input))
+
+
+@pointwise(
+    "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    node="AddBackward1", names="", dtypes=Dtypes(promote="common", of="input other"),
+)  # fmt: skip
+def add_number(input, other, alpha):
     """``input + alpha * other`` as PyTorch's own compositions add a number: with a node for one operand."""
     return _add_times(input, other, rounded(alpha, input))
 
 
-@elementwise("MulBackward1", saved="other", name="mul", numbers=False, names="", inplace="", promoted="input other")
-def mul_number(input: Array, other: Scalar) -> Any:
+@pointwise(
+    "mul.Scalar(Tensor self, Scalar other) -> Tensor",
+    node="MulBackward1", saves="other", names="", dtypes=Dtypes(promote="common", of="input other"),
+)  # fmt: skip
+def mul_number(input, other):
     """``input * other`` as PyTorch's own compositions multiply by a number: with a node for one operand."""
     return np.multiply(input, other)
 
@@ -236,10 +240,10 @@ mul = binary(
     "MulBackward0",
     in_single(np.multiply),
     "``input * other``; the product of bools is their logical and.",
-    saved="other self",
+    saves="other self",
     aliases="multiply",
     numbers=True,
-    unrounded="other",
+    dtypes=Dtypes(promote="common", unrounded="other"),
 )
 neg = unary(
     "neg",
@@ -247,7 +251,7 @@ neg = unary(
     np.negative,
     "``-input``.",
     aliases="negative",
-    promote="common",
+    dtypes="common",
     out=same_dtype,
     check=refuses(
         "",
@@ -284,10 +288,10 @@ absolute = unary(
     "AbsBackward0",
     np.absolute,
     "The absolute value; of a complex number its modulus, a real tensor.",
-    saved="self",
+    saves="self",
     aliases="absolute",
-    promote="common",
-    inplace="",
+    dtypes="common",
+    inplace=False,
     out=_takes_modulus,
     backward=_abs_backward,
     check=refuses("abs_cpu", "bool"),
@@ -312,7 +316,7 @@ sign = unary(
     "SignBackward0",
     _sign,
     "-1, 0 or 1, as the elements are negative, zero or positive.",
-    promote="common",
+    dtypes="common",
     backward=zero_gradient,
     out=same_dtype,
     check=refuses(
@@ -341,9 +345,8 @@ sgn = unary(
     "SgnBackward0",
     _sign,
     "``input / abs(input)``, and 0 where it is 0: the sign, also of complex numbers.",
-    saved="result self",
-    keeps="input result0",
-    promote="common",
+    saves="result! self!",
+    dtypes="common",
     out=same_dtype,
     backward=_sgn_backward,
 )

@@ -7,7 +7,8 @@ from typing import Any
 
 from compat._core.memory.meta import check_values
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype, same_dtype
 from compat._core.operators.pointwise import (
     binary,
@@ -21,7 +22,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.operators.signature import Array, Scalar
 from compat._core.schema.arguments import fits_none, tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
@@ -53,7 +53,9 @@ def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered
     if ordered:
         check = checks(check, refuses(f"{name}_cpu", "complex"))
     example = "torch.tensor([1, 2]), 2"
-    made = binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example, inplace="")
+    made = binary(
+        name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example, inplace=False
+    )
     _in_place(made, primitive, check, aliases)
     return made
 
@@ -63,18 +65,16 @@ def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
     gradient passes."""
     node = f"{compared.name.capitalize()}Backward"
 
-    def body(input: Any, other: Any) -> Any:
+    def body(input, other):
         return np.astype(primitive(input, other), fdtypes.real_of(type_of(input).dtype))
 
-    def by_number(input: Array, other: Scalar) -> Any:
-        return body(input, other)
-
-    def by_tensor(input: Array, other: Array) -> Any:
-        return body(input, other)
-
-    options: dict[str, Any] = {"name": compared.name, "names": "", "inplace": "", "check": check}
-    of_number = elementwise(f"{node}0", promoted="input other", **options)(by_number)
-    of_tensor = elementwise(f"{node}1", **options)(by_tensor)
+    of_number = pointwise(
+        f"{compared.name}.Scalar(Tensor self, Scalar other) -> Tensor",
+        node=f"{node}0", names="", dtypes=Dtypes(promote="common", of="input other"), check=check,
+    )(body)  # fmt: skip
+    of_tensor = pointwise(
+        f"{compared.name}.Tensor(Tensor self, Tensor other) -> Tensor", node=f"{node}1", names="", check=check
+    )(body)
 
     def variant(self: Tensor, other: Any) -> Tensor:
         if self.dtype.category < dtype.FLOATING:
@@ -136,8 +136,11 @@ def _check_isclose(
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
 
 
-@elementwise(None, promote=None, inplace="", out=False, check=_check_isclose)
-def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+@pointwise(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    names="torch.isclose Tensor.isclose", dtypes=Dtypes(), check=_check_isclose, out=False,
+)  # fmt: skip
+def isclose(input, other, rtol, atol, equal_nan):
     """Whether elements differ by at most ``atol + rtol * abs(other)``.
 
     Args:
@@ -182,7 +185,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def _test(
     name: str, body: Callable[[Any], Any], what: str, check: Callable[..., None] | None = None, out: Any = False
 ) -> Op:
-    return unary(name, None, body, what, promote="common", inplace="", out=out, check=check)
+    return unary(name, None, body, what, dtypes="common", inplace=False, out=out, check=check)
 
 
 def _one_sided(name: str, infinity: float) -> Op:
@@ -224,7 +227,7 @@ signbit = _test(
 # ---------------------------------------------------------------- logic
 
 
-logical_not = unary("logical_not", None, np.logical_not, "Whether elements are zero.", promote="common")
+logical_not = unary("logical_not", None, np.logical_not, "Whether elements are zero.", dtypes="common")
 
 
 def _logical(name: str, body: Callable[[Any, Any], Any], what: str) -> Op:
@@ -288,7 +291,7 @@ bitwise_right_shift = _bits(
     refused="bool float complex",
 )
 bitwise_not = unary(
-    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", promote="common", out=same_dtype,
+    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", dtypes="common", out=same_dtype,
     check=refuses("bitwise_not_cpu", "float complex"), example="torch.tensor([1, 2])",
 )  # fmt: skip
 operator(bitwise_and, "__rand__")
@@ -314,20 +317,12 @@ def _copysign_backward(ct: Any, input: Any, result: Any) -> Any:
     return np.where(zero, zeros_like(ct), ct * (result / input))
 
 
-_COPYSIGN: dict[str, Any] = dict(
-    saved="result self",
-    name="copysign",
-    numbers=False,
-    names="",
-    inplace="",
+@pointwise(
+    "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+    node="CopysignBackward0", saves="result! self", names="", dtypes="float", check=refuses("copysign_cpu", "complex"),
     out=True,
-    promote="float",
-    check=refuses("copysign_cpu", "complex"),
-)
-
-
-@elementwise("CopysignBackward0", keeps="result0", **_COPYSIGN)
-def _copysign_tensors(input: Array, other: Array) -> Any:
+)  # fmt: skip
+def _copysign_tensors(input, other):
     return np.copysign(input, other)
 
 
@@ -336,8 +331,12 @@ def _copysign_tensors_backward(ct: Any, input: Any, result: Any) -> Any:
     return _copysign_backward(ct, input, result), zeros_like(ct)
 
 
-@elementwise("CopysignBackward1", promoted="input other", **_COPYSIGN)
-def _copysign_number(input: Array, other: Scalar) -> Any:
+@pointwise(
+    "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
+    node="CopysignBackward1", saves="result self", names="", dtypes=Dtypes(promote="float", of="input other"),
+    check=refuses("copysign_cpu", "complex"), out=True,
+)  # fmt: skip
+def _copysign_number(input, other):
     return np.copysign(input, other)
 
 
@@ -380,8 +379,11 @@ def _takes_heaviside(result: Tensor, out: Tensor, operands: Any) -> None:
     of_dtype(_different)(result, out, operands)
 
 
-@elementwise(None, promote=None, undifferentiable=True, check=_check_heaviside, out=_takes_heaviside)
-def heaviside(input: Array, values: Array) -> Any:
+@pointwise(
+    "heaviside(Tensor self, Tensor values) -> Tensor",
+    dtypes=Dtypes(), check=_check_heaviside, out=_takes_heaviside, gradients=Gradients(undefined=True),
+)  # fmt: skip
+def heaviside(input, values):
     """0 where ``input`` is negative, 1 where it is positive, and ``values`` where it is zero.
 
     Args:

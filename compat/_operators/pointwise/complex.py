@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Dtypes
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
 from compat._core.operators.pointwise import category, unary, zeros_like
-from compat._core.operators.signature import Array
-from compat._core.tensor.registry import function, publish
+from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad import numpy as np
@@ -33,9 +33,6 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
     dtype.array_dtype(first.dtype.to_complex())  # of halves there are none
 
 
-_PARTS: dict[str, Any] = dict(promote=None, names="", inplace="", out=True, check=_check_parts)
-
-
 def _call(op: Op, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:
     if out is None:
         return op.function(first, second)
@@ -47,8 +44,11 @@ def _call(op: Op, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:
     return op.function(first, second, out=out)
 
 
-@elementwise("ComplexBackward0", saved="imag real", keeps="imag real", name="complex", **_PARTS)
-def _complex(real: Array, imag: Array) -> Any:
+@pointwise(
+    "complex(Tensor real, Tensor imag) -> Tensor",
+    node="ComplexBackward0", saves="imag! real!", names="", dtypes=Dtypes(), check=_check_parts, out=True,
+)  # fmt: skip
+def _complex(real, imag):
     return e.make_complex(real, imag)
 
 
@@ -71,8 +71,11 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _call(_complex, real, imag, out)
 
 
-@elementwise("PolarBackward0", saved="result", name="polar", **_PARTS)
-def _polar(abs: Array, angle: Array) -> Any:
+@pointwise(
+    "polar(Tensor abs, Tensor angle) -> Tensor",
+    node="PolarBackward0", saves="result", names="", dtypes=Dtypes(), check=_check_parts, out=True,
+)  # fmt: skip
+def _polar(abs, angle):
     return e.make_complex(abs * e.cos(angle), abs * e.sin(angle))
 
 
@@ -134,19 +137,18 @@ angle = unary(
     "AngleBackward0",
     _angle,
     "The angle of each number in radians: 0 or pi for real ones.",
-    saved="self",
-    keeps="input",
+    saves="self!",
     backward=_angle_backward,
-    inplace="",
-    strides=_angle_strides,
-    broadcasts=True,
+    inplace=False,
+    layout=_angle_strides,
 )
 
-_CONJ: dict[str, Any] = dict(promote="common", names="")
-_conj_physical = unary("conj_physical", "ConjPhysicalBackward0", np.conj, "", inplace="", out=same_dtype, **_CONJ)
-_INPLACE = "Tensor.conj_physical_ torch.conj_physical_"
-_conj_into = unary("conj_physical", "ConjPhysicalBackward1", np.conj, "", inplace=_INPLACE, out=False, **_CONJ)
-for _made in (_conj_into.inplace, vars(Tensor)["conj_physical_"]):
+_conj_physical = unary("conj_physical", "ConjPhysicalBackward0", np.conj, "", names="", dtypes="common", out=same_dtype)
+_conj_into = unary(
+    "conj_physical", "ConjPhysicalBackward1", np.conj, "", names="Tensor.conj_physical_ torch.conj_physical_",
+    dtypes="common", out=False,
+)  # fmt: skip
+for _made in (_conj_into.inplace, names_of("Tensor")["conj_physical_"]):
     _made.__doc__ = "The complex conjugate, in place; a real tensor stays as it is."
 
 

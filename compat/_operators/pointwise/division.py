@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, is_half
 from compat._core.operators.pointwise import (
     binary,
@@ -20,7 +20,6 @@ from compat._core.operators.pointwise import (
     straight,
     zeros_like,
 )
-from compat._core.operators.signature import Array, Scalar
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
@@ -48,13 +47,11 @@ _div = binary(
     "DivBackward0",
     in_single(_quotient),
     "``input / other``.",
-    saved="other self",
-    promote="float",
+    saves="other self",
+    dtypes=Dtypes(promote="float", unrounded="other"),
     numbers=True,
     names="",
-    inplace="",
     out=True,
-    unrounded="other",
     backward=_quotient_backward,
 )
 
@@ -110,20 +107,13 @@ def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
     return (body if is_half(x) and is_half(y) else in_single(body))(x, y)
 
 
-@elementwise(
-    "DivBackward2",
-    saved="other rounding_mode self",
-    keeps="other input",
-    name="div",
-    names="",
-    inplace="",
-    out=True,
-    check=_check_rounding,
-    inspect=_inspect_divisor,
-    promote="common",
-    unrounded="other",
-)
-def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> Any:
+@pointwise(
+    "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+    node="DivBackward2", saves="other! rounding_mode self!", names="",
+    dtypes=Dtypes(promote="common", unrounded="other"), check=_check_rounding, values=_inspect_divisor, out=True,
+)  # fmt: skip
+def _div_rounded(input, other, *, rounding_mode):
     if rounding_mode == "floor":
         return _by_steps(_floor_quotient, input, other)
     if rounding_mode == "trunc":
@@ -161,15 +151,13 @@ def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
     return _div if rounding_mode is ... else _div_rounded
 
 
-@elementwise(
-    None,
-    undifferentiable=True,
-    names="torch.floor_divide Tensor.floor_divide",
-    check=refuses("div_floor_cpu", "bool complex"),
-    inspect=_inspect_divisor,
-    unrounded="other",
-)
-def floor_divide(input: Array, other: Array) -> Any:
+@pointwise(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+    dtypes=Dtypes(promote="common", unrounded="other"), check=refuses("div_floor_cpu", "bool complex"),
+    values=_inspect_divisor, gradients=Gradients(undefined=True),
+)  # fmt: skip
+def floor_divide(input, other):
     """``input / other`` rounded down.
 
     Args:
@@ -194,16 +182,12 @@ def _float_or_integer(kernel: str) -> Any:
     return refuses(kernel, "bool complex")
 
 
-_remaindering = partial(elementwise, numbers=False, names="", inplace="", out=True, inspect=_inspect_divisor)
-
-
-@_remaindering(
-    "RemainderBackward1",
-    saved="other self",
-    name="remainder",
-    check=_float_or_integer("remainder_cpu"),
-)
-def _remainder(input: Array, other: Array) -> Any:
+@pointwise(
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    node="RemainderBackward1", saves="other self", names="", check=_float_or_integer("remainder_cpu"),
+    values=_inspect_divisor, out=True,
+)  # fmt: skip
+def _remainder(input, other):
     return np.remainder(input, other)
 
 
@@ -212,13 +196,12 @@ def _remainder_backward(ct: Any, input: Any, other: Any) -> Any:
     return ct, -ct * _floor_quotient(input, other)
 
 
-@_remaindering(
-    "RemainderBackward0",
-    name="remainder",
-    check=_float_or_integer("remainder_cpu"),
-    promoted="input other",
-)
-def _remainder_number(input: Array, other: Scalar) -> Any:
+@pointwise(
+    "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+    node="RemainderBackward0", names="", dtypes=Dtypes(promote="common", of="input other"),
+    check=_float_or_integer("remainder_cpu"), values=_inspect_divisor, out=True,
+)  # fmt: skip
+def _remainder_number(input, other):
     return np.remainder(input, other)
 
 
@@ -227,15 +210,13 @@ def _remainder_number_backward(ct: Any) -> Any:
     return ct
 
 
-@_remaindering(
-    None,
-    undifferentiable=True,
-    name="remainder",
-    check=_float_or_integer("remainder_cpu"),
-    promoted="input other",
-)
-def _remainder_of_number(input: Scalar, other: Array) -> Any:
-    return np.remainder(input, other)
+@pointwise(
+    "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    names="", dtypes=Dtypes(promote="common", of="self other"), check=_float_or_integer("remainder_cpu"),
+    values=_inspect_divisor, out=True, gradients=Gradients(undefined=True),
+)  # fmt: skip
+def _remainder_of_number(self, other):
+    return np.remainder(self, other)
 
 
 @overloaded(
@@ -263,23 +244,21 @@ def remainder(input: Any, other: Any) -> Op:
     return _remainder if isinstance(other, Tensor) else _remainder_number
 
 
-@_remaindering(
-    "FmodBackward1",
-    saved="other self",
-    name="fmod",
-    check=_float_or_integer("fmod_cpu"),
-)
-def _fmod(input: Array, other: Array) -> Any:
+@pointwise(
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    node="FmodBackward1", saves="other self", names="", check=_float_or_integer("fmod_cpu"), values=_inspect_divisor,
+    out=True,
+)  # fmt: skip
+def _fmod(input, other):
     return e.rem(input, other)
 
 
-@_remaindering(
-    "FmodBackward0",
-    name="fmod",
-    check=_float_or_integer("fmod_cpu"),
-    promoted="input other",
-)
-def _fmod_number(input: Array, other: Scalar) -> Any:
+@pointwise(
+    "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
+    node="FmodBackward0", names="", dtypes=Dtypes(promote="common", of="input other"),
+    check=_float_or_integer("fmod_cpu"), values=_inspect_divisor, out=True,
+)  # fmt: skip
+def _fmod_number(input, other):
     return e.rem(input, other)
 
 

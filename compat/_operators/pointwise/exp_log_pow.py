@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Dtypes
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, scaled
 from compat._core.operators.pointwise import (
     binary,
@@ -19,7 +20,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.operators.signature import Array, Scalar
 from compat._core.schema.arguments import fits_none, of_methods
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
@@ -33,22 +33,22 @@ from funcgrad.primitives import elementwise as e
 
 # ---------------------------------------------------------------- exponentials and logarithms
 
-exp = unary("exp", "ExpBackward0", e.exp, "e to the power of each element.", saved="result")
+exp = unary("exp", "ExpBackward0", e.exp, "e to the power of each element.", saves="result")
 exp2 = unary(
     "exp2",
     "Exp2Backward0",
     e.exp2,
     "2 to the power of each element.",
-    saved="result",
+    saves="result",
     aliases="special.exp2",
     backward=lambda ct, result: scaled(ct * np.conj(result), math.log(2)),
 )
 expm1 = unary(
-    "expm1", "Expm1Backward0", e.expm1, "``exp(input) - 1``, exact near 0.", saved="result", aliases="special.expm1"
+    "expm1", "Expm1Backward0", e.expm1, "``exp(input) - 1``, exact near 0.", saves="result", aliases="special.expm1"
 )
-log = unary("log", "LogBackward0", e.log, "The natural logarithm.", saved="self")
+log = unary("log", "LogBackward0", e.log, "The natural logarithm.", saves="self")
 log1p = unary(
-    "log1p", "Log1PBackward0", e.log1p, "``log(1 + input)``, exact near 0.", saved="self", aliases="special.log1p"
+    "log1p", "Log1PBackward0", e.log1p, "``log(1 + input)``, exact near 0.", saves="self", aliases="special.log1p"
 )
 
 
@@ -61,10 +61,10 @@ def _log10_backward(ct: Any, input: Any) -> Any:
 
 
 log2 = unary(
-    "log2", "Log2Backward0", in_single(np.log2), "The logarithm to base 2.", saved="self", backward=_log2_backward
+    "log2", "Log2Backward0", in_single(np.log2), "The logarithm to base 2.", saves="self", backward=_log2_backward
 )
 log10 = unary(
-    "log10", "Log10Backward0", in_single(np.log10), "The logarithm to base 10.", saved="self", backward=_log10_backward
+    "log10", "Log10Backward0", in_single(np.log10), "The logarithm to base 10.", saves="self", backward=_log10_backward
 )
 
 
@@ -112,8 +112,8 @@ logaddexp = binary(
     "LogaddexpBackward0",
     added_exponentials,
     "``log(exp(input) + exp(other))`` without overflow.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=refuses("logaddexp_cpu", "bool integer"),
     backward=_logaddexp_backward,
 )
@@ -122,15 +122,15 @@ logaddexp2 = binary(
     "Logaddexp2Backward0",
     lambda x, y: _logaddexp(x, y, 2.0),
     "``log2(2**input + 2**other)`` without overflow.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=refuses("logaddexp2_cpu", "bool integer complex"),
     backward=_logaddexp2_backward,
 )
 
 # ---------------------------------------------------------------- roots and reciprocals
 
-sqrt = unary("sqrt", "SqrtBackward0", e.sqrt, "The square root.", saved="result")
+sqrt = unary("sqrt", "SqrtBackward0", e.sqrt, "The square root.", saves="result")
 
 
 def _rsqrt_backward(ct: Any, result: Any) -> Any:
@@ -146,7 +146,7 @@ def _reciprocal(x: Any) -> Any:
     return e.div(e.number(1, x), divisor(x))
 
 
-rsqrt = unary("rsqrt", "RsqrtBackward0", _rsqrt, "One over the square root.", saved="result", backward=_rsqrt_backward)
+rsqrt = unary("rsqrt", "RsqrtBackward0", _rsqrt, "One over the square root.", saves="result", backward=_rsqrt_backward)
 
 
 def _reciprocal_backward(ct: Any, result: Any) -> Any:
@@ -158,7 +158,7 @@ reciprocal = unary(
     "ReciprocalBackward0",
     _reciprocal,
     "One over each element.",
-    saved="result",
+    saves="result",
     backward=_reciprocal_backward,
 )
 
@@ -219,20 +219,13 @@ def _inverse_power(x: Any, y: Any) -> Any:
     return np.where(x == one, one, np.where(x == minus, sign, zero))
 
 
-@elementwise(
-    "PowBackward0",
-    saved="exponent self",
-    fits=fits("exponent", narrow),
-    keeps="input",
-    name="pow",
-    numbers=False,
-    names="",
-    inplace="",
+@pointwise(
+    "pow(Tensor self, Scalar exponent, Any? power=None) -> Tensor",
+    node="PowBackward0", saves="exponent self!", names="",
+    dtypes=Dtypes(promote="common", of="input exponent", fits=fits("exponent", narrow)), check=refuses("pow", "bool"),
     out=True,
-    promoted="input exponent",
-    check=refuses("pow", "bool"),
-)
-def _pow_number(input: Array, exponent: Scalar, power: Any = None) -> Any:
+)  # fmt: skip
+def _pow_number(input, exponent, power):
     if power is None or (isinstance(power, float) and category(input) < dtype.FLOATING):
         return _power(input, exponent)
     return _small_power(input, power)
@@ -257,18 +250,11 @@ def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> An
     return ct * np.where(zero, zeros_like(slope), slope)
 
 
-@elementwise(
-    "PowBackward1",
-    saved="exponent result self",
-    keeps="input exponent result0",
-    name="pow",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=refuses("pow", "bool"),
-)
-def _pow_tensor(input: Array, exponent: Array) -> Any:
+@pointwise(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    node="PowBackward1", saves="exponent! result! self!", names="", check=refuses("pow", "bool"), out=True,
+)  # fmt: skip
+def _pow_tensor(input, exponent):
     return _power(input, exponent)
 
 
@@ -279,18 +265,12 @@ def _pow_tensor_backward(ct: Any, input: Any, exponent: Any, result: Any) -> Any
     return by_base, _pow_exponent_gradient(ct, input, exponent, result)
 
 
-@elementwise(
-    "PowBackward2",
-    saved="exponent result self",
-    name="pow",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    promoted="self exponent",
-    check=refuses("pow", "bool"),
-)
-def _pow_of_number(self: Scalar, exponent: Array) -> Any:
+@pointwise(
+    "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    node="PowBackward2", saves="exponent result self", names="", dtypes=Dtypes(promote="common", of="self exponent"),
+    check=refuses("pow", "bool"), out=True,
+)  # fmt: skip
+def _pow_of_number(self, exponent):
     return _power(self, exponent)
 
 
@@ -436,9 +416,8 @@ ldexp = binary(
     "LdexpBackward0",
     lambda x, y: x * e.power(e.number(2, y), y),
     "``input * 2**other``.",
-    saved="other result",
-    keeps="result0",
-    promote="float",
+    saves="other result!",
+    dtypes="float",
     backward=lambda ct, other, result: (
         ct * np.conj(e.power(e.number(2, other), other)),
         ct * np.conj(result * e.number(math.log(2), result)),
@@ -459,20 +438,13 @@ def _xlogy_by_input(ct: Any, x: Any, y: Any) -> Any:
 
 
 _refuse_xlogy = refuses("xlogy_cpu", "complex")
-_XLOGY: dict[str, Any] = dict(
-    saved="other self",
-    name="xlogy",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    promote="float",
-    check=_refuse_xlogy,
-)
 
 
-@elementwise("XlogyBackward0", **_XLOGY)
-def _xlogy_tensors(input: Array, other: Array) -> Any:
+@pointwise(
+    "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+    node="XlogyBackward0", saves="other self", names="", dtypes="float", check=_refuse_xlogy, out=True,
+)  # fmt: skip
+def _xlogy_tensors(input, other):
     return _xlogy(input, other)
 
 
@@ -481,8 +453,12 @@ def _xlogy_backward(ct: Any, input: Any, other: Any) -> Any:
     return _xlogy_by_input(ct, input, other), ct * input / other
 
 
-@elementwise("XlogyBackward1", promoted="self other", **_XLOGY)
-def _xlogy_of_number(self: Scalar, other: Array) -> Any:
+@pointwise(
+    "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
+    node="XlogyBackward1", saves="other self", names="", dtypes=Dtypes(promote="float", of="self other"),
+    check=_refuse_xlogy, out=True,
+)  # fmt: skip
+def _xlogy_of_number(self, other):
     return _xlogy(self, other)
 
 
@@ -491,8 +467,12 @@ def _xlogy_of_number_backward(ct: Any, self: Any, other: Any) -> Any:
     return ct * self / other
 
 
-@elementwise("XlogyBackward2", promoted="input other", **_XLOGY)
-def _xlogy_number(input: Array, other: Scalar) -> Any:
+@pointwise(
+    "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
+    node="XlogyBackward2", saves="other self", names="", dtypes=Dtypes(promote="float", of="input other"),
+    check=_refuse_xlogy, out=True,
+)  # fmt: skip
+def _xlogy_number(input, other):
     return _xlogy(input, other)
 
 

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from compat._core.operators.op import op
+from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
 from compat._core.operators.pointwise import binary, refuses, zeros_like
-from compat._core.operators.signature import Array
 from compat._core.tensor.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -20,13 +19,7 @@ from funcgrad.primitives.integers import gcd as common_divisor
 # ---------------------------------------------------------------- integers
 
 
-def _divisor_options(name: str) -> dict[str, Any]:
-    return dict(
-        promote="common",
-        check=refuses(f"{name}_cpu", "bool float complex"),
-        example="torch.tensor([4, 6]), torch.tensor([6, 9])",
-        inplace=f"torch.{name}_ Tensor.{name}_",
-    )
+_EXAMPLE = "torch.tensor([4, 6]), torch.tensor([6, 9])"
 
 
 def _lcm(x: Any, y: Any) -> Any:
@@ -36,8 +29,13 @@ def _lcm(x: Any, y: Any) -> Any:
     return np.where(divisor == zero, zero, np.abs(np.floor_divide(x, safe) * y))
 
 
-gcd = binary("gcd", None, common_divisor, "The greatest common divisors.", **_divisor_options("gcd"))
-lcm = binary("lcm", None, _lcm, "The least common multiples.", **_divisor_options("lcm"))
+gcd = binary(
+    "gcd", None, common_divisor, "The greatest common divisors.", check=refuses("gcd_cpu", "bool float complex"),
+    example=_EXAMPLE,
+)  # fmt: skip
+lcm = binary(
+    "lcm", None, _lcm, "The least common multiples.", check=refuses("lcm_cpu", "bool float complex"), example=_EXAMPLE
+)
 
 # ---------------------------------------------------------------- floating-point numbers
 
@@ -61,8 +59,7 @@ nextafter = binary(
     "NextafterBackward0",
     _next,
     "The next representable numbers towards ``other``.",
-    saved="other self",
-    promote="common",
+    saves="other self",
     check=refuses("nextafter_cpu", "bool integer complex"),
 )
 
@@ -126,11 +123,12 @@ def _takes_parts(result: Tensor, out: Tensor, operands: Any) -> None:
         of_dtype("torch.frexp() expects exponent to have int dtype but got {out_cpp}")(result, out, operands)
 
 
-@op(
-    "FrexpBackward0", saved="exponent", returns="mantissa exponent", strides="elementwise", inplace="",
-    check=_check_frexp, out=_takes_parts,
+@aten(
+    "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+    node="FrexpBackward0", saves="exponent", names="torch.frexp Tensor.frexp", layout="pointwise", check=_check_frexp,
+    out=_takes_parts,
 )  # fmt: skip
-def frexp(input: Array) -> Any:
+def frexp(input):
     """The mantissas, between a half and one in size, and the powers of two that they are to be multiplied by.
 
     Raises:

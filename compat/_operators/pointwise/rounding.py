@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.declaration import Dtypes
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
 from compat._core.operators.pointwise import (
     category,
@@ -16,7 +17,6 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
-from compat._core.operators.signature import Array
 from compat._core.types import dtype
 from funcgrad.primitives import elementwise as e
 
@@ -38,7 +38,7 @@ def _rounding(name: str, node: str, body: Any, what: str, aliases: str = "") -> 
         _of_floats(body),
         what,
         aliases=aliases,
-        promote="common",
+        dtypes="common",
         out=same_dtype,
         backward=zero_gradient,
         check=_check(name),
@@ -53,7 +53,7 @@ frac = unary(
     "FracBackward0",
     lambda x: x - e.trunc(x),
     "What ``trunc`` leaves: the part behind the point, with its sign.",
-    promote="common",
+    dtypes="common",
     out=same_dtype,
     backward=lambda ct: ct,
     check=refuses("frac_cpu", "bool integer complex"),
@@ -64,24 +64,20 @@ _round = unary(
     "RoundBackward0",
     _of_floats(e.round_half_even),
     "",
-    promote="common",
+    dtypes="common",
     names="",
-    inplace="",
     out=same_dtype,
     backward=zero_gradient,
     check=refuses("round_vml_cpu", "bool complex"),
 )
 
 
-@elementwise(
-    "RoundBackward1",
-    name="round",
-    names="",
-    inplace="",
+@pointwise(
+    "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    node="RoundBackward1", names="", dtypes=Dtypes(promote="common", numbers=True), check=only_floating("round_cpu"),
     out=same_dtype,
-    check=only_floating("round_cpu"),
-)
-def _round_decimals(input: Array, *, decimals: int) -> Any:
+)  # fmt: skip
+def _round_decimals(input, *, decimals):
     ten = e.number(10.0 ** abs(decimals), input)
     if decimals < 0:
         return e.round_half_even(input / ten) * ten

@@ -8,10 +8,10 @@ from typing import Any
 import numpy
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import elementwise
+from compat._core.operators.declaration import Arguments, Dtypes
+from compat._core.operators.op import pointwise
 from compat._core.operators.opmath import in_single, scaled
-from compat._core.operators.pointwise import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
-from compat._core.operators.signature import Array
+from compat._core.operators.pointwise import binary, filled, not_numbers_alone, refuses, unary, zeros_like
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -35,7 +35,7 @@ erf = unary(
     "ErfBackward0",
     e.erf,
     "The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
-    saved="self",
+    saves="self",
     aliases="special.erf",
     check=refuses("erf_vml_cpu", "complex"),
     backward=lambda ct, input: scaled(_bell(input), 2 / math.sqrt(math.pi)) * ct,
@@ -45,7 +45,7 @@ erfc = unary(
     "ErfcBackward0",
     e.erfc,
     "``1 - erf(input)``, exact where that is small.",
-    saved="self",
+    saves="self",
     aliases="special.erfc",
     check=refuses("erfc_vml_cpu", "complex"),
     backward=lambda ct, input: scaled(_bell(input), -2 / math.sqrt(math.pi)) * ct,
@@ -55,7 +55,7 @@ erfinv = unary(
     "ErfinvBackward0",
     e.erf_inv,
     "The inverse of the error function.",
-    saved="self",
+    saves="self",
     aliases="special.erfinv",
     check=refuses("erfinv_vml_cpu", "complex"),
     backward=lambda ct, input: scaled(e.exp(e.square(e.erf_inv(input))), math.sqrt(math.pi) / 2) * ct,
@@ -86,7 +86,7 @@ lgamma = unary(
     "LgammaBackward0",
     e.lgamma,
     "The logarithm of the absolute value of the gamma function.",
-    saved="self",
+    saves="self",
     aliases="special.gammaln",
     check=refuses("lgamma_vml_cpu", "complex"),
 )
@@ -95,7 +95,7 @@ digamma = unary(
     "DigammaBackward0",
     in_single(e.digamma),
     "The derivative of the logarithm of the gamma function.",
-    saved="self",
+    saves="self",
     aliases="special.digamma special.psi",
     check=refuses("digamma", "complex"),
     backward=lambda ct, input: ct * in_single(e.trigamma)(input),
@@ -108,11 +108,11 @@ def _check_polygamma(input: Tensor, n: int) -> None:
     refuses("polygamma", "complex")(input)
 
 
-@elementwise(
-    "PolygammaBackward0",
-    **private("polygamma", "n self", _check_polygamma, promote="float", out=True, numbers=False),
-)
-def _polygamma(input: Array, n: int) -> Any:
+@pointwise(
+    "polygamma(Tensor self, int n) -> Tensor",
+    node="PolygammaBackward0", saves="n self", names="", dtypes="float", check=_check_polygamma, out=True,
+)  # fmt: skip
+def _polygamma(input, n):
     return _digamma_derived(input, n)
 
 
@@ -172,15 +172,12 @@ def _check_mvlgamma(input: Tensor, p: int) -> None:
         raise RuntimeError("p has to be greater than or equal to 1")
 
 
-@elementwise(
-    "MvlgammaBackward0",
-    saved="p self",
-    promote="float",
-    numbers=False,
-    names="torch.mvlgamma Tensor.mvlgamma special.multigammaln",
-    check=_check_mvlgamma,
-)
-def mvlgamma(input: Array, p: int) -> Any:
+@pointwise(
+    "mvlgamma(Tensor self, int p) -> Tensor",
+    node="MvlgammaBackward0", saves="p self",
+    names="torch.mvlgamma Tensor.mvlgamma special.multigammaln Tensor.mvlgamma_", dtypes="float", check=_check_mvlgamma,
+)  # fmt: skip
+def mvlgamma(input, p):
     """The logarithm of the multivariate gamma function of dimension ``p``, up to the sign.
 
     Source: the definition, ``pi**(p (p - 1) / 4)`` times the product of ``gamma(x - j / 2)`` for ``j`` below ``p``.
@@ -222,7 +219,7 @@ sigmoid = unary(
     "SigmoidBackward0",
     e.logistic,
     "``1 / (1 + exp(-input))``.",
-    saved="result",
+    saves="result",
     aliases="special.expit F.sigmoid",
     backward=_sigmoid_backward,
 )
@@ -232,17 +229,12 @@ def _check_logit(input: Tensor, eps: float | None = None) -> None:
     refuses("logit_cpu", "complex")(input)
 
 
-@elementwise(
-    "LogitBackward0",
-    saved="eps self",
-    promote="float",
-    numbers=False,
-    names="torch.logit Tensor.logit special.logit",
-    inplace="Tensor.logit_ torch.logit_",
-    check=_check_logit,
-    fits=fits("eps"),
-)
-def logit(input: Array, eps: float | None = None) -> Any:
+@pointwise(
+    "logit(Tensor self, float? eps=None) -> Tensor",
+    node="LogitBackward0", saves="eps self", names="torch.logit Tensor.logit special.logit Tensor.logit_ torch.logit_",
+    dtypes=Dtypes(promote="float", fits=fits("eps")), check=_check_logit,
+)  # fmt: skip
+def logit(input, eps):
     """``log(input / (1 - input))``, the inverse of ``sigmoid``.
 
     Args:
@@ -298,9 +290,8 @@ entr = unary(
     "SpecialEntrBackward0",
     _entr,
     "``-input * log(input)``, 0 at 0 and minus infinity below.",
-    saved="self",
+    saves="self",
     names="special.entr",
-    inplace="",
     out=True,
     backward=_entr_backward,
 )
@@ -322,12 +313,11 @@ xlog1py = binary(
     "SpecialXlog1PyBackward0",
     _xlog1py,
     "``input * log(1 + other)``, and 0 where ``input`` is 0.",
-    saved="other self",
+    saves="other self",
     names="special.xlog1py",
-    inplace="",
     out=True,
-    promote="float",
+    dtypes="float",
     numbers=True,
-    alone=not_numbers_alone("special_xlog1py", "input", "other"),
+    arguments=Arguments(alone=not_numbers_alone("special_xlog1py", "input", "other")),
     backward=_xlog1py_backward,
 )

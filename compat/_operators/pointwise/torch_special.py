@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.declaration import Arguments
 from compat._core.operators.pointwise import binary, checks, common, not_numbers_alone, refuses, unary
 from compat._core.types import dtype
 from funcgrad import numpy as np
@@ -26,8 +27,6 @@ def _no_halves(kernel: str) -> Callable[..., None]:
     return checks(refuses(kernel, "complex"), check)
 
 
-_ALONE: dict[str, Any] = dict(inplace="", out=True)
-
 # ---------------------------------------------------------------- with derivatives
 
 i0 = unary(
@@ -35,7 +34,7 @@ i0 = unary(
     "I0Backward0",
     p.i0,
     "The modified Bessel function of the first kind of order 0.",
-    saved="self",
+    saves="self",
     aliases="special.i0",
     check=refuses("i0_vml_cpu", "complex"),
 )
@@ -50,10 +49,10 @@ for _name, _node, _saved, _body, _what in (
         _node,
         _body,
         _what,
-        saved=_saved,
+        saves=_saved,
         names=f"special.{_name}",
         check=refuses(f"{_name}_cpu", "complex"),
-        **_ALONE,
+        out=True,
     )
 
 for _name, _node, _saved, _body, _what in (
@@ -62,7 +61,7 @@ for _name, _node, _saved, _body, _what in (
     ("erfcx", "SpecialErfcxBackward0", "result self", p.erfcx, "``exp(input**2) * erfc(input)``."),
 ):
     unary(
-        _name, _node, _body, _what, saved=_saved, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE
+        _name, _node, _body, _what, saves=_saved, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True
     )
 
 
@@ -80,10 +79,8 @@ igamma = binary(
     "IgammaBackward0",
     lambda a, x: _at_ends(p.igamma(a, x), a, x, 0),
     "The regularized lower incomplete gamma function of parameter ``input`` at ``other``.",
-    saved="other self",
-    names="torch.igamma Tensor.igamma special.gammainc",
-    inplace="Tensor.igamma_",
-    promote="common",
+    saves="other self",
+    aliases="special.gammainc",
     check=refuses("igamma_cpu", "bool integer complex"),
 )
 igammac = binary(
@@ -91,10 +88,8 @@ igammac = binary(
     "IgammacBackward0",
     lambda a, x: _at_ends(p.igammac(a, x), a, x, 1),
     "The regularized upper incomplete gamma function of parameter ``input`` at ``other``.",
-    saved="other self",
-    names="torch.igammac Tensor.igammac special.gammaincc",
-    inplace="Tensor.igammac_",
-    promote="common",
+    saves="other self",
+    aliases="special.gammaincc",
     check=refuses("igammac_cpu", "bool integer complex"),
 )
 
@@ -113,13 +108,13 @@ zeta = binary(
     "SpecialZetaBackward0",
     _zeta,
     "Hurwitz's zeta function: the sum of ``(k + other)**-input``.",
-    saved="other self",
+    saves="other self",
     names="special.zeta",
-    promote="float",
+    dtypes="float",
     numbers=True,
-    alone=not_numbers_alone("special_zeta", "input", "other"),
+    arguments=Arguments(alone=not_numbers_alone("special_zeta", "input", "other")),
     check=_no_halves("zeta_cpu"),
-    **_ALONE,
+    out=True,
 )
 
 # ---------------------------------------------------------------- PyTorch has no derivatives of these
@@ -146,7 +141,7 @@ for _name, _function, _what in (
     ("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``."),
     ("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."),
 ):
-    unary(_name, None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE)
+    unary(_name, None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True)
 
 
 def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
@@ -177,9 +172,9 @@ for _name, _family, _what in (
             _polynomial(_family, bool(_prefix)),
             _what if not _prefix else f"{_what[:-1]}, of ``2 * input - 1``.",
             names=f"special.{_place}",
-            promote="float",
+            dtypes="float",
             numbers=True,
-            alone=not_numbers_alone(f"special_{_place}", "x", "n"),
+            arguments=Arguments(alone=not_numbers_alone(f"special_{_place}", "x", "n")),
             check=_no_halves(f"{_place}_cpu"),
-            **_ALONE,
+            out=True,
         )

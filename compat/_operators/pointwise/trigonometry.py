@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, scaled
 from compat._core.operators.pointwise import binary, refuses, unary, zero_gradient, zeros_like
 from funcgrad import numpy as np
@@ -13,9 +13,9 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saved="self")
-cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saved="self")
-tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saved="result")
+sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saves="self")
+cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saves="self")
+tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saves="result")
 
 
 # Gradients are stated where halves round at other steps than in what would be derived.
@@ -30,7 +30,7 @@ asin = unary(
     "AsinBackward0",
     e.asin,
     "The inverse sine, in radians.",
-    saved="self",
+    saves="self",
     aliases="arcsin",
     backward=_asin_backward,
 )
@@ -39,13 +39,13 @@ acos = unary(
     "AcosBackward0",
     e.acos,
     "The inverse cosine, in radians.",
-    saved="self",
+    saves="self",
     aliases="arccos",
     backward=lambda ct, input: -_asin_backward(ct, input),
 )
-atan = unary("atan", "AtanBackward0", e.atan, "The inverse tangent, in radians.", saved="self", aliases="arctan")
-sinh = unary("sinh", "SinhBackward0", e.sinh, "The hyperbolic sine.", saved="self")
-cosh = unary("cosh", "CoshBackward0", e.cosh, "The hyperbolic cosine.", saved="self")
+atan = unary("atan", "AtanBackward0", e.atan, "The inverse tangent, in radians.", saves="self", aliases="arctan")
+sinh = unary("sinh", "SinhBackward0", e.sinh, "The hyperbolic sine.", saves="self")
+cosh = unary("cosh", "CoshBackward0", e.cosh, "The hyperbolic cosine.", saves="self")
 
 
 @in_single
@@ -58,12 +58,12 @@ tanh = unary(
     "TanhBackward0",
     e.tanh,
     "The hyperbolic tangent.",
-    saved="result",
+    saves="result",
     aliases="F.tanh",
     backward=_tanh_backward,
 )
 asinh = unary(
-    "asinh", "AsinhBackward0", e.asinh, "The inverse hyperbolic sine.", saved="self", aliases="arcsinh", inplace=""
+    "asinh", "AsinhBackward0", e.asinh, "The inverse hyperbolic sine.", saves="self", aliases="arcsinh", inplace=False
 )
 
 
@@ -79,9 +79,9 @@ acosh = unary(
     "AcoshBackward0",
     e.acosh,
     "The inverse hyperbolic cosine.",
-    saved="self",
+    saves="self",
     aliases="arccosh",
-    inplace="",
+    inplace=False,
     backward=_acosh_backward,
     example="torch.tensor([1.5, 2.0])",
 )
@@ -90,9 +90,9 @@ atanh = unary(
     "AtanhBackward0",
     e.atanh,
     "The inverse hyperbolic tangent.",
-    saved="self",
+    saves="self",
     aliases="arctanh",
-    inplace="",
+    inplace=False,
     backward=lambda ct, input: ct / np.conj(e.number(1, input) - e.square(input)),
 )
 
@@ -100,9 +100,7 @@ atanh = unary(
 def _overwriting(op: Op, alias: str) -> None:
     """The in-place variant, which has no derivative: its own result does not tell what it came from."""
     inplace = " ".join(f"{place}.{n}_" for n in (op.name, alias) for place in ("Tensor", "torch"))
-    declare = elementwise(
-        f"{op.name.title()}Backward1", name=op.name, names="", inplace=inplace, promote="float", numbers=False
-    )
+    declare = pointwise(*op.schemas, node=f"{op.name.title()}Backward1", names=inplace, dtypes="float")
     declared = declare(op.body)
     declared.backward(zero_gradient)  # never run
 
@@ -129,9 +127,9 @@ atan2 = binary(
     "Atan2Backward0",
     e.atan2,
     "The angle of the point (other, input), in radians.",
-    saved="other self",
+    saves="other self",
     aliases="arctan2",
-    promote="float",
+    dtypes="float",
     check=refuses("atan2_cpu", "complex"),
     backward=_atan2_backward,
 )
@@ -146,7 +144,7 @@ hypot = binary(
     "HypotBackward0",
     in_single(np.hypot),
     "``sqrt(input**2 + other**2)`` without overflow.",
-    saved="other result self",
+    saves="other result self",
     check=refuses("hypot_cpu", "bool integer complex"),
     backward=_hypot_backward,
 )
@@ -172,7 +170,7 @@ sinc = unary(
     "SincBackward0",
     _sinc,
     "``sin(pi * input) / (pi * input)``, and 1 at 0.",
-    saved="self",
+    saves="self",
     aliases="special.sinc",
     backward=_sinc_backward,
 )

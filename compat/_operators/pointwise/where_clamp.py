@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients, Overlap
 from compat._core.operators.inplace import put
-from compat._core.operators.op import Op, elementwise
+from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype
 from compat._core.operators.overlapping import write_places
 from compat._core.operators.pointwise import binary, category, common, overloaded, refuses, zeros_like
-from compat._core.operators.signature import Array, Index, Scalar
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
@@ -34,11 +34,14 @@ def _check_where(condition: Tensor, input: Any, other: Any) -> None:
         )
 
 
-@elementwise(
-    "WhereBackward0", saved="condition", names="", inplace="", out=True, name="where", check=_check_where,
-    fits=fits("input other", unless_half),
+@pointwise(
+    "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+    node="WhereBackward0", saves="condition", names="",
+    dtypes=Dtypes(promote="common", fits=fits("input other", unless_half)), check=_check_where, out=True,
+    gradients=Gradients(without="condition"),
 )  # fmt: skip
-def _where(condition: Index, input: Array, other: Array) -> Any:
+def _where(condition, input, other):
     return np.where(condition, input, other)
 
 
@@ -112,18 +115,17 @@ def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     return write_places("masked_fill_", input, lambda places: places.masked_select(mask), value, copied)
 
 
-_MASKED: dict[str, Any] = dict(
-    saved="mask", name="masked_fill", names="", inplace="", out=False, promote=None, check=_check_mask,
-    overlapping=_fill_shared, strides="contiguous", broadcasts=True,
-)  # fmt: skip
-
-
 def _filled(input: Any, mask: Any, value: Any) -> Any:
     return np.where(mask, np.astype(value, type_of(input).dtype), input)
 
 
-@elementwise("MaskedFillBackward0", fits=fits("value"), **_MASKED)
-def _masked_fill_number(input: Array, mask: Index, value: Scalar) -> Any:
+@pointwise(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    node="MaskedFillBackward0", saves="mask", names="", dtypes=Dtypes(fits=fits("value")),
+    layout="pointwise, contiguous", check=_check_mask, out=False, gradients=Gradients(without="mask"),
+    overlap=Overlap(itself=_fill_shared),
+)  # fmt: skip
+def _masked_fill_number(input, mask, value):
     return _filled(input, mask, value)
 
 
@@ -132,8 +134,13 @@ def _masked_fill_number_backward(ct: Any, mask: Any) -> Any:
     return np.where(mask, zeros_like(ct), ct)
 
 
-@elementwise("MaskedFillBackward1", inspect=_inspect_fill, **_MASKED)
-def _masked_fill_tensor(input: Array, mask: Index, value: Array) -> Any:
+@pointwise(
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    node="MaskedFillBackward1", saves="mask", names="", dtypes=Dtypes(), layout="pointwise, contiguous",
+    check=_check_mask, values=_inspect_fill, out=False, gradients=Gradients(without="mask"),
+    overlap=Overlap(itself=_fill_shared),
+)  # fmt: skip
+def _masked_fill_tensor(input, mask, value):
     return _filled(input, mask, value)
 
 
@@ -189,8 +196,8 @@ maximum = binary(
     "MaximumBackward0",
     e.maximum,
     "The larger of two elements; NaN if either is.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=_refuse_complex("maximum"),
     backward=_maximum_backward,
 )
@@ -199,8 +206,8 @@ minimum = binary(
     "MinimumBackward0",
     e.minimum,
     "The smaller of two elements; NaN if either is.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=_refuse_complex("minimum"),
     backward=_minimum_backward,
 )
@@ -209,8 +216,8 @@ fmax = binary(
     "FmaxBackward0",
     lambda x, y: np.where(np.logical_or(x >= y, y != y), x, y),
     "The larger of two elements; one that is NaN is left out.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=_refuse_complex("fmax"),
 )
 fmin = binary(
@@ -218,8 +225,8 @@ fmin = binary(
     "FminBackward0",
     lambda x, y: np.where(np.logical_or(x <= y, y != y), x, y),
     "The smaller of two elements; one that is NaN is left out.",
-    saved="other self",
-    inplace="",
+    saves="other self",
+    inplace=False,
     check=_refuse_complex("fmin"),
 )
 
@@ -256,13 +263,13 @@ def _check_clamp(kernel: str, refused: str = "complex") -> Any:
     return check
 
 
-_CLAMP: dict[str, Any] = dict(
-    name="clamp", numbers=False, names="", inplace="", out=True, check=_check_clamp("clamp", "bool")
-)
-
-
-@elementwise("ClampBackward1", saved="max min self", promoted="input min max", fits=fits("min max"), **_CLAMP)
-def _clamp_numbers(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Any:
+@pointwise(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    node="ClampBackward1", saves="max min self", names="",
+    dtypes=Dtypes(promote="common", of="input min max", fits=fits("min max")), check=_check_clamp("clamp", "bool"),
+    out=True,
+)  # fmt: skip
+def _clamp_numbers(input, min, max):
     return _at_most(_at_least(input, min), max)
 
 
@@ -271,8 +278,11 @@ def _clamp_numbers_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
     return _within(ct, input, min, max)
 
 
-@elementwise("ClampBackward0", saved="max min self", **_CLAMP)
-def _clamp_tensors(input: Array, min: Array | None = None, max: Array | None = None) -> Any:
+@pointwise(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    node="ClampBackward0", saves="max min self", names="", check=_check_clamp("clamp", "bool"), out=True,
+)  # fmt: skip
+def _clamp_tensors(input, min, max):
     return _at_most(_at_least(input, min), max)
 
 
@@ -317,25 +327,17 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
     return _clamp_tensors if isinstance(min, Tensor) or isinstance(max, Tensor) else _clamp_numbers
 
 
-def _sided(which: str, kernel: str) -> dict[str, Any]:
-    return dict(
-        saved=f"{which} self",
-        name=f"clamp_{which}",
-        numbers=False,
-        names="",
-        inplace="",
-        out=True,
-        check=_check_clamp(kernel, ""),
-    )
-
-
 def _split(ct: Any, stays: Any) -> tuple[Any, Any]:
     """The gradient of the element where it stays, that of the bound elsewhere."""
     return np.where(stays, ct, zeros_like(ct)), np.where(stays, zeros_like(ct), ct)
 
 
-@elementwise("ClampMinBackward0", promoted="input min", fits=fits("min"), **_sided("min", "clamp_min"))
-def _clamp_min_number(input: Array, min: Scalar) -> Any:
+@pointwise(
+    "clamp_min(Tensor self, Scalar min) -> Tensor",
+    node="ClampMinBackward0", saves="min self", names="",
+    dtypes=Dtypes(promote="common", of="input min", fits=fits("min")), check=_check_clamp("clamp_min", ""), out=True,
+)  # fmt: skip
+def _clamp_min_number(input, min):
     return _at_least(input, min)
 
 
@@ -344,8 +346,11 @@ def _clamp_min_number_backward(ct: Any, input: Any, min: Any) -> Any:
     return _within(ct, input, min, None)
 
 
-@elementwise("ClampMinBackward1", **_sided("min", "maximum"))
-def _clamp_min_tensor(input: Array, min: Array) -> Any:
+@pointwise(
+    "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+    node="ClampMinBackward1", saves="min self", names="", check=_check_clamp("maximum", ""), out=True,
+)  # fmt: skip
+def _clamp_min_tensor(input, min):
     return _at_least(input, min)
 
 
@@ -354,8 +359,12 @@ def _clamp_min_tensor_backward(ct: Any, input: Any, min: Any) -> Any:
     return _split(ct, input >= min)
 
 
-@elementwise("ClampMaxBackward0", promoted="input max", fits=fits("max"), **_sided("max", "clamp_max"))
-def _clamp_max_number(input: Array, max: Scalar) -> Any:
+@pointwise(
+    "clamp_max(Tensor self, Scalar max) -> Tensor",
+    node="ClampMaxBackward0", saves="max self", names="",
+    dtypes=Dtypes(promote="common", of="input max", fits=fits("max")), check=_check_clamp("clamp_max", ""), out=True,
+)  # fmt: skip
+def _clamp_max_number(input, max):
     return _at_most(input, max)
 
 
@@ -364,8 +373,11 @@ def _clamp_max_number_backward(ct: Any, input: Any, max: Any) -> Any:
     return _within(ct, input, None, max)
 
 
-@elementwise("ClampMaxBackward1", **_sided("max", "minimum"))
-def _clamp_max_tensor(input: Array, max: Array) -> Any:
+@pointwise(
+    "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+    node="ClampMaxBackward1", saves="max self", names="", check=_check_clamp("minimum", ""), out=True,
+)  # fmt: skip
+def _clamp_max_tensor(input, max):
     return _at_most(input, max)
 
 
@@ -424,17 +436,13 @@ def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
     return input
 
 
-@elementwise(
-    "NanToNumBackward0",
-    saved="self",
-    numbers=False,
-    inplace="Tensor.nan_to_num_",
-    overlapping=_shared_numbers,
+@pointwise(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    node="NanToNumBackward0", saves="self",
     out=of_dtype("nan_to_num: dtype of out: {out} should be same as input: {result}"),
-)
-def nan_to_num(
-    input: Array, nan: Scalar | None = None, posinf: Scalar | None = None, neginf: Scalar | None = None
-) -> Any:
+    arguments=Arguments(traced="nan posinf neginf"), overlap=Overlap(itself=_shared_numbers),
+)  # fmt: skip
+def nan_to_num(input, nan, posinf, neginf):
     """The elements, with numbers in place of NaN and the infinities.
 
     Args:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy
 
 from compat._core import random
-from compat._core.operators.op import elementwise, op
-from compat._core.operators.signature import Array
+from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.op import aten, pointwise
 from compat._core.random.generator import engine_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -30,8 +30,11 @@ def _moved(shape: Any, sample: Any) -> Any:
     return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
-@op("StandardGammaBackward0", saved="self result", names="", keeps="input result")
-def _gamma_drawn(input: Array, values: Array) -> Any:
+@aten(
+    "_gamma_drawn(Tensor self, Tensor values) -> Tensor",
+    node="StandardGammaBackward0", saves="self! result!", names="",
+)  # fmt: skip
+def _gamma_drawn(input, values):
     return e.stop_gradient(values)  # a value of its own, which the node can keep
 
 
@@ -59,8 +62,11 @@ def np_(values: Any) -> numpy.ndarray:
     return numpy.asarray(values, order="C")
 
 
-@elementwise(None, name="_standard_gamma_grad", names="torch._standard_gamma_grad", inplace="", out=False)
-def standard_gamma_grad(input: Array, output: Array) -> Any:
+@pointwise(
+    "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor",
+    names="torch._standard_gamma_grad", dtypes=Dtypes(promote="common", numbers=True), out=False,
+)  # fmt: skip
+def standard_gamma_grad(input, output):
     """How gamma numbers ``output`` move with their shape parameters ``input``."""
     return _moved(input, output)
 
@@ -80,14 +86,17 @@ def _slope(x: Any, alpha: Any, total: Any) -> Any:
     return e.neg(np.divide(moved, np.multiply(np.exp(logs), np.subtract(one, x))))
 
 
-@elementwise(None, name="_dirichlet_grad", names="torch._dirichlet_grad", inplace="", out=False)
-def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Any:
+@pointwise(
+    "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor",
+    names="torch._dirichlet_grad", dtypes=Dtypes(promote="common", numbers=True), out=False,
+)  # fmt: skip
+def dirichlet_grad(x, alpha, total):
     """How each element of Dirichlet numbers moves with its own parameter, over the sum of the others."""
     return _slope(x, alpha, total)
 
 
-@op(None, name="_sample_dirichlet", names="", undifferentiable=True)
-def _dirichlet_drawn(input: Array, values: Array) -> Any:
+@aten("_sample_dirichlet(Tensor self, Tensor values) -> Tensor", names="", gradients=Gradients(undefined=True))
+def _dirichlet_drawn(input, values):
     return values
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import Op, op
+from compat._core.operators.op import Op, aten
 from compat._core.operators.opmath import in_single
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array, Dim
 from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -48,7 +47,7 @@ def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any
     return accumulated(x, lambda v: primitive(v, axis=dim, reverse=False))
 
 
-def _declare_in_place(total: Op, primitive: Callable[..., Any], **options: Any) -> None:
+def _declare_in_place(total: Op, primitive: Callable[..., Any]) -> None:
     """The variant in place, whose result has the dtype of what is there."""
     check = _check(total.name)
 
@@ -61,18 +60,22 @@ def _declare_in_place(total: Op, primitive: Callable[..., Any], **options: Any) 
             )
         check(input, dim, dtype=input.dtype)
 
-    def body(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+    def body(input, dim, *, dtype):
         return _running(primitive, input, dim, dtypes.from_numpy(type_of(input).dtype))
 
     body.__doc__ = f"``{total.name}``, in place."
-    inplace = f"Tensor.{total.name}_"
-    declared = op(total.node_name, name=total.name, names="", inplace=inplace, check=check_own, **options)(body)
+    declared = aten(
+        *total.row.schemas, node=total.row.node, saves=total.row.saves, names=f"Tensor.{total.name}_", check=check_own
+    )(body)
     if total.stated is not None:
         declared.backward(total.stated)
 
 
-@op("CumsumBackward0", saved="dim", inplace="", check=_check("cumsum"))
-def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+@aten(
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    node="CumsumBackward0", saves="dim", check=_check("cumsum"),
+)  # fmt: skip
+def cumsum(input, dim, *, dtype):
     """The running sum along a dimension.
 
     Args:
@@ -92,12 +95,14 @@ def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     return _running(r.cumulative_sum, input, dim, dtype)
 
 
-_declare_in_place(cumsum, r.cumulative_sum, saved="dim")
-_PRODUCT: dict[str, Any] = dict(saved="self dim result", keeps="input result0")
+_declare_in_place(cumsum, r.cumulative_sum)
 
 
-@op("CumprodBackward0", inplace="", check=_check("cumprod"), **_PRODUCT)
-def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+@aten(
+    "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    node="CumprodBackward0", saves="self! dim result!", check=_check("cumprod"),
+)  # fmt: skip
+def cumprod(input, dim, *, dtype):
     """The running product along a dimension; arguments as for ``cumsum``.
 
     Example:
@@ -121,7 +126,7 @@ def _cumprod_backward(ct: Any, input: Any, result: Any, dim: int, dtype: Any) ->
     return np.where(none_zero, np.divide(following, np.conj(divisor)), np.conj(found))
 
 
-_declare_in_place(cumprod, r.cumulative_prod, **_PRODUCT)
+_declare_in_place(cumprod, r.cumulative_prod)
 
 
 def _check_inexact(input: Tensor, dim: int) -> None:
@@ -133,15 +138,12 @@ def _check_inexact(input: Tensor, dim: int) -> None:
 _same_scalars = of_dtype("expected scalar_type {result} but found {out}")
 
 
-@op(
-    "LogcumsumexpBackward0",
-    saved="self dim result",
-    keeps="input result0",
-    check=_check_inexact,
-    out=_same_scalars,
-)
+@aten(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    node="LogcumsumexpBackward0", saves="self! dim result!", check=_check_inexact, out=_same_scalars,
+)  # fmt: skip
 @in_single
-def logcumsumexp(input: Array, dim: Dim) -> Any:
+def logcumsumexp(input, dim):
     """The logarithm of the running sum of the exponentials along a dimension, without overflow.
 
     By doubling: after each step an element covers twice as many before it (Hillis and Steele, "Data parallel
@@ -174,7 +176,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.scalar_name}'")
         no_complex_derivative(name, input)
 
-    def body(input: Array, dim: Dim) -> Any:
+    def body(input, dim):
         shape = type_of(input).shape
         if not shape or not type_of(input).size:
             return input, np.zeros(shape, fdtypes.int64)
@@ -193,15 +195,10 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         "    IndexError: for a dimension that does not exist.\n\nExample:\n    >>> import compat as torch\n"
         f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"
     )
-    declared = op(
-        node,
-        saved="self dim indices",
-        keeps="input result1",
-        name=name,
-        returns="values indices",
-        check=check,
-        out=_same_scalars,
-    )(body)
+    declared = aten(
+        f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        node=node, saves="self! dim indices!", check=check, out=_same_scalars,
+    )(body)  # fmt: skip
 
     @declared.backward
     def backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.out import resize_out
-from compat._core.operators.signature import Array, Arrays
 from compat._core.schema.arguments import fits_none
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -21,8 +21,8 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
 
-@op(None, name="histogram", names="", undifferentiable=True)
-def _count(input: Array, weight: Array, edges: Arrays) -> Any:
+@aten("histogram(Tensor self, Tensor weight, Tensor[] edges) -> Tensor", names="", gradients=Gradients(undefined=True))
+def _count(input, weight, edges):
     """The weights of the rows of ``input``, added up in the cell of a grid that each row lies in.
 
     Args:

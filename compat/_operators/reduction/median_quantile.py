@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op, overloads
+from compat._core.operators.op import aten, overloads
 from compat._core.operators.out import of_dtype
 from compat._core.operators.scalars import mul_number
-from compat._core.operators.signature import Array, Dim
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.registry import names_of
@@ -73,9 +73,8 @@ def _check_rank(name: str, kernel: str) -> Any:
     return check
 
 
-_ONE: dict[str, Any] = dict(
-    saved="dim indices keepdim self.sym_sizes", keeps="result1", returns="values indices", out=True
-)
+#: What the nodes of those save that choose one element.
+_ONE = "dim indices! keepdim self.sym_sizes"
 
 
 def _back(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
@@ -98,7 +97,7 @@ def _check_all(name: str) -> Any:
 def _declare_median(name: str, skip: bool) -> None:
     node = f"{name.capitalize()}Backward"
 
-    def whole(input: Array) -> Any:
+    def whole(input):
         type = type_of(input)
         if not type.size:
             nothing = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # which is true of bools
@@ -106,14 +105,16 @@ def _declare_median(name: str, skip: bool) -> None:
         values, order = sorted_with_order(reshape(input, shape=(type.size,)), axis=0)
         return _one(values, order, _middle(values, 0, skip), 0, False)[0]
 
-    def along(input: Array, dim: Dim, keepdim: bool = False) -> Any:
+    def along(input, dim, keepdim):
         if not type_of(input).shape:
             return _alone(input)
         values, order = sorted_with_order(input, axis=dim)
         return _one(values, order, _middle(values, dim, skip), dim, keepdim)
 
-    options: dict[str, Any] = dict(saved="result self", keeps="input", name=name, names="", out=True)
-    all = op(f"{node}0", check=_check_all(name), **options)(whole)
+    all = aten(
+        f"{name}(Tensor self) -> Tensor",
+        node=f"{node}0", saves="result self!", names="", check=_check_all(name), out=True,
+    )(whole)  # fmt: skip
 
     @all.backward
     def all_back(ct: Any, input: Any, result: Any) -> Any:
@@ -121,7 +122,10 @@ def _declare_median(name: str, skip: bool) -> None:
         each = np.divide(ct, np.sum(np.astype(chosen, type_of(input).dtype)))
         return np.where(chosen, each, np.astype(0, type_of(each).dtype))
 
-    one = op(f"{node}1", name=name, names="", check=_check_rank("median", "median_out"), **_ONE)(along)
+    one = aten(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        node=f"{node}1", saves=_ONE, names="", check=_check_rank("median", "median_out"), out=True,
+    )(along)  # fmt: skip
     one.backward(_back)
     _publish_median(name, all, one, skip)
 
@@ -152,21 +156,21 @@ def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> N
     _check_rank("kthvalue", "kthvalue_cpu")(input, dim, keepdim)
 
 
-def _takes_one(values: str, indices: str) -> dict[str, Any]:
-    """The options of what gives elements and their places, with what they say of tensors of other dtypes."""
+def _takes_one(values: str, indices: str) -> Callable[..., None]:
+    """What elements and their places may be written into, and what is said of tensors of other dtypes."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
         of_dtype(values if result.dtype is operands[0].dtype else indices)(result, out, operands)
 
-    return _ONE | {"out": check}
+    return check
 
 
-@op(
-    "KthvalueBackward0",
-    check=_check_kth,
-    **_takes_one("output values must be of same type as input", "output indices must be of scalar type Long"),
-)
-def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> Any:
+@aten(
+    "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    node="KthvalueBackward0", saves=_ONE, check=_check_kth,
+    out=_takes_one("output values must be of same type as input", "output indices must be of scalar type Long"),
+)  # fmt: skip
+def kthvalue(input, k, dim, keepdim):
     """The ``k``-th smallest element along a dimension, and its place.
 
     Args:
@@ -193,15 +197,15 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> Any:
 kthvalue.backward(_back)
 
 
-@op(
-    "ModeBackward0",
-    check=_check_rank("mode", "mode_cpu"),
-    **_takes_one(
+@aten(
+    "mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    node="ModeBackward0", saves=_ONE, check=_check_rank("mode", "mode_cpu"),
+    out=_takes_one(
         "expected scalar type '{result}' but got '{out}' for values output",
         "expected scalar type '{result}' but got '{out}' for indices output",
     ),
-)
-def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> Any:
+)  # fmt: skip
+def mode(input, dim, keepdim):
     """The most frequent element along a dimension, the smallest of several, and the last of its places.
 
     Args:

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.operators.call_errors import complaint, speaks
-from compat._core.operators.op import Op, op
+from compat._core.operators.op import Op, aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array, Dim, Dims
 from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
@@ -85,7 +84,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
             _check_real(f"{what}_values_cpu", input)
         no_complex_derivative(name, input)
 
-    def body(input: Array, dim: Dims = (), keepdim: bool = False) -> Any:
+    def body(input, dim, keepdim):
         return extreme(primitive, input, axes_of(input, dim), keepdim)
 
     largest = "largest" if what == "max" else "smallest"
@@ -97,9 +96,9 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         f"\nExample:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([[1.0, 5.0], [7.0, 3.0]]), 1)\n"
         f"    tensor({'[5., 7.]' if what == 'max' else '[1., 3.]'})\n"
     )
-    declared = op(
-        node, saved="self result dim keepdim", keeps="input result0", name=name,
-        names=f"torch.{name} Tensor.{name}", check=check, out=_same_as_input,
+    declared = aten(
+        f"{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        node=node, saves="self! result! dim keepdim", check=check, out=_same_as_input,
     )(body)  # fmt: skip
 
     @declared.backward
@@ -137,7 +136,7 @@ def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> No
                 raise RuntimeError(f"{name}(): does not support {kind} input")
         _check_elements(name, input, dim, IndexError)
 
-    def body(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Any:
+    def body(input, dim, keepdim):
         return _position(primitive, input, dim, keepdim)
 
     body.__doc__ = (
@@ -149,7 +148,7 @@ def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> No
         f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([2.0, 7.0, 1.0]))\n"
         f"    tensor({1 if what == 'largest' else 2})\n"
     )
-    op(None, name=name, check=check)(body)
+    aten(f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", check=check)(body)
 
 
 _declare_position("argmax", r.argmax, "largest")
@@ -175,10 +174,12 @@ def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
         _check_elements(name, input, None, hint=_HINT)
         _check_real(f"{name}_all", input)
 
-    def body(input: Array) -> Any:
+    def body(input):
         return extreme(primitive, input, axes_of(input, None), False)
 
-    declared = op(node, saved="self result", keeps="result0", name=name, names="", out=True, check=check)(body)
+    declared = aten(f"{name}(Tensor self) -> Tensor", node=node, saves="self result!", names="", check=check, out=True)(
+        body
+    )
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any) -> Any:
@@ -194,7 +195,7 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
         if input.dtype.is_complex:
             raise RuntimeError(f"{name}(): does not support complex input")
 
-    def body(input: Array, dim: Dim, keepdim: bool = False) -> Any:
+    def body(input, dim, keepdim):
         if not type_of(input).shape:
             return input, np.zeros((), fdtypes.int64)
         indices = _position(position, input, dim, True)
@@ -204,16 +205,10 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
             values, indices = reshape(values, shape=shape), reshape(indices, shape=shape)
         return values, indices
 
-    declared = op(
-        node,
-        saved="indices self.sym_sizes dim keepdim",
-        keeps="result1",
-        name=name,
-        names="",
-        out=True,
-        returns="values indices",
-        check=check,
-    )(body)
+    declared = aten(
+        f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        node=node, saves="indices! self.sym_sizes dim keepdim", names="", check=check, out=True,
+    )(body)  # fmt: skip
 
     @declared.backward
     def backward(ct0: Any, result1: Any, input: Any, dim: Any, keepdim: Any) -> Any:

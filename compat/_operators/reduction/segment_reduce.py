@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Index
+from compat._core.operators.declaration import Arguments, Gradients
+from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -119,14 +119,13 @@ def _inspect(
         )
 
 
-@op(
-    "SegmentReduceBackward0", saved="data reduce lengths offsets axis initial result",
-    keeps="data lengths offsets result0", name="segment_reduce", names="", check=_check, inspect=_inspect, out=False,
+@aten(
+    "segment_reduce(Tensor data, str reduce, Tensor? lengths, Tensor? offsets, int axis, bool unsafe, Scalar? "
+    "initial) -> Tensor",
+    node="SegmentReduceBackward0", saves="data! reduce lengths! offsets! axis initial result!", names="", check=_check,
+    values=_inspect, out=False, arguments=Arguments(static="initial"), gradients=Gradients(without="lengths offsets"),
 )  # fmt: skip
-def segments_reduced(
-    data: Array, reduce: str, lengths: Index | None, offsets: Index | None, axis: int, unsafe: bool,
-    initial: int | float | None,
-) -> Any:  # fmt: skip
+def segments_reduced(data, reduce, lengths, offsets, axis, unsafe, initial):  # fmt: skip
     reduce, rows = _REDUCTIONS[reduce], _Rows(data, lengths, offsets)
     first = _EMPTY[reduce] if initial is None else initial
     found = rows.reduced(rows.rows(data), _HOW[reduce], first)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.op import op, overloads
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten, overloads
 from compat._core.operators.opmath import in_single, scaled
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import Array, Dim, Dims
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -93,8 +93,11 @@ def _sum(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return _totalled(x, dtype, lambda v: reduce(r.reduce_sum, v, axes, keepdim))
 
 
-@op("SumBackward0", saved="self.sym_sizes", name="sum", names="", check=check_dtype)
-def sum_all(input: Array, *, dtype: Any = None) -> Any:
+@aten(
+    "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    node="SumBackward0", saves="self.sym_sizes", names="", check=check_dtype,
+)  # fmt: skip
+def sum_all(input, *, dtype):
     """The sum over dimensions, by default over all.
 
     Args:
@@ -115,16 +118,22 @@ def sum_all(input: Array, *, dtype: Any = None) -> Any:
     return _sum(input, axes_of(input, None), False, dtype)
 
 
-@op("SumBackward1", saved="dim keepdim self.sym_sizes", name="sum", names="", out=True, check=check_dtype)
-def sum_dim(input: Array, dim: Dims | None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@aten(
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    node="SumBackward1", saves="dim keepdim self.sym_sizes", names="", check=check_dtype, out=True,
+)  # fmt: skip
+def sum_dim(input, dim, keepdim, *, dtype):
     return _sum(input, axes_of(input, dim), keepdim, dtype)
 
 
 sum = overloads("sum", (sum_all.function, no_dim), sum_dim.function)
 
 
-@op("NansumBackward0", saved="dim keepdim self")
-def nansum(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@aten(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    node="NansumBackward0", saves="dim keepdim self",
+)  # fmt: skip
+def nansum(input, dim, keepdim, *, dtype):
     """The sum over dimensions with NaN counted as zero; arguments as for ``sum``.
 
     Example:
@@ -139,8 +148,11 @@ def nansum(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtyp
     return _sum(input, axes_of(input, dim), keepdim, dtype)
 
 
-@op(None)
-def count_nonzero(input: Array, dim: Dims | None = None) -> Any:
+@aten(
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+)  # fmt: skip
+def count_nonzero(input, dim):
     """How many elements are not zero, over dimensions, by default over all; int64.
 
     Example:
@@ -179,8 +191,11 @@ def _mean(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any = None) -> An
     return accumulated(x, body)
 
 
-@op("MeanBackward0", saved="self.sym_numel self.sym_sizes", name="mean", names="", check=check_mean)
-def mean_all(input: Array, *, dtype: Any = None) -> Any:
+@aten(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    node="MeanBackward0", saves="self.sym_numel self.sym_sizes", names="", check=check_mean,
+)  # fmt: skip
+def mean_all(input, *, dtype):
     """The arithmetic mean over dimensions, by default over all; NaN over no elements.
 
     Args:
@@ -202,15 +217,12 @@ def mean_all(input: Array, *, dtype: Any = None) -> Any:
     return _mean(input, axes_of(input, None), False, dtype)
 
 
-@op(
-    "MeanBackward1",
-    saved="dim keepdim self.sym_numel self.sym_sizes",
-    name="mean",
-    names="",
-    out="cast",
-    check=check_mean,
-)
-def mean_dim(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@aten(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    node="MeanBackward1", saves="dim keepdim self.sym_numel self.sym_sizes", names="", check=check_mean, out="cast",
+)  # fmt: skip
+def mean_dim(input, dim, keepdim, *, dtype):
     return _mean(input, axes_of(input, dim), keepdim, dtype)
 
 
@@ -226,8 +238,11 @@ def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return _totalled(x, dtype, lambda v: reduce(r.reduce_prod, v, axes, keepdim))
 
 
-@op("ProdBackward0", saved="self result", keeps="input result0", name="prod", names="", check=check_dtype)
-def prod_all(input: Array, *, dtype: Any = None) -> Any:
+@aten(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    node="ProdBackward0", saves="self! result!", names="", check=check_dtype,
+)  # fmt: skip
+def prod_all(input, *, dtype):
     """The product over a dimension, by default over all; its gradient is right where factors are zero.
 
     Args:
@@ -248,16 +263,11 @@ def prod_all(input: Array, *, dtype: Any = None) -> Any:
     return _prod(input, axes_of(input, None), False, dtype)
 
 
-@op(
-    "ProdBackward1",
-    saved="self result dim keepdim",
-    keeps="input result0",
-    name="prod",
-    names="",
-    out=True,
-    check=check_dtype,
-)
-def prod_dim(input: Array, dim: Dim, keepdim: bool = False, *, dtype: Any = None) -> Any:
+@aten(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    node="ProdBackward1", saves="self! result! dim keepdim", names="", check=check_dtype, out=True,
+)  # fmt: skip
+def prod_dim(input, dim, keepdim, *, dtype):
     return _prod(input, axes_of(input, dim), keepdim, dtype)
 
 
@@ -299,8 +309,13 @@ def _tested(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> A
 _only_bools = "{name} only supports bool tensor for result, got: {{out}}"
 
 
-@op(None, out=of_dtype(_only_bools.format(name="all"), dtypes.bool_, dtypes.uint8))
-def all(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
+@aten(
+    "all(Tensor self) -> Tensor",
+    "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+    "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    out=of_dtype(_only_bools.format(name="all"), dtypes.bool_, dtypes.uint8),
+)  # fmt: skip
+def all(input, dim, keepdim):
     """Whether every element is nonzero, over dimensions, by default over all.
 
     Example:
@@ -311,8 +326,13 @@ def all(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
     return _tested(r.reduce_all, input, dim, keepdim)
 
 
-@op(None, out=of_dtype(_only_bools.format(name="any"), dtypes.bool_, dtypes.uint8))
-def any(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
+@aten(
+    "any(Tensor self) -> Tensor",
+    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+    "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    out=of_dtype(_only_bools.format(name="any"), dtypes.bool_, dtypes.uint8),
+)  # fmt: skip
+def any(input, dim, keepdim):
     """Whether some element is nonzero, over dimensions, by default over all.
 
     Example:
@@ -323,80 +343,17 @@ def any(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
     return _tested(r.reduce_any, input, dim, keepdim)
 
 
-# ---------------------------------------------------------------- logsumexp
-
-
-def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
-    """``x - peak``, where ``peak`` is the largest of ``x``, so that no exponential overflows.
-
-    The comparison is there for the compiler, which may compute ``a * b - peak`` without rounding the product where
-    ``x`` is one: of large numbers the largest would then differ from itself by more than an exponential can take.
-
-    Args:
-        shift: what to subtract instead, where ``peak`` is not finite.
-    """
-    return np.subtract(np.where(np.greater(x, peak), peak, x), peak if shift is None else shift)
-
-
-def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
-    """Whether the dimensions to reduce are named.
-
-    Raises:
-        RuntimeError: if none is, for a tensor that has some.
-    """
-    if dim == () and input.dim():
-        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * input.dim()}")
-
-
-@op(
-    "LogsumexpBackward0",
-    saved="self result dim keepdim",
-    names="torch.logsumexp Tensor.logsumexp special.logsumexp",
-    out="cast",
-    check=check_logsumexp,
-)
-def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Any:
-    """``log(sum(exp(input)))`` over dimensions, without overflow; integers become floating.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.logsumexp(torch.tensor([100.0, 100.0]), 0)
-        tensor(100.6931)
-    """
-    x = input
-    if not fdtypes.is_inexact(type_of(x).dtype):
-        dtype = dtypes.get_default_dtype().numpy
-        assert dtype is not None
-        x = np.astype(x, dtype)
-    axes = axes_of(x, dim)
-    is_complex = fdtypes.is_complex(type_of(x).dtype)
-    if 0 in type_of(x).shape:
-        return e.log(reduce(r.reduce_sum, e.exp(x), axes, keepdim))
-    peak = e.stop_gradient(reduce(r.reduce_max, e.real(x) if is_complex else x, axes, True))
-    high = np.astype(e.select(e.is_finite(peak), peak, e.number(0, peak)), type_of(x).dtype)
-    shifted = np.subtract(x, high) if is_complex else less_peak(x, peak, high)
-    total = e.log(reduce(r.reduce_sum, e.exp(shifted), axes, keepdim))
-    return e.add(total, reshape(high, shape=type_of(total).shape))
-
-
-@logsumexp.backward
-def logsumexp_backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
-    axes = axes_of(input, dim)
-    weight = e.exp(np.conj(np.subtract(input, restore(result, input, axes))))
-    return np.multiply(restore(ct, input, axes), weight)
-
-
 # ---------------------------------------------------------------- variances
 
 
-def _variances(names: str) -> dict[str, Any]:
-    """How an operation is declared that takes a variance, which integers and bools have none of."""
+def _only_inexact(names: str) -> Callable[..., None]:
+    """A check that a tensor has a variance, which integers and bools have none of."""
 
     def check(input: Tensor, *_: Any, **__: Any) -> None:
         if input.dtype.category < dtypes.FLOATING:
             raise RuntimeError(f"{names} only support floating point and complex dtypes")
 
-    return dict(names="", out="cast", check=check)
+    return check
 
 
 def _centred(x: Any, axes: tuple[int, ...]) -> Any:
@@ -437,8 +394,12 @@ def _variance_gradient(ct: Any, x: Any, axes: tuple[int, ...], correction: Any) 
     return np.multiply(restore(scale, x, axes), _centred(x, axes))
 
 
-@op("VarBackward0", saved="self dim correction keepdim", name="var", **_variances("std and var"))
-def var_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+@aten(
+    "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+    node="VarBackward0", saves="self dim correction keepdim", names="", check=_only_inexact("std and var"),
+    out="cast", arguments=Arguments(static="correction"),
+)  # fmt: skip
+def var_correction(input, dim, *, correction, keepdim):
     return _variance(input, axes_of(input, dim), correction, keepdim)
 
 
@@ -447,8 +408,12 @@ def var_backward(ct: Any, input: Any, dim: Any, correction: Any) -> Any:
     return _variance_gradient(ct, input, axes_of(input, dim), correction)
 
 
-@op("StdBackward0", saved="self result dim correction keepdim", name="std", **_variances("std and var"))
-def std_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+@aten(
+    "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+    node="StdBackward0", saves="self result dim correction keepdim", names="", check=_only_inexact("std and var"),
+    out="cast", arguments=Arguments(static="correction"),
+)  # fmt: skip
+def std_correction(input, dim, *, correction, keepdim):
     return _deviation(input, axes_of(input, dim), correction, keepdim)
 
 
@@ -457,8 +422,13 @@ def std_backward(ct: Any, input: Any, result: Any, dim: Any, correction: Any) ->
     return _deviation_gradient(ct, input, result, axes_of(input, dim), correction)
 
 
-@op("VarMeanBackward0", saved="self dim correction keepdim", name="var_mean", **_variances("var_mean"))
-def var_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+@aten(
+    "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+    "-> (Tensor, Tensor)",
+    node="VarMeanBackward0", saves="self dim correction keepdim", names="", check=_only_inexact("var_mean"),
+    out="cast", arguments=Arguments(static="correction"),
+)  # fmt: skip
+def var_mean_correction(input, dim, *, correction, keepdim):
     axes = axes_of(input, dim)
     return _variance(input, axes, correction, keepdim), _mean(input, axes, keepdim)
 
@@ -470,8 +440,13 @@ def var_mean_backward(input: Any, dim: Any, correction: Any, ct0: Any = None, ct
     return _with_mean(through, ct1, input, axes)
 
 
-@op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_variances("std_mean"))
-def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+@aten(
+    "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+    "-> (Tensor, Tensor)",
+    node="StdMeanBackward0", saves="self result0 dim correction keepdim", names="", check=_only_inexact("std_mean"),
+    out="cast", arguments=Arguments(static="correction"),
+)  # fmt: skip
+def std_mean_correction(input, dim, *, correction, keepdim):
     axes = axes_of(input, dim)
     return _deviation(input, axes, correction, keepdim), _mean(input, axes, keepdim)
 

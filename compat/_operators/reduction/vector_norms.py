@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import ALIASES, Array, Dims
+from compat._core.operators.signature import ALIASES
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -167,13 +168,13 @@ def _check_vector_norm(
     _no_identity(input, ord, dim)
 
 
-@op(
-    "LinalgVectorNormBackward0", saved="self ord dim keepdim result", keeps="input result0", name="linalg_vector_norm",
-    names="", out=True, check=_check_vector_norm,
+@aten(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+    "dtype=None) -> Tensor",
+    node="LinalgVectorNormBackward0", saves="self! ord dim keepdim result!", names="", check=_check_vector_norm,
+    out=True, arguments=Arguments(static="ord"),
 )  # fmt: skip
-def vector_norm_of(
-    input: Array, ord: int | float = 2.0, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
+def vector_norm_of(input, ord, dim, keepdim, *, dtype):
     x = input if dtype is None else np.astype(input, dtype.numpy)
     return norm_over(x, ord, axes_of(x, dim), keepdim)
 
@@ -395,8 +396,11 @@ def tensor_norm(
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
-@op("NormBackward1", saved="self p dim keepdim result", keeps="input result0", name="norm", names="", check=None)
-def norm_along(input: Array, p: int | float, dim: Dims, keepdim: bool = False) -> Any:
+@aten(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+    node="NormBackward1", saves="self! p dim keepdim result!", names="", check=None, arguments=Arguments(static="p"),
+)  # fmt: skip
+def norm_along(input, p, dim, keepdim):
     return norm_over(input, p, axes_of(input, dim), keepdim)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.strides import Layout, broadcast_size, channels_last_strides, view_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Arrays, Ints
+from compat._core.operators.declaration import Arguments, Dtypes
+from compat._core.operators.op import aten
 from compat._core.schema.arguments import missing, size_argument, tensor_argument, tensors_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -68,16 +68,14 @@ def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
         raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}")
 
 
-@op(
-    "CatBackward0",
-    saved="dim",
-    names="torch.cat torch.concat torch.concatenate",
-    promote="common",
-    out=_takes_joined,
-    check=_check_cat,
-    strides=lambda given, types: [_joined_strides(_operands(given), types[0].shape)],
-)
-def cat(tensors: Arrays, dim: int = 0) -> Any:
+@aten(
+    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    node="CatBackward0", saves="dim", names="torch.cat torch.concat torch.concatenate",
+    dtypes=Dtypes(promote="common", numbers=True),
+    layout=lambda given, types: [_joined_strides(_operands(given), types[0].shape)], check=_check_cat,
+    out=_takes_joined, arguments=Arguments(static="dim"),
+)  # fmt: skip
+def cat(tensors, dim):
     """Tensors one after the other along a dimension.
 
     Args:
@@ -122,16 +120,12 @@ def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [None if stride is None else view_strides(joined, stride, size)]
 
 
-@op(
-    "StackBackward0",
-    saved="dim",
-    names="torch.stack",
-    promote="common",
-    out=_takes_joined,
-    check=_check_stack,
-    strides=_stacked_strides,
-)
-def stack(tensors: Arrays, dim: int = 0) -> Any:
+@aten(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    node="StackBackward0", saves="dim", names="torch.stack", dtypes=Dtypes(promote="common", numbers=True),
+    layout=_stacked_strides, check=_check_stack, out=_takes_joined, arguments=Arguments(static="dim"),
+)  # fmt: skip
+def stack(tensors, dim):
     """Tensors of one size one after the other along a new dimension.
 
     Raises:
@@ -346,8 +340,11 @@ def _check_repeat(input: Tensor, *repeats: Any) -> None:
         )
 
 
-@op("RepeatBackward0", saved="repeats self.sym_sizes", names="Tensor.repeat", check=_check_repeat)
-def repeat(input: Array, *repeats: Ints) -> Any:
+@aten(
+    "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+    node="RepeatBackward0", saves="repeats self.sym_sizes", names="Tensor.repeat", check=_check_repeat,
+)  # fmt: skip
+def repeat(input, *repeats):
     """The tensor as a tile, laid ``repeats`` times along each dimension, new ones in front.
 
     Example:

@@ -9,8 +9,8 @@ from typing import Any
 from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.strides import channels_last_strides, contiguous_strides, preserved_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import wrap_dim, wrap_dims
 from funcgrad import numpy as np
@@ -28,8 +28,11 @@ def _check_flip(input: Tensor, *dims: Any) -> None:
     wrap_dims(dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims, input.dim())
 
 
-@op("FlipBackward0", saved="dims", strides=_kept, check=_check_flip, out=False)
-def flip(input: Array, *dims: Ints) -> Any:
+@aten(
+    "flip(Tensor self, int[] dims) -> Tensor",
+    node="FlipBackward0", saves="dims", layout=_kept, check=_check_flip, out=False, arguments=Arguments(static="dims"),
+)  # fmt: skip
+def flip(input, *dims):
     """The order along some dimensions reversed; always a copy.
 
     Raises:
@@ -103,8 +106,12 @@ def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [stride]
 
 
-@op("RollBackward0", saved="dims shifts", check=_check_roll, out=False, strides=_rolled_strides)
-def roll(input: Array, shifts: Ints, dims: Ints = ()) -> Any:
+@aten(
+    "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    node="RollBackward0", saves="dims shifts", layout=_rolled_strides, check=_check_roll, out=False,
+    arguments=Arguments(static="dims"),
+)  # fmt: skip
+def roll(input, shifts, dims):
     """Elements moved along dimensions, those that fall off one end coming back at the other.
 
     Args:
@@ -145,8 +152,12 @@ def _rotated_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [tuple(stride)]
 
 
-@op("Rot90Backward0", saved="dims k", check=_check_rot90, strides=_rotated_strides, out=False)
-def rot90(input: Array, k: int = 1, dims: Ints = (0, 1)) -> Any:
+@aten(
+    "rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
+    node="Rot90Backward0", saves="dims k", layout=_rotated_strides, check=_check_rot90, out=False,
+    arguments=Arguments(static="dims"),
+)  # fmt: skip
+def rot90(input, k, dims):
     """A plane turned by 90 degrees, ``k`` times, from the first dimension towards the second.
 
     Example:

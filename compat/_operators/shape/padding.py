@@ -10,8 +10,8 @@ import numpy
 from compat._core.memory.channels_last import format_strides
 from compat._core.memory.strides import contiguous_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Ints, Scalar
+from compat._core.operators.declaration import Dtypes
+from compat._core.operators.op import Op, aten
 from compat._core.schema.arguments import float_argument, tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
@@ -46,11 +46,12 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
             raise RuntimeError("narrow(): length must be non-negative.")
 
 
-@op(
-    "ConstantPadNdBackward0", saved="pad", names="torch.constant_pad_nd", out=False, strides=_strides, check=_check,
-    fits=fits("value"),
+@aten(
+    "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+    node="ConstantPadNdBackward0", saves="pad", names="torch.constant_pad_nd", dtypes=Dtypes(fits=fits("value")),
+    layout=_strides, check=_check, out=False,
 )  # fmt: skip
-def constant_pad_nd(input: Array, pad: Ints, value: Scalar = 0) -> Any:
+def constant_pad_nd(input, pad, value):
     """A constant around a tensor.
 
     Args:
@@ -137,7 +138,7 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
     """``reflection_padNd`` or ``replication_padNd``."""
     name = f"{kind}_pad{spatial}d"
 
-    def body(input: Array, padding: Ints) -> Any:
+    def body(input, padding):
         n = type_of(input).ndim
         for i in range(spatial):
             before, after = padding[2 * i : 2 * i + 2]
@@ -146,18 +147,11 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
         return input
 
     body.__doc__ = f"{what} over the last {spatial} dimensions; ``padding`` as for ``constant_pad_nd``."
-    node = f"{kind.capitalize()}Pad{spatial}DBackward0"
-    check = _check_mirror(name, spatial, kind == "reflection")
-    return op(
-        node,
-        saved="padding self",
-        keeps="input",
-        names=f"_C._nn.{name}",
-        name=name,
-        out=False,
-        strides=_strides,
-        check=check,
-    )(body)
+    return aten(
+        f"{name}(Tensor self, SymInt[{2 * spatial}] padding) -> Tensor",
+        node=f"{kind.capitalize()}Pad{spatial}DBackward0", saves="padding self!", names=f"_C._nn.{name}",
+        layout=_strides, check=_check_mirror(name, spatial, kind == "reflection"), out=False,
+    )(body)  # fmt: skip
 
 
 _MIRRORS = {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy
 
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Arrays, Dim
+from compat._core.operators.declaration import Arguments, Dtypes, Overlap
+from compat._core.operators.op import Op, aten
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor, from_array
@@ -33,7 +33,7 @@ from funcgrad.primitives.shape import transpose as transposed
 
 
 def _check_triangle(name: str) -> Any:
-    def check(input: Tensor, diagonal: int = 0) -> None:
+    def check(input: Tensor, diagonal: int = 0, **_: Any) -> None:
         if input.dim() < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
 
@@ -51,8 +51,11 @@ def _nothing(x: Any) -> Any:
     return full(type_of(x).dtype.type(0), type_of(x).shape)
 
 
-@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"))
-def tril(input: Array, diagonal: int = 0) -> Any:
+@aten(
+    "tril(Tensor self, SymInt diagonal=0) -> Tensor",
+    node="TrilBackward0", saves="diagonal", check=_check_triangle("tril"),
+)  # fmt: skip
+def tril(input, diagonal):
     """The lower triangle of matrices, zeros above ``diagonal``.
 
     Raises:
@@ -67,8 +70,11 @@ def tril(input: Array, diagonal: int = 0) -> Any:
     return select(_below(input, diagonal), input, _nothing(input))
 
 
-@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"))
-def triu(input: Array, diagonal: int = 0) -> Any:
+@aten(
+    "triu(Tensor self, SymInt diagonal=0) -> Tensor",
+    node="TriuBackward0", saves="diagonal", check=_check_triangle("triu"),
+)  # fmt: skip
+def triu(input, diagonal):
     """The upper triangle of matrices, zeros below ``diagonal``.
 
     Raises:
@@ -106,15 +112,16 @@ def _one_by_one(t: Tensor) -> bool:
 def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.ndarray]) -> None:
     """Makes the variant public that writes into its argument: zeros, and nothing else."""
 
-    def body(input: Array, diagonal: int = 0, *, stride: Any = None) -> Any:
+    def body(input, diagonal, *, stride):
         kept = _kept(triangle(numpy.ones(type_of(input).shape, bool), diagonal), stride)
         return select(np.asarray(kept), input, _nothing(input))
 
     name = plain.name
-    check = _check_triangle(name)
-    options: dict[str, Any] = dict(saved="diagonal", name=name, names="", inplace="", overlapping=True)
-    node = f"{name.capitalize()}Backward0"
-    shared = op(node, check=lambda input, diagonal=0, stride=None: check(input), **options)(body)
+    shared = aten(
+        f"{name}(Tensor self, SymInt diagonal=0, *, SymInt[]? stride=None) -> Tensor",
+        node=f"{name.capitalize()}Backward0", saves="diagonal", names="", check=_check_triangle(name),
+        overlap=Overlap(itself=True),
+    )(body)  # fmt: skip
 
     @shared.backward
     def back(ct: Any, diagonal: int) -> Any:
@@ -140,8 +147,12 @@ def _check_diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int 
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
 
 
-@op("DiagEmbedBackward0", saved="dim1 dim2 offset", check=_check_diag_embed, out=False)
-def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+@aten(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    node="DiagEmbedBackward0", saves="dim1 dim2 offset", check=_check_diag_embed, out=False,
+    arguments=Arguments(static="dim1 dim2"),
+)  # fmt: skip
+def diag_embed(input, offset, dim1, dim2):
     """The last dimension as the diagonal of matrices.
 
     Args:
@@ -183,13 +194,12 @@ def _check_diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
 
 
-@op(
-    "DiagonalBackward0_copy",
-    saved="dim1 dim2 offset self.sym_sizes",
-    names="torch.diagonal_copy",
+@aten(
+    "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    node="DiagonalBackward0_copy", saves="dim1 dim2 offset self.sym_sizes", names="torch.diagonal_copy",
     check=_check_diagonal,
-)
-def diagonal_copy(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+)  # fmt: skip
+def diagonal_copy(input, offset, dim1, dim2):
     """A copy of ``diagonal``."""
     return np.diagonal(input, offset, dim1, dim2)
 
@@ -237,8 +247,11 @@ def _check_blocks(tensors: Any) -> None:
             )
 
 
-@op("BlockDiagBackward0", names="", promote="common", check=_check_blocks, out=False, name="block_diag")
-def _block_diag(tensors: Arrays) -> Any:
+@aten(
+    "block_diag(Tensor[] tensors) -> Tensor",
+    node="BlockDiagBackward0", names="", dtypes=Dtypes(promote="common", numbers=True), check=_check_blocks, out=False,
+)  # fmt: skip
+def _block_diag(tensors):
     parts = [reshaped(x, shape=(1,) * (2 - type_of(x).ndim) + type_of(x).shape) for x in tensors]
     width, before, rows = sum(type_of(x).shape[1] for x in parts), 0, []
     for x in parts:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 
 from compat._core.memory.channels_last import format_strides
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
@@ -18,6 +18,8 @@ from compat._core.types.errors import size_text
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, transpose
+
+Ints = tuple[int, ...]
 
 # ---------------------------------------------------------------- blocks as columns
 
@@ -86,17 +88,16 @@ def _corners(kernel: Ints, dilation: Ints) -> list[Ints]:
     return [(i * dilation[0], j * dilation[1]) for i in range(kernel[0]) for j in range(kernel[1])]
 
 
-@op(
-    "Im2ColBackward0",
-    saved="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
-    shows={
-        "self_sym_argsize_minus_1": lambda layouts, **_: layouts["input"].size[-1],
-        "self_sym_argsize_minus_2": lambda layouts, **_: layouts["input"].size[-2],
-    },
-    names="_C._nn.im2col",
-    check=_check_columns,
-)
-def im2col(input: Array, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+@aten(
+    "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    node="Im2ColBackward0",
+    saves="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
+    names="_C._nn.im2col", check=_check_columns,
+    arguments=Arguments(
+        shows={f"self_sym_argsize_minus_{i}": lambda layouts, i=i, **_: layouts["input"].size[-i] for i in (1, 2)}
+    ),
+)  # fmt: skip
+def im2col(input, kernel_size, dilation, padding, stride):
     """The blocks of an image, each a column."""
     *lead, _, _ = type_of(input).shape
     counts = _counts(type_of(input).shape[-2:], kernel_size, dilation, padding, stride)
@@ -150,13 +151,12 @@ def _check_folded(
     _refuse_integers("col2im_out_cpu", input)
 
 
-@op(
-    "Col2ImBackward0",
-    saved="dilation kernel_size padding stride",
-    names="_C._nn.col2im",
-    check=_check_folded,
-)
-def col2im(input: Array, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+@aten(
+    "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
+    "stride) -> Tensor",
+    node="Col2ImBackward0", saves="dilation kernel_size padding stride", names="_C._nn.col2im", check=_check_folded,
+)  # fmt: skip
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
     """Columns of blocks added up to an image."""
     *batch, rows, _ = type_of(input).shape
     counts = _counts(output_size, kernel_size, dilation, padding, stride)
@@ -264,15 +264,12 @@ def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any
     return transpose(parts, permutation=(*range(lead), *(lead + o for o in order)))
 
 
-@op(
-    "PixelShuffleBackward0",
-    saved="upscale_factor",
-    names="torch.pixel_shuffle F.pixel_shuffle",
-    strides=_kept,
-    check=_check_shuffle,
-    out=False,
-)
-def pixel_shuffle(input: Array, upscale_factor: int) -> Any:
+@aten(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    node="PixelShuffleBackward0", saves="upscale_factor", names="torch.pixel_shuffle F.pixel_shuffle", layout=_kept,
+    check=_check_shuffle, out=False,
+)  # fmt: skip
+def pixel_shuffle(input, upscale_factor):
     """Channels become places: (channels * r², height, width) becomes (channels, height * r, width * r).
 
     Args:
@@ -303,15 +300,12 @@ def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
             )
 
 
-@op(
-    "PixelUnshuffleBackward0",
-    saved="downscale_factor",
-    names="torch.pixel_unshuffle F.pixel_unshuffle",
-    strides=_kept,
-    check=_check_unshuffle,
-    out=False,
-)
-def pixel_unshuffle(input: Array, downscale_factor: int) -> Any:
+@aten(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    node="PixelUnshuffleBackward0", saves="downscale_factor", names="torch.pixel_unshuffle F.pixel_unshuffle",
+    layout=_kept, check=_check_unshuffle, out=False,
+)  # fmt: skip
+def pixel_unshuffle(input, downscale_factor):
     """Places become channels, the other way round than by ``pixel_shuffle``.
 
     Example:
@@ -337,15 +331,12 @@ def _check_channels(input: Tensor, groups: int) -> None:
         )
 
 
-@op(
-    "ChannelShuffleBackward0",
-    saved="groups",
-    names="torch.channel_shuffle F.channel_shuffle",
-    strides=_kept,
-    check=_check_channels,
-    out=False,
-)
-def channel_shuffle(input: Array, groups: int) -> Any:
+@aten(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    node="ChannelShuffleBackward0", saves="groups", names="torch.channel_shuffle F.channel_shuffle", layout=_kept,
+    check=_check_channels, out=False,
+)  # fmt: skip
+def channel_shuffle(input, groups):
     """The channels of groups dealt out in turn.
 
     Args:

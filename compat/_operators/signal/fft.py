@@ -9,8 +9,8 @@ from typing import Any
 
 from compat._core.operators.call_errors import complaint, speaks
 from compat._core.operators.composite import composite
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Ints
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import aten
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
@@ -90,8 +90,12 @@ def _to_real_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [_batched(types[0].shape, stride, dim[-1:])]
 
 
-@op("FftC2CBackward0", saved="dim forward normalization", names="torch._fft_c2c", strides=_complex_strides, out=False)
-def _fft_c2c(input: Array, dim: Ints, normalization: int, forward: bool) -> Any:
+@aten(
+    "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+    node="FftC2CBackward0", saves="dim forward normalization", names="torch._fft_c2c", layout=_complex_strides,
+    out=False, arguments=Arguments(static="dim"),
+)  # fmt: skip
+def _fft_c2c(input, dim, normalization, forward):
     """The Fourier transform of complex numbers along ``dim``, or its inverse."""
     n = math.prod(type_of(input).shape[d] for d in dim)
     return _scaled(_transformed(input, dim, forward), _factor(normalization, n) * (1 if forward else n))
@@ -107,15 +111,12 @@ def _mirrored(half: Any, n: int, dim: Sequence[int]) -> Any:
     return concatenate(half, rest, axis=last)
 
 
-@op(
-    "FftR2CBackward0",
-    saved="dim normalization onesided self",
-    keeps="input",
-    names="torch._fft_r2c",
-    strides=_from_real_strides,
-    out=False,
-)
-def _fft_r2c(input: Array, dim: Ints, normalization: int, onesided: bool) -> Any:
+@aten(
+    "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+    node="FftR2CBackward0", saves="dim normalization onesided self!", names="torch._fft_r2c", layout=_from_real_strides,
+    out=False, arguments=Arguments(static="dim"),
+)  # fmt: skip
+def _fft_r2c(input, dim, normalization, onesided):
     """The Fourier transform of real numbers along ``dim``; ``onesided`` leaves out the half that mirrors the other."""
     shape = type_of(input).shape
     half = p.rfft(input, axis=dim[-1])
@@ -125,8 +126,12 @@ def _fft_r2c(input: Array, dim: Ints, normalization: int, onesided: bool) -> Any
     return _scaled(found, _factor(normalization, math.prod(shape[d] for d in dim)))
 
 
-@op("FftC2RBackward0", saved="dim normalization", names="torch._fft_c2r", strides=_to_real_strides, out=False)
-def _fft_c2r(input: Array, dim: Ints, normalization: int, last_dim_size: int) -> Any:
+@aten(
+    "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+    node="FftC2RBackward0", saves="dim normalization", names="torch._fft_c2r", layout=_to_real_strides, out=False,
+    arguments=Arguments(static="dim"),
+)  # fmt: skip
+def _fft_c2r(input, dim, normalization, last_dim_size):
     """The inverse of the Fourier transform of ``last_dim_size`` real numbers."""
     shape = type_of(input).shape
     n = math.prod([shape[d] for d in dim[:-1]]) * last_dim_size

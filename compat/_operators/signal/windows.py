@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from compat._core.operators.op import op
-from compat._core.operators.signature import Array, Dim
+from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
@@ -32,9 +31,11 @@ def _check_range(input: Tensor, *, dim: int | None = None, keepdim: bool = False
         raise lacks("aminmax_cpu", input.dtype)
 
 
-@op("AminmaxBackward0", saved="dim keepdim max min self", keeps="input result0 result1", returns="min max",
-    check=_check_range)  # fmt: skip
-def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> Any:
+@aten(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    node="AminmaxBackward0", saves="dim keepdim max! min! self!", check=_check_range,
+)  # fmt: skip
+def aminmax(input, *, dim, keepdim):
     """The smallest and the largest element, of all or along a dimension.
 
     Args:

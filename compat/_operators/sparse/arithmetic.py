@@ -114,20 +114,20 @@ def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
 
 
 @rule("copy")
-def copied(self: Tensor, other: Any, **_: Any) -> Tensor:
+def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
     """What a tensor is that another one was copied to."""
-    if isinstance(self, SparseTensor) != isinstance(other, SparseTensor):
+    if isinstance(input, SparseTensor) != isinstance(other, SparseTensor):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
-            f"{self.type()} and src type = {other.type()}"
+            f"{input.type()} and src type = {other.type()}"
         )
-    return to_copy(other, self.dtype)
+    return to_copy(other, input.dtype)
 
 
 @rule("zero")
-def zero(self: SparseTensor) -> Tensor:
+def zero(input: SparseTensor) -> Tensor:
     """What a tensor is that was set to zero: nothing is kept."""
-    return nothing(self.shape, self.dtype, self.sparse_dim())
+    return nothing(input.shape, input.dtype, input.sparse_dim())
 
 
 # ---------------------------------------------------------------- sums

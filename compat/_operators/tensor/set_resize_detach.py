@@ -12,7 +12,7 @@ import numpy as np
 from compat._core.autograd.forward_ad import is_dual
 from compat._core.autograd.node import Node, edge_of
 from compat._core.memory.meta import Unknown
-from compat._core.memory.numpy_storage import place_of
+from compat._core.memory.numpy_storage import place_of, rejoin
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
@@ -249,13 +249,20 @@ def _history_of_set(t: Tensor, source: Any) -> Node | None:
 
 @function("Tensor.share_memory_")
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself, if it is shared already.
+    """Moves its memory, which its views share, to where other processes can have it, too; returns the tensor.
 
     Raises:
-        NotImplementedError: for any tensor but one that ``torch.from_file(shared=True)`` made.
+        RuntimeError: on the meta device.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.zeros(2, 3)
+        >>> row = x[0]
+        >>> x.share_memory_().is_shared(), row.is_shared()
+        (True, True)
     """
-    if not is_shared(self):
-        self._storage.share_memory_()
+    rejoin(self)
+    self._storage.share_memory_()
     return self
 
 
@@ -273,7 +280,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 @composite("Tensor.is_shared")
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see what is written to it: where it is a file's memory, mapped to be shared."""
+    """Whether other processes see what is written to it: after ``share_memory_``, or where it came from one."""
     return self._storage.is_shared()
 
 

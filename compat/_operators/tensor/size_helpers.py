@@ -170,4 +170,4 @@ def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.
         return np.power(np.asarray(base, work), exponents).astype(dtype.numpy)
 
 
-publish(vars(Tensor)["nan_to_num_"], "torch.nan_to_num_")
+publish(names_of("Tensor")["nan_to_num_"], "torch.nan_to_num_")

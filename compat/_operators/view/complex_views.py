@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.operators.signature import Array
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
 from compat._core.tensor.registry import function
@@ -13,8 +12,8 @@ from compat._core.types import dtype
 from compat._operators.view.slicing import select
 
 
-@view("ViewAsRealBackward0")
-def view_as_real(input: Array) -> Any:
+@view("view_as_real(Tensor(a) self) -> Tensor(a)", node="ViewAsRealBackward0")
+def view_as_real(input):
     """Complex numbers as pairs of real ones, in a new last dimension.
 
     Example:
@@ -42,8 +41,8 @@ def _check_seen(input: Tensor) -> None:
 _APART = "Tensor must have a last dimension with stride 1"
 
 
-@view("ViewAsComplexBackward0", inside=_check_seen)
-def view_as_complex(input: Array) -> Any:
+@view("view_as_complex(Tensor(a) self) -> Tensor(a)", node="ViewAsComplexBackward0", inside=_check_seen)
+def view_as_complex(input):
     """Pairs of real numbers, along the last dimension, as complex ones.
 
     Example:
@@ -71,13 +70,13 @@ def view_as_complex(input: Array) -> Any:
     )
 
 
-@view("ConjBackward0", names="Tensor._conj")
-def _conj(input: Array) -> Any:
+@view("_conj(Tensor(a) self) -> Tensor(a)", node="ConjBackward0", names="Tensor._conj")
+def _conj(input):
     return input._replace(conj=not input.conj)
 
 
-@view("NegViewBackward0", names="torch._neg_view Tensor._neg_view")
-def _neg_view(input: Array) -> Any:
+@view("_neg_view(Tensor(a) self) -> Tensor(a)", node="NegViewBackward0")
+def _neg_view(input):
     return input._replace(neg=not input.neg)
 
 

@@ -9,16 +9,12 @@ from typing import Any
 from compat._core.memory.strides import view_strides
 from compat._core.operators.call_errors import complaint
 from compat._core.operators.composite import composite
-from compat._core.operators.inplace import complain_about_view, set_history
-from compat._core.operators.out import check_room
-from compat._core.operators.signature import Array, Dim, Dims, Ints
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
-from compat._core.operators.view_replay import cut, steps_of
 from compat._core.schema.arguments import check_view_size, missing, size_argument, tensor_argument
 from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import function
-from compat._core.tensor.tensor import Tensor, set_regenerate
+from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
 from compat._core.types import dtype as dtypes
@@ -34,14 +30,13 @@ def _swapped(x: Geometry, a: int, b: int) -> Geometry:
 
 
 @view(
-    "TransposeBackward0",
-    saved="dim0 dim1",
-    names="torch.transpose Tensor.transpose torch.swapdims Tensor.swapdims",
-    inplace="Tensor.transpose_ Tensor.swapdims_ Tensor.swapaxes_",
-    inplace_node="TransposeBackward1",
+    "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    node="TransposeBackward0", inplace_node="TransposeBackward1", saves="dim0 dim1",
+    names="torch.transpose Tensor.transpose torch.swapdims Tensor.swapdims Tensor.transpose_ Tensor.swapdims_ "
+    "Tensor.swapaxes_",
     undone="always",
-)
-def transpose(input: Array, dim0: Dim, dim1: Dim) -> Any:
+)  # fmt: skip
+def transpose(input, dim0, dim1):
     """Two dimensions exchanged.
 
     Example:
@@ -58,8 +53,8 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@view("TBackward0", inplace_node="TBackward1", undone="always")
-def t(input: Array) -> Any:
+@view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0", inplace_node="TBackward1", undone="always")
+def t(input):
     """A matrix with its dimensions exchanged; a vector as it is.
 
     Raises:
@@ -87,8 +82,11 @@ def _t_in_place(self: Tensor) -> Tensor:
     return t.inplace(self)
 
 
-@view("PermuteBackward0", saved="dims", undone="always")
-def permute(input: Array, *dims: Ints) -> Any:
+@view(
+    "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+    node="PermuteBackward0", saves="dims", static="dims", undone="always",
+)  # fmt: skip
+def permute(input, *dims):
     """The dimensions in another order.
 
     Example:
@@ -215,13 +213,16 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     return tuple(result)
 
 
-@view("ViewBackward0", saved="self.sym_sizes", names="", undone="always")
-def view_size(input: Array, *size: Ints) -> Any:
+@view(
+    "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    node="ViewBackward0", saves="self.sym_sizes", names="", undone="always",
+)  # fmt: skip
+def view_size(input, *size):
     """The same elements in another shape, without a copy."""
     return _in_shape(input, size)
 
 
-def _in_shape(input: Any, size: Ints) -> Any:
+def _in_shape(input: Any, size: Sequence[int]) -> Any:
     new = inferred(size, prod(input.size))
     stride = view_strides(input.size, input.stride, new)
     if stride is None:
@@ -234,8 +235,8 @@ def _check_divides(what: str, n: int, k: int, names: str) -> None:
         raise RuntimeError(f"self.{what} must be divisible by {k} to {names}, but got {n}")
 
 
-@view("ViewBackward1", names="")
-def view_dtype(input: Array, dtype: dtypes.dtype) -> Any:
+@view("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", node="ViewBackward1", names="")
+def view_dtype(input, dtype):
     """The same bytes as elements of another dtype."""
     have, want = input.dtype.itemsize, dtype.itemsize
     if input.conj or input.neg:  # whatever the dtype
@@ -349,16 +350,22 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     return _reshape(self, size_argument("reshape", "shape", 1, shape))
 
 
-@view("ReshapeAliasBackward0", saved="self.sym_sizes", names="", undone="always")
-def _reshape_alias(input: Array, *size: Ints) -> Any:
+@view(
+    "_reshape_alias(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    node="ReshapeAliasBackward0", saves="self.sym_sizes", names="", undone="always",
+)  # fmt: skip
+def _reshape_alias(input, *size):
     """``view`` of what is not contiguous, as ``reshape`` names it."""
     stride = view_strides(input.size, input.stride, size)
     assert stride is not None, "only where no copy is needed"
     return input._replace(size=tuple(size), stride=stride)
 
 
-@view("UnsafeViewBackward0", saved="self.sym_sizes", names="", undone="always")
-def reshaped(input: Array, *size: Ints) -> Any:
+@view(
+    "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+    node="UnsafeViewBackward0", saves="self.sym_sizes", names="", undone="always",
+)  # fmt: skip
+def reshaped(input, *size):
     return _in_shape(input, size)
 
 
@@ -373,8 +380,11 @@ def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     return made
 
 
-@view("SqueezeBackward4", saved="dim self.sym_sizes", names="", undone="changed")
-def _squeezed(input: Array, dim: Dim) -> Any:
+@view(
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    node="SqueezeBackward4", saves="dim self.sym_sizes", names="", undone="changed",
+)  # fmt: skip
+def _squeezed(input, dim):
     return _without(input, (dim,))
 
 
@@ -400,16 +410,18 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, tensor_argument("reshape_as", "other", 1, other).shape)
 
 
-@view("AliasBackward0", names="Tensor._alias", undone="changed")
-def alias(input: Array) -> Any:
+@view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="Tensor._alias", undone="changed")
+def alias(input):
     """The tensor itself, as a view."""
     return input
 
 
 @view(
-    "UnsqueezeBackward0", saved="dim", inplace="Tensor.unsqueeze_", inplace_node="UnsqueezeBackward1", undone="always"
-)
-def unsqueeze(input: Array, dim: int) -> Any:
+    "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    node="UnsqueezeBackward0", inplace_node="UnsqueezeBackward1", saves="dim",
+    names="torch.unsqueeze Tensor.unsqueeze Tensor.unsqueeze_", static="dim", undone="always",
+)  # fmt: skip
+def unsqueeze(input, dim):
     """A dimension of size one inserted.
 
     Example:
@@ -429,18 +441,27 @@ def _without(x: Geometry, dims: Sequence[int]) -> Geometry:
     return x._replace(size=tuple(x.size[d] for d in keep), stride=tuple(x.stride[d] for d in keep))
 
 
-@view("SqueezeBackward0", saved="self.sym_sizes", names="", inplace_node="SqueezeBackward3", undone="changed")
-def _squeeze_all(input: Array) -> Any:
+@view(
+    "squeeze(Tensor(a) self) -> Tensor(a)",
+    node="SqueezeBackward0", inplace_node="SqueezeBackward3", saves="self.sym_sizes", names="", undone="changed",
+)  # fmt: skip
+def _squeeze_all(input):
     return _without(input, range(input.ndim))
 
 
-@view("SqueezeBackward1", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward4", undone="changed")
-def _squeeze_dim(input: Array, dim: Dim) -> Any:
+@view(
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    node="SqueezeBackward1", inplace_node="SqueezeBackward4", saves="dim self.sym_sizes", names="", undone="changed",
+)  # fmt: skip
+def _squeeze_dim(input, dim):
     return _without(input, (dim,))
 
 
-@view("SqueezeBackward2", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward5", undone="changed")
-def _squeeze_dims(input: Array, dim: Dims) -> Any:
+@view(
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    node="SqueezeBackward2", inplace_node="SqueezeBackward5", saves="dim self.sym_sizes", names="", undone="changed",
+)  # fmt: skip
+def _squeeze_dims(input, dim):
     return _without(input, dim)
 
 
@@ -473,8 +494,11 @@ def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
 # ---------------------------------------------------------------- repetition without a copy
 
 
-@view("ExpandBackward0", saved="self.sym_sizes", names="Tensor.expand", undone="changed")
-def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
+@view(
+    "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+    node="ExpandBackward0", saves="self.sym_sizes", names="Tensor.expand", undone="changed",
+)  # fmt: skip
+def expand(input, *size, implicit):
     """Dimensions of size one, and new ones in front, repeated without a copy; -1 keeps a size.
 
     Example:
@@ -537,62 +561,3 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
         torch.Size([2, 3])
     """
     return expand(self, tensor_argument("expand_as", "other", 1, other).shape)
-
-
-# ---------------------------------------------------------------- any part of the storage
-
-
-@view(
-    "AsStridedBackward0", saved="size storage_offset stride", through_storage=True,
-    inplace="Tensor.as_strided_", inplace_node="AsStridedBackward1",
-)  # fmt: skip
-def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int | None = None) -> Any:
-    """Any size, strides and offset in the storage of ``input``.
-
-    Raises:
-        RuntimeError: where that reaches out of the storage.
-    """
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(
-            f"as_strided: Negative strides are not supported at the moment, got strides: {size_text(stride)}"
-        )
-    if any(n < 0 for n in size):
-        raise RuntimeError(
-            f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
-        )
-    if storage_offset is not None and storage_offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    return input._replace(size=size, stride=stride, offset=input.offset if storage_offset is None else storage_offset)
-
-
-def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
-    if len(size) == len(stride) and all(n >= 0 for n in (*size, *stride)):
-        offset = input._offset if storage_offset is None else storage_offset
-        check_room(input._storage, input.element_size(), size, stride, offset)
-
-
-as_strided.check = _check_as_strided
-
-# ---------------------------------------------------------------- views of what was written
-
-
-def _regenerate(t: Tensor) -> None:
-    """Gives a view the node that cuts it out of what its base now is, ``AsStridedBackward0`` most often."""
-    view = t._view
-    assert view is not None
-    assert view.base is not None
-    if t._node is None and not view.base._rg:
-        return  # nothing that happened to the base has to do with gradients
-    if view.origin:
-        raise complain_about_view(t, view, "its base or another view of its base has been")
-    before, mode.grad = mode.grad, True
-    try:
-        made = cut(view.base, steps_of(t))
-    finally:
-        mode.grad = before
-    set_history(t, made._node, 0)
-
-
-set_regenerate(_regenerate)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.operators.signature import Array, Dim, Ints
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
 from compat._core.tensor.registry import function
@@ -21,8 +20,11 @@ def _cut(x: Geometry, d: int, start: int, length: int, step: int = 1) -> Geometr
     return x._replace(size=tuple(size), stride=tuple(stride), offset=offset)
 
 
-@view("SelectBackward0", saved="dim index self.sym_sizes")
-def select(input: Array, dim: int, index: int) -> Any:
+@view(
+    "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    node="SelectBackward0", saves="dim index self.sym_sizes", static="dim",
+)  # fmt: skip
+def select(input, dim, index):
     """One place along a dimension, which disappears.
 
     Example:
@@ -44,11 +46,11 @@ def select(input: Array, dim: int, index: int) -> Any:
     )
 
 
-_END = 2**63 - 1
-
-
-@view("SliceBackward0", saved="dim end self.sym_sizes start step", names="", name="slice")
-def slice_view(input: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+@view(
+    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    node="SliceBackward0", saves="dim end self.sym_sizes start step", names="",
+)  # fmt: skip
+def slice_view(input, dim, start, end, step):
     """Every ``step``-th place along a dimension, from ``start`` to ``end``."""
     if step <= 0:
         raise RuntimeError("slice step must be positive")
@@ -94,8 +96,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return slice_view(input, dim, start, start + length)
 
 
-@view("DiagonalBackward0", saved="dim1 dim2 offset self.sym_sizes")
-def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+@view(
+    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+    node="DiagonalBackward0", saves="dim1 dim2 offset self.sym_sizes",
+)  # fmt: skip
+def diagonal(input, offset, dim1, dim2):
     """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension.
 
     Args:
@@ -121,8 +126,11 @@ def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any
     )
 
 
-@view("UnfoldBackward0", saved="dimension self.sym_sizes size step", names="Tensor.unfold")
-def unfold(input: Array, dimension: Dim, size: int, step: int) -> Any:
+@view(
+    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+    node="UnfoldBackward0", saves="dimension self.sym_sizes size step", names="Tensor.unfold",
+)  # fmt: skip
+def unfold(input, dimension, size, step):
     """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension.
 
     Example:
@@ -153,8 +161,11 @@ def _pieces(x: Geometry, d: int, lengths: Sequence[int]) -> list[Geometry]:
     return [_cut(x, d, start, length) for start, length in zip(starts, lengths)]
 
 
-@view("SplitBackward0", saved="dim self.sym_sizes split_size", names="")
-def _split_size(input: Array, split_size: int, dim: Dim = 0) -> Any:
+@view(
+    "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    node="SplitBackward0", saves="dim self.sym_sizes split_size", names="",
+)  # fmt: skip
+def _split_size(input, split_size, dim):
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     n = input.size[dim]
@@ -167,11 +178,10 @@ def _split_size(input: Array, split_size: int, dim: Dim = 0) -> Any:
 
 
 @view(
-    "SplitWithSizesBackward0",
-    saved="dim self.sym_sizes split_sizes",
-    names="torch.split_with_sizes Tensor.split_with_sizes",
-)
-def split_with_sizes(input: Array, split_sizes: Ints, dim: Dim = 0) -> Any:
+    "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+    node="SplitWithSizesBackward0", saves="dim self.sym_sizes split_sizes",
+)  # fmt: skip
+def split_with_sizes(input, split_sizes, dim):
     """Parts of given sizes along a dimension."""
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -226,8 +236,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _split_size(input, each, dim) if n else split_with_sizes(input, [0] * chunks, dim)
 
 
-@view("UnbindBackward0", saved="dim")
-def unbind(input: Array, dim: int = 0) -> Any:
+@view("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", node="UnbindBackward0", saves="dim", static="dim")
+def unbind(input, dim):
     """All places along a dimension, each a tensor.
 
     Example:

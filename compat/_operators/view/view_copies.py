@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from compat._core.memory import strided_access
 from compat._core.memory.strides import Base, contiguous_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.op import Op, op
-from compat._core.operators.signature import Array, Dim
+from compat._core.operators.declaration import Arguments
+from compat._core.operators.op import Op, aten
 from compat._core.operators.view import Geometry, over
 from compat._core.operators.view_op import ViewOp, view
 from compat._core.tensor.autograd_state import SHARED, Version
@@ -20,18 +20,20 @@ from compat._core.types import dtype as dtypes
 from compat._operators.view import complex_views
 from compat._operators.view import shape as views
 from compat._operators.view import slicing as parts
+from compat._operators.view.as_strided import as_strided
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import slice_
 
 
-def copying(shown: ViewOp, name: str, names: str = "", **options: Any) -> Op:
-    """The operation that copies what a view shows.
+def copying(shown: ViewOp, names: str = "") -> Op:
+    """The operator that copies what a view shows, ``NAME_copy``.
 
     Args:
-        name: what users call it.
         names: where it appears.
-        options: as ``op`` takes them.
     """
+    name = f"{shown.name}_copy"
+    # Its schema is the view's, less what that says of sharing memory.
+    (text,) = (re.sub(r"Tensor\(a[^)]*\)", "Tensor", schema) for schema in shown.schemas)
 
     def body(input: Any, *args: Any, **kwargs: Any) -> list[Any]:
         shape, dtype = type_of(input).shape, dtypes.from_numpy(type_of(input).dtype)
@@ -40,31 +42,23 @@ def copying(shown: ViewOp, name: str, names: str = "", **options: Any) -> Op:
         several = [found] if isinstance(found, Geometry) else found
         return [strided_access.read(input, over(Base(shape, dtype), g), g.offset) for g in several]
 
-    body.__name__ = name
     body.__doc__ = f"A copy of what ``{shown.name}`` shows, with memory of its own."
-    body.__signature__ = inspect.signature(shown.body)  # type: ignore[attr-defined]
-    return op(f"{shown.node.__name__}_copy", saved=shown.saved, name=name, names=names, check=shown.check, **options)(
-        body
-    )
+    return aten(
+        text.replace(shown.name, name, 1),
+        node=f"{shown.node.__name__}_copy", saves=shown.row.saves, names=names, check=shown.row.check, out=True,
+        arguments=Arguments(static=shown.row.static),
+    )(body)  # fmt: skip
 
 
-for _view, _name in (
-    (views.alias, "alias_copy"), (views.as_strided, "as_strided_copy"), (views.expand, "expand_copy"),
-    (views.permute, "permute_copy"), (parts.select, "select_copy"), (parts.slice_view, "slice_copy"),
-    (parts.split_with_sizes, "split_with_sizes_copy"), (parts._split_size, "split_copy"), (views.t, "t_copy"),
-    (views.transpose, "transpose_copy"), (parts.unbind, "unbind_copy"), (parts.unfold, "unfold_copy"),
-    (views.unsqueeze, "unsqueeze_copy"), (complex_views.view_as_real, "view_as_real_copy"),
-    (complex_views.view_as_complex, "view_as_complex_copy"),
+for _view in (
+    views.alias, as_strided, views.expand, views.permute, parts.select, parts.slice_view, parts.split_with_sizes,
+    parts._split_size, views.t, views.transpose, parts.unbind, parts.unfold, views.unsqueeze,
+    complex_views.view_as_real, complex_views.view_as_complex,
 ):  # fmt: skip
-    copying(_view, _name, f"torch.{_name}")
+    copying(_view, f"torch.{_view.name}_copy")
 
-_view_size, _view_dtype = (
-    copying(views.view_size, "view_copy", out=True),
-    copying(views.view_dtype, "view_copy", out=True),
-)
-_squeeze = {
-    v: copying(v, "squeeze_copy", out=True) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)
-}
+_view_size, _view_dtype = copying(views.view_size), copying(views.view_dtype)
+_squeeze = {v: copying(v) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)}
 
 
 @function("torch.view_copy")
@@ -92,15 +86,14 @@ def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return parts
 
 
-_unsafe = view("UnsafeSplitBackward0", saved="dim self.sym_sizes split_size", names="", name="unsafe_split")(
-    parts._split_size.body
-)
+_unsafe = view(
+    "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    node="UnsafeSplitBackward0", saves="dim self.sym_sizes split_size", names="",
+)(parts._split_size.body)  # fmt: skip
 _unsafe_with_sizes = view(
-    "UnsafeSplitWithSizesBackward0",
-    saved="dim self.sym_sizes split_sizes",
-    names="",
-    name="unsafe_split_with_sizes",
-)(parts.split_with_sizes.body)
+    "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    node="UnsafeSplitWithSizesBackward0", saves="dim self.sym_sizes split_sizes", names="",
+)(parts.split_with_sizes.body)  # fmt: skip
 
 
 @composite("torch.unsafe_split", "Tensor.unsafe_split")
@@ -145,8 +138,11 @@ def _check_narrow(input: Tensor, dim: int, start: int, length: int) -> None:
     parts.narrow(input.detach(), dim, start, length)
 
 
-@op("NarrowCopyBackward0", saved="dim length self.sym_sizes start", check=_check_narrow)
-def narrow_copy(input: Array, dim: Dim, start: int, length: int) -> Any:
+@aten(
+    "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+    node="NarrowCopyBackward0", saves="dim length self.sym_sizes start", check=_check_narrow,
+)  # fmt: skip
+def narrow_copy(input, dim, start, length):
     """A copy of ``length`` places along a dimension, from ``start`` on."""
     n = type_of(input).shape[dim]
     first = start + n if start < 0 else start

@@ -8,9 +8,8 @@ import numpy
 import pytest
 
 import compat as torch
-from compat._core.operators.kernel import OpDeclarationError
-from compat._core.operators.op import Op, elementwise, op
-from compat._core.operators.signature import Array, Arrays, Dim, Dims, Index, Ints, Scalar
+from compat._core.operators.declaration import Gradients, OpDeclarationError
+from compat._core.operators.op import Op, aten, pointwise
 from compat._core.operators.view_op import view
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
@@ -18,13 +17,17 @@ from funcgrad.core.tracing import type_of
 # Operations for these tests only: they appear nowhere.
 
 
-@elementwise("ScaledBackward0", saved="other self alpha", names="", inplace="")
-def scaled(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
+@pointwise(
+    "scaled(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    "scaled.Scalar(Tensor self, Scalar other, *, Scalar alpha=1) -> Tensor",
+    node="ScaledBackward0", saves="other self alpha", names="",
+)  # fmt: skip
+def scaled(input: Any, other: Any, *, alpha: Any) -> Any:
     return np.multiply(np.multiply(input, other), np.astype(alpha, type_of(input).dtype))
 
 
-@op("LogisticBackward0", saved="result", names="")
-def logistic(input: Array) -> Any:
+@aten("logistic(Tensor self) -> Tensor", node="LogisticBackward0", saves="result", names="")
+def logistic(input: Any) -> Any:
     return np.divide(1, np.add(1, np.exp(np.negative(input))))
 
 
@@ -33,31 +36,37 @@ def logistic_backward(ct: Any, result: Any) -> Any:
     return np.multiply(ct, np.multiply(result, np.subtract(1, result)))
 
 
-@op("PairBackward0", saved="self dim result1", names="", returns="total square")
-def pair(input: Array, dim: Dim) -> Any:
+@aten(
+    "pair(Tensor self, int dim) -> (Tensor total, Tensor square)",
+    node="PairBackward0", saves="self dim result1", names="",
+)  # fmt: skip
+def pair(input: Any, dim: int) -> Any:
     return np.sum(input, axis=dim), np.multiply(input, input)
 
 
-@op("JoinBackward0", saved="tensors", names="")
-def join(tensors: Arrays, weight: Array | None = None) -> Any:
+@aten("join(Tensor[] tensors, Tensor? weight=None) -> Tensor", node="JoinBackward0", saves="tensors", names="")
+def join(tensors: Any, weight: Any) -> Any:
     total = tensors[0]
     for t in tensors[1:]:
         total = np.multiply(total, t)
     return total if weight is None else np.multiply(total, weight)
 
 
-@op("PickBackward0", saved="index self.sym_sizes", names="")
-def pick(input: Array, index: Index) -> Any:
+@aten(
+    "pick(Tensor self, Tensor index) -> Tensor",
+    node="PickBackward0", saves="index self.sym_sizes", names="", gradients=Gradients(without="index"),
+)  # fmt: skip
+def pick(input: Any, index: Any) -> Any:
     return np.take(input, index, axis=0)
 
 
-@op("UndeclaredBackward0", saved="self", names="")
-def undeclared(input: Array, other: Array) -> Any:
+@aten("undeclared(Tensor self, Tensor other) -> Tensor", node="UndeclaredBackward0", saves="self", names="")
+def undeclared(input: Any, other: Any) -> Any:
     return np.multiply(input, other)
 
 
-@view("ReversedDimsBackward0", saved="self.sym_sizes", names="")
-def reversed_dims(input: Array) -> Any:
+@view("reversed_dims(Tensor(a) self) -> Tensor(a)", node="ReversedDimsBackward0", saves="self.sym_sizes", names="")
+def reversed_dims(input: Any) -> Any:
     return input._replace(size=input.size[::-1], stride=input.stride[::-1])
 
 
@@ -184,13 +193,13 @@ def test_programs_are_shared_by_what_differs_only_in_numbers() -> None:
 def test_checks_run_once_and_inspections_always() -> None:
     checked, inspected = [], []
 
-    @op(
-        None,
+    @aten(
+        "shaped(Tensor self, SymInt[] size) -> Tensor",
         names="",
         check=lambda x, size: checked.append(size),
-        inspect=lambda x, size: inspected.append(size),
+        values=lambda x, size: inspected.append(size),
     )
-    def shaped(input: Array, *size: Ints) -> Any:
+    def shaped(input: Any, *size: int) -> Any:
         return np.reshape(input, size)
 
     for _ in range(3):
@@ -204,8 +213,8 @@ def test_a_failing_check_is_not_remembered() -> None:
     def refuse(input: Any, dim: Any = None) -> None:
         raise RuntimeError("not today")
 
-    @op(None, names="", check=refuse)
-    def never(input: Array, dim: Dims = None) -> Any:
+    @aten("never(Tensor self, int[]? dim=None) -> Tensor", names="", check=refuse)
+    def never(input: Any, dim: Any) -> Any:
         return input
 
     for _ in range(2):
@@ -216,8 +225,8 @@ def test_a_failing_check_is_not_remembered() -> None:
 
 
 def test_an_operation_without_a_derivative() -> None:
-    @op(None, names="", undifferentiable=True, name="odd")
-    def odd(input: Array) -> Any:
+    @aten("odd(Tensor self) -> Tensor", names="", gradients=Gradients(undefined=True))
+    def odd(input: Any) -> Any:
         return np.floor(input)
 
     x = grown(2)
@@ -229,7 +238,7 @@ def test_an_operation_without_a_derivative() -> None:
 
 def test_a_public_name_is_given_once() -> None:
     with pytest.raises(ValueError, match=r"publish: torch\.add is already"):
-        op("AnotherBackward0", names="torch.add")(lambda x: x)
+        aten("another(Tensor self) -> Tensor", node="AnotherBackward0", names="torch.add")(lambda x: x)
 
 
 def test_nodes_do_not_hold_what_they_do_not_need() -> None:
@@ -281,11 +290,11 @@ def test_a_dimension_given_as_a_number_finds_its_plan_again(monkeypatch: Any) ->
     miss = Op.miss
     monkeypatch.setattr(Op, "miss", lambda self, *given: missed.append(self.name) or miss(self, *given))
     x = torch.ones(2, 3)
-    total = op(None, names="")(_total)
+    total = aten("total(Tensor self, int[] dim) -> Tensor", names="")(_total)
     for dim in (1, 1, (1,), [1]):
         assert total(x, dim).tolist() == [3.0, 3.0]
     assert missed == [total.name]
 
 
-def _total(input: Array, dim: Dims) -> Any:
+def _total(input: Any, dim: Any) -> Any:
     return np.sum(input, axis=dim)

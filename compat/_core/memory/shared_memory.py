@@ -1,0 +1,169 @@
+"""Memory of the operating system that processes have in common.
+
+A ``Block`` is one piece of it, mapped into this process. There are three kinds, by what another process has to know to
+map it too, and so by who frees it:
+
+- an open file descriptor (``anonymous``): the file has no name, so the memory is gone with the last process that has
+  it mapped or its descriptor open, however that process ends;
+- a name, with a count of who uses it in front of the elements (``named``): who lets go last removes the file. Of those
+  who are killed, and cannot let go, the resource tracker of ``multiprocessing`` knows: it removes what is left when
+  the program and all its processes have ended;
+- a file of the user's (``of_file``), which is nobody's to remove.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+from multiprocessing import resource_tracker
+from multiprocessing.util import Finalize
+from typing import Any
+
+import numpy as np
+
+#: Where files in memory are, on Linux; elsewhere temporary files do.
+_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+_PREFIX = "torch_"
+#: Bytes in front of the elements of a named block, of which the first four count its users.
+_HEADER = 64
+
+
+class Block:
+    """Memory that is mapped into this process, and may be into others.
+
+    Attributes:
+        memory: its bytes.
+        nbytes: how many.
+        name: of the file, if it has one.
+        key: what tells it from all others, in each process that has it.
+        counted: whether the file is removed when nobody uses it any more.
+    """
+
+    __slots__ = ("memory", "nbytes", "name", "key", "counted", "_descriptor", "__weakref__")
+
+    def __init__(self, file: int, nbytes: int, name: str | None = None, counted: bool = False):
+        start = _HEADER if counted else 0
+        self.nbytes, self.name, self.counted = nbytes, name, counted
+        # Nothing of no bytes can be mapped; the arrays over a mapping keep it.
+        self.memory = np.frombuffer(mmap.mmap(file, start + max(nbytes, 1)), np.uint8)[start : start + nbytes]
+        self.key: Any = key_of(file) if name is None else name
+        self._descriptor: int | None = None
+        if name is None:
+            self._descriptor = os.dup(file)
+            weakref.finalize(self, os.close, self._descriptor).atexit = False
+        elif counted:
+            Finalize(self, _let_go, (name, os.getpid()), exitpriority=0)
+
+    @property
+    def descriptor(self) -> int:
+        """The file's, open as long as the block is there.
+
+        Raises:
+            ValueError: for a block that has a name instead.
+        """
+        if self._descriptor is None:
+            raise ValueError(f"{self.name} is shared by its name")
+        return self._descriptor
+
+    def keep(self) -> None:
+        """Counts one user more: a block that is under way to another process."""
+        _count(str(self.name), 1)
+
+    def let_go(self) -> None:
+        """Counts one user less."""
+        _let_go(str(self.name), os.getpid())
+
+
+def key_of(file: int) -> tuple[int, int]:
+    """What tells the memory of an open file from all other."""
+    status = os.fstat(file)
+    return status.st_dev, status.st_ino
+
+
+def anonymous(nbytes: int) -> Block:
+    """New memory without a name, of zeros."""
+    if hasattr(os, "memfd_create"):
+        file = os.memfd_create(f"{_PREFIX}{os.getpid()}", os.MFD_CLOEXEC)
+    else:
+        file, name = tempfile.mkstemp(prefix=_PREFIX, dir=_FOLDER)
+        os.unlink(name)
+    try:
+        os.ftruncate(file, max(nbytes, 1))
+        return Block(file, nbytes)
+    finally:
+        os.close(file)
+
+
+def of_descriptor(file: int, nbytes: int) -> Block:
+    """The memory of an open file, which the caller may close."""
+    return Block(file, nbytes)
+
+
+def named(nbytes: int) -> Block:
+    """New memory with a name, of zeros, and one user."""
+    file, name = tempfile.mkstemp(prefix=f"{_PREFIX}{os.getpid()}_", dir=_FOLDER)
+    try:
+        _track(name, resource_tracker.register)
+        os.ftruncate(file, _HEADER + max(nbytes, 1))
+        os.pwrite(file, np.int32(1).tobytes(), 0)
+        return Block(file, nbytes, name, counted=True)
+    finally:
+        os.close(file)
+
+
+def of_name(name: str, nbytes: int) -> Block:
+    """The memory of this name, of which this process becomes a user.
+
+    Raises:
+        RuntimeError: if there is none any more.
+    """
+    try:
+        file = os.open(name, os.O_RDWR)
+    except OSError as error:
+        raise RuntimeError(
+            f"unable to open shared memory object <{name}> in read-write mode: {error.strerror} ({error.errno})"
+        ) from None
+    try:
+        _count(name, 1)
+        return Block(file, nbytes, name, counted=True)
+    finally:
+        os.close(file)
+
+
+def of_file(file: int, name: str, nbytes: int) -> Block:
+    """The first bytes of an open file of the user's."""
+    return Block(file, nbytes, name)
+
+
+def _track(name: str, tell: Any) -> None:
+    """Tells the resource tracker of a name, if the memory is of the kind that it can remove."""
+    if os.path.dirname(name) == "/dev/shm":
+        tell("/" + os.path.basename(name), "shared_memory")
+
+
+def _count(name: str, change: int) -> int:
+    """Changes the count of users; returns it. 0 if the file is not there any more."""
+    import fcntl
+
+    try:
+        file = os.open(name, os.O_RDWR)
+    except FileNotFoundError:
+        return 0
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+        users = int(np.frombuffer(os.pread(file, 4, 0), np.int32)[0]) + change
+        os.pwrite(file, np.int32(users).tobytes(), 0)
+        if users <= 0:
+            os.unlink(name)
+            _track(name, resource_tracker.unregister)
+        return users
+    finally:
+        os.close(file)
+
+
+def _let_go(name: str, user: int) -> None:
+    """Counts one user less; a forked child was not counted."""
+    if os.getpid() == user:
+        _count(name, -1)

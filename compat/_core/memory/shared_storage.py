@@ -1,0 +1,203 @@
+"""Storages that processes share: their memory is a block of the operating system's (``shared_memory``).
+
+Such a storage is a ``Hosted`` one: reading it gives what the memory holds at that moment, whoever has written it, and
+writing it writes the memory at once. Of what is written only the elements that changed go into the memory, so that
+what another process has written beside them meanwhile stays.
+
+It goes to another process as the means to map the block there: a file descriptor, or a name, as
+``torch.multiprocessing.set_sharing_strategy`` says. In one process one block is one storage: one that comes back is
+the storage that was sent.
+
+Example:
+    >>> import compat as torch
+    >>> x = torch.zeros(2).share_memory_()
+    >>> file, nbytes = x.untyped_storage()._share_fd_cpu_()
+    >>> y = torch.empty(0).set_(torch.UntypedStorage._new_shared_fd_cpu(file, nbytes), 0, (1,))  # as another process
+    >>> x.is_shared(), nbytes
+    (True, 8)
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from multiprocessing.reduction import DupFd
+from typing import Any
+from weakref import WeakValueDictionary
+
+from compat._core.memory import shared_memory
+from compat._core.memory.numpy_storage import move_into, storage_in
+from compat._core.memory.shared_memory import Block
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base
+from compat._core.types.device import META
+from compat._core.types.dtype import uint8
+
+#: The ways in which memory goes to other processes, by PyTorch's names.
+STRATEGIES = frozenset({"file_system"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"})
+
+
+class _Choice:
+    """The strategy that was chosen."""
+
+    strategy = min(STRATEGIES)
+
+
+choice = _Choice()
+#: The storages of this process by their blocks' keys.
+_known: WeakValueDictionary[Any, UntypedStorage] = WeakValueDictionary()
+
+
+def share(storage: UntypedStorage) -> Block:
+    """The block that a storage is in, into which its contents are moved if it is in none.
+
+    Raises:
+        RuntimeError: on the meta device.
+    """
+    return storage._block or _moved(storage, _makers[choice.strategy])
+
+
+def share_by_descriptor(storage: UntypedStorage) -> Block:
+    """``share``, so that the block has a descriptor."""
+    block = storage._block
+    return block if block is not None and block.name is None else _moved(storage, shared_memory.anonymous)
+
+
+def share_by_name(storage: UntypedStorage) -> Block:
+    """``share``, so that the block has a name and is counted."""
+    block = storage._block
+    return block if block is not None and block.counted else _moved(storage, shared_memory.named)
+
+
+_makers: dict[str, Callable[[int], Block]] = {
+    "file_descriptor": shared_memory.anonymous,
+    "file_system": shared_memory.named,
+}
+
+
+def _moved(storage: UntypedStorage, make: Callable[[int], Block]) -> Block:
+    if storage.device is META:
+        raise RuntimeError("_share_fd_: only available on CPU")
+    block = make(storage.nbytes())
+    move_into(storage, block)
+    _known[block.key] = storage
+    return block
+
+
+def storage_of(key: Any, base: Base, make: Callable[[], Block]) -> UntypedStorage:
+    """The storage of a block: the one that this process has of it already, or a new one.
+
+    Args:
+        key: the block's.
+        base: what the new one holds.
+        make: maps the block.
+    """
+    found = _known.get(key)
+    if found is None:
+        found = storage_in(make(), base)
+        _known[key] = found
+    return found
+
+
+def new_shared(nbytes: int, make: Callable[[int], Block] | None = None) -> UntypedStorage:
+    """A storage of so many bytes in a block of its own."""
+    block = (make or _makers[choice.strategy])(nbytes)
+    return storage_of(block.key, bytes_of(nbytes), lambda: block)
+
+
+def bytes_of(nbytes: int) -> Base:
+    """What a storage of bytes holds."""
+    return Base((nbytes,), uint8)
+
+
+# ---------------------------------------------------------------- under way
+
+
+class _Luggage(threading.local):
+    """What goes beside a pickle that this thread makes or reads.
+
+    Attributes:
+        descriptors: file descriptors, which ``Packed`` counts; None where ``multiprocessing`` has its own ways.
+    """
+
+    descriptors: list[int] | None = None
+
+
+luggage = _Luggage()
+
+
+class Packed:
+    """The descriptor of this number among those that go beside a pickle."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int):
+        self.number = number
+
+    def detach(self) -> int:
+        """The descriptor here, which whoever unpacks the luggage closes."""
+        assert luggage.descriptors is not None
+        return luggage.descriptors[self.number]
+
+    def __reduce__(self) -> tuple:
+        return Packed, (self.number,)
+
+
+def reduced_storage(storage: UntypedStorage) -> tuple:
+    """How a storage goes to another process.
+
+    Raises:
+        RuntimeError: from the meta device.
+    """
+    if storage.device is META:
+        raise RuntimeError("Cannot pickle meta storage; try pickling a meta tensor instead")
+    block, base = storage._block, storage.base
+    if block is not None and block.name is not None and not block.counted:
+        return from_file, (block.name, base)
+    if luggage.descriptors is None and choice.strategy == "file_system":
+        block = share_by_name(storage)
+        block.keep()  # until it has arrived
+        return from_name, (block.name, base)
+    block = share_by_descriptor(storage)
+    if luggage.descriptors is None:
+        return from_descriptor, (DupFd(block.descriptor), base)
+    luggage.descriptors.append(block.descriptor)
+    return from_luggage, (Packed(len(luggage.descriptors) - 1), base)
+
+
+def _by_descriptor(file: int, base: Base) -> UntypedStorage:
+    nbytes = base.numel * base.dtype.itemsize
+    return storage_of(shared_memory.key_of(file), base, lambda: shared_memory.of_descriptor(file, nbytes))
+
+
+def from_descriptor(given: Any, base: Base) -> UntypedStorage:
+    """What unpickling a storage calls that came as a descriptor."""
+    import os
+
+    file = given.detach()
+    try:
+        return _by_descriptor(file, base)
+    finally:
+        os.close(file)
+
+
+def from_luggage(given: Packed, base: Base) -> UntypedStorage:
+    """What unpickling a storage calls whose descriptor came beside the pickle."""
+    return _by_descriptor(given.detach(), base)
+
+
+def from_name(name: str, base: Base) -> UntypedStorage:
+    """What unpickling a storage calls that came as a name."""
+    nbytes = base.numel * base.dtype.itemsize
+    found = storage_of(name, base, lambda: shared_memory.of_name(name, nbytes))
+    assert found._block is not None
+    found._block.let_go()  # it has arrived
+    return found
+
+
+def from_file(name: str, base: Base) -> UntypedStorage:
+    """What unpickling a storage calls whose memory is a file of the user's."""
+    from compat._core.memory.mmap_storage import storage_of_file
+
+    return storage_of_file(name, True, base.numel, base.dtype)

@@ -1,0 +1,149 @@
+"""The parameters of an operator, from its schemas.
+
+The type of an argument says what becomes of it:
+
+``Tensor``
+    an array; where another overload has a ``Scalar`` in its place, a number too. ``Tensor[]``: a sequence of arrays.
+``Scalar``
+    a number that the compiled program takes as an argument, so that a changing one compiles nothing anew.
+``int dim``, ``int[] dim``
+    dimensions of the first tensor, for any name that begins with ``dim`` or ends with it: the body gets them counted
+    from the left.
+``int[]``
+    integers; where they are the only argument beside the tensor, methods take them one by one as well.
+anything else
+    a static argument, part of what the program is compiled for.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compat._core.schema.parser import Argument, FunctionSchema
+
+_DIMENSION = re.compile(r"dim(s|ension|\d)?|(start|end)_dim")
+_INTEGERS = ("int", "SymInt")
+_CHECKED = {"bool": "bool", "int": "int", "SymInt": "int", "float": "float", "str": "str", "Scalar": "Number"}
+#: Integers of a fixed number, for all of which one may stand: ``int[2] stride=1``.
+_FIXED = re.compile(r"(?:Sym)?[Ii]nt\[(\d+)\]")
+REQUIRED: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter.
+
+    Attributes:
+        kind: ``array``, ``arrays``, ``scalar``, ``dim``, ``dims``, ``ints`` or ``static``.
+        optional: whether it may be None.
+        keyword: whether it has to be named.
+        starred: whether it takes the remaining positional arguments.
+        edge: whether nodes have an edge for it.
+        plain: of a static argument, what it has to be: ``"bool"``, ``"int"``, ``"Number"``; "" for anything.
+        number: of an array, whether it may be a number.
+    """
+
+    name: str
+    kind: str
+    optional: bool
+    default: Any
+    keyword: bool
+    starred: bool
+    edge: bool = True
+    plain: str = ""
+    number: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED and not self.starred
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether its value is an argument of the compiled program."""
+        return self.kind in ("array", "arrays", "scalar")
+
+
+def python_name(argument: Argument) -> str:
+    """What an argument is called in Python: the tensor ``self`` is ``input``."""
+    return "input" if argument.name == "self" and argument.type.startswith("Tensor") else argument.name
+
+
+def parameters(
+    schemas: Sequence[FunctionSchema],
+    static: Collection[str] = (),
+    traced: Collection[str] = (),
+    without_edge: Collection[str] = (),
+) -> tuple[Param, ...]:
+    """The parameters of an operator whose overloads one body computes.
+
+    Args:
+        schemas: the overloads; one of them has all the arguments.
+        static: numbers that the program is compiled for, and dimensions that the body gets as they were given.
+        traced: floats that the compiled program takes as arguments.
+        without_edge: tensors that never have a gradient.
+
+    Raises:
+        ValueError: if no schema has all the arguments, or a name given is none of theirs.
+
+    Example:
+        >>> both = [FunctionSchema("aten", "mul(Tensor self, Tensor other) -> Tensor")]
+        >>> [(p.name, p.kind) for p in parameters(both)]
+        [('input', 'array'), ('other', 'array')]
+    """
+    widest = max(schemas, key=lambda s: len(s.arguments))
+    found = [_parameter(a, widest, schemas, static, traced, without_edge) for a in widest.arguments]
+    names = {p.name for p in found}
+    for missing in ({python_name(a) for s in schemas for a in s.arguments} | {*static, *traced, *without_edge}) - names:
+        raise ValueError(f"{widest.name}: {missing!r} is no argument of {widest}")
+    return tuple(found)
+
+
+def _parameter(
+    argument: Argument,
+    widest: FunctionSchema,
+    schemas: Sequence[FunctionSchema],
+    static: Collection[str],
+    traced: Collection[str],
+    without_edge: Collection[str],
+) -> Param:
+    name = python_name(argument)
+    same = [a for s in schemas for a in s.arguments if python_name(a) == name]
+    always = len(same) == len(schemas)
+    types = {a.type.removesuffix("?") for a in same}
+    kind = "scalar" if name in traced else _kind(name, types, name in static)
+    default = argument.default_value if argument.has_default_value() else REQUIRED if always else None
+    base = argument.type.removesuffix("?")
+    if isinstance(default, list):
+        default = tuple(default)
+    elif (fixed := _FIXED.fullmatch(base)) and isinstance(default, int):
+        default = (default,) * int(fixed[1])
+    others = [a for a in widest.arguments if a.name != "self" and not a.kwarg_only]
+    starred = base in ("int[]", "SymInt[]") and kind == "ints" and others == [argument] and default is REQUIRED
+    return Param(
+        name,
+        kind,
+        argument.type.endswith("?") or default is None,
+        default,
+        argument.kwarg_only,
+        starred,
+        name not in without_edge and base != "Tensor?[]",
+        _CHECKED.get(base, "") if kind == "static" else "",
+        kind == "array" and "Scalar" in types,
+    )
+
+
+def _kind(name: str, types: set[str], static: bool) -> str:
+    if "Tensor" in types:
+        return "array"
+    if types & {"Tensor[]", "Tensor?[]"}:
+        return "arrays"
+    if "Scalar" in types and not static:
+        return "scalar"
+    lists = any(t.partition("[")[0] in _INTEGERS and t.endswith("]") for t in types)
+    if not static and _DIMENSION.fullmatch(name) and (lists or types & set(_INTEGERS)):
+        return "dims" if lists else "dim"
+    return "ints" if lists else "static"
