@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+import multiprocessing
 import multiprocessing.context
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
 from compat._core import random
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
+from compat._utils import ExceptionWrapper
 from compat.utils.data._utils.collate import default_collate, default_convert
-from compat.utils.data._utils.worker import Crew, Fetcher
+from compat.utils.data._utils.crew import Crew
+from compat.utils.data._utils.fetch import Recipe
+from compat.utils.data._utils.worker import Ended
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -30,8 +35,9 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class DataLoader(Generic[T_co]):
     """Batches of a data set, in order or shuffled.
 
-    Batches are made in this process when they are asked for, whatever ``num_workers``; see
-    ``compat.utils.data._utils.worker``. The order, and what is drawn for it and in workers, are PyTorch's.
+    Without workers, batches are made in this process when they are asked for; with them, ahead of that, in processes
+    that send their tensors through shared memory. The order, and what is drawn for it and in workers, are PyTorch's.
+    The workers end with the epoch, or with the loader if they are persistent, and when this process ends, however.
 
     Args:
         dataset: what has ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
@@ -42,14 +48,20 @@ class DataLoader(Generic[T_co]):
         collate_fn: makes a batch of a list of samples; ``default_collate`` if left out.
         drop_last: whether a shorter last batch is left out.
         generator: where to draw from.
-        num_workers: by how many workers, in turn.
-        worker_init_fn: called with each worker's number before its first batch.
+        num_workers: in how many processes batches are made; 0 for this one alone.
+        worker_init_fn: called in each worker with its number, before its first batch.
+        prefetch_factor: how many batches each worker is ahead; 2 if left out.
         persistent_workers: whether workers, with their copies of the data set and random numbers, stay for all epochs.
-        pin_memory, timeout, multiprocessing_context, prefetch_factor, pin_memory_device, in_order: checked, and without
-            effect.
+        timeout: how long to wait for a worker's batch, in seconds; 0 as long as it takes.
+        multiprocessing_context: how workers are started: a context of ``multiprocessing``, or the name of a method;
+            by default that of ``multiprocessing``. Forked ones compute by NumPy where this process has used XLA.
+        in_order: whether batches come in the sampler's order, or as they are ready.
+        pin_memory, pin_memory_device: without effect.
 
     Raises:
         ValueError: for arguments out of range, or that exclude each other.
+        RuntimeError: from an iteration, if a worker has ended or takes longer than ``timeout``. What a worker raises is
+            raised here, with the worker's traceback in its text.
 
     Example:
         >>> import compat as torch
@@ -81,7 +93,7 @@ class DataLoader(Generic[T_co]):
         pin_memory_device: str = "",
         in_order: bool = True,
     ):
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset = dataset
         self.num_workers = num_workers
         self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
@@ -113,20 +125,51 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._reported: int | None = None
-        self._crew: Crew | None = None
+        self._iterator: _BaseDataLoaderIter | None = None
         self.__initialized = True
+        self.check_worker_number_rationality()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__initialized and name in _FIXED:
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 
+    @property
+    def multiprocessing_context(self) -> Any:
+        """How workers are started; None as ``multiprocessing`` does."""
+        return self._context
+
+    @multiprocessing_context.setter
+    def multiprocessing_context(self, context: Any) -> None:
+        self._context = None if context is None else _context_of(context, self.num_workers)
+
+    def check_worker_number_rationality(self) -> None:
+        """Warns of more workers than there are processors."""
+        known = hasattr(os, "sched_getaffinity")
+        most = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+        if self.num_workers > most:
+            warn(
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max number "
+                f"of worker in current system is {most}{'' if known else ' (`cpuset` is not taken into account)'}, "
+                "which is smaller than what this DataLoader is going to create. Please be aware that excessive worker "
+                "creation might get DataLoader running slow or even freeze, lower the worker number to avoid potential "
+                "slowness/freeze if necessary."
+            )
+
+    def _get_iterator(self) -> _BaseDataLoaderIter:
+        if self.num_workers == 0:
+            return _SingleProcessDataLoaderIter(self)
+        self.check_worker_number_rationality()
+        return _MultiProcessingDataLoaderIter(self)
+
     def __iter__(self) -> Iterator[Any]:
-        kind = _MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter
-        batches = kind(self, self._crew)
-        if self.persistent_workers and isinstance(batches.source, Crew):
-            self._crew = batches.source
-        return batches
+        if not (self.persistent_workers and self.num_workers > 0):
+            return self._get_iterator()
+        if self._iterator is None:
+            self._iterator = self._get_iterator()
+        else:
+            self._iterator._reset()
+        return self._iterator
 
     @property
     def _auto_collation(self) -> bool:
@@ -145,7 +188,7 @@ class DataLoader(Generic[T_co]):
         return length
 
 
-def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persistent: bool, context: Any) -> None:
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persistent: bool) -> None:
     if num_workers < 0:
         raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
@@ -159,28 +202,28 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persi
         raise ValueError("prefetch_factor option should be non-negative")
     if persistent and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
-    if context is not None and num_workers == 0:
+
+
+def _context_of(context: Any, num_workers: int) -> Any:
+    """A way to start processes, from one or its name."""
+    if num_workers == 0:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
             f"num_workers={num_workers}"
         )
-    if context is not None:
-        _check_context(context)
-
-
-def _check_context(context: Any) -> None:
-    """A way to start processes, though none is started."""
     methods = multiprocessing.get_all_start_methods()
     if isinstance(context, str) and context not in methods:
         raise ValueError(
             f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
             f"multiprocessing_context={context!r}"
         )
-    if not isinstance(context, str | multiprocessing.context.BaseContext):
+    found = multiprocessing.get_context(context) if isinstance(context, str) else context
+    if not isinstance(found, multiprocessing.context.BaseContext):
         raise TypeError(
             "multiprocessing_context option should be a valid context object or a string specifying the start method, "
             f"but got multiprocessing_context={context}"
         )
+    return found
 
 
 def _check_unordered(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
@@ -211,52 +254,52 @@ def _check_exclusive(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
 class _BaseDataLoaderIter:
     """One going through a loader's batches."""
 
-    def __init__(self, loader: DataLoader, crew: Crew | None = None):
-        self.loader = loader
-        self.count = 0
+    def __init__(self, loader: DataLoader):
+        self._loader = loader
+        self._recipe = Recipe(
+            loader.dataset, loader.collate_fn, loader._auto_collation, loader.drop_last, loader.worker_init_fn
+        )
         if loader.pin_memory:
             warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used."
             )
-        self.source: Crew | Fetcher
-        if crew is None:
-            base_seed = random.base_seed(engine_of("DataLoader", loader.generator))
-            self.source = (
-                Crew(loader, base_seed) if loader.num_workers else Fetcher(loader, loader.dataset, loader.collate_fn)
-            )
-        else:
-            crew.resume()
-            self.source = crew
-        self.indices = iter(loader._index_sampler)
-        whole = loader._auto_collation and loader.collate_fn is default_collate and not loader.worker_init_fn
-        #: How a data set makes a whole batch at once, which is what making it of samples would give.
-        self.stacked = getattr(loader.dataset, "stacked", None) if whole else None
+        self._sampler_iter = iter(loader._index_sampler)
+        self._base_seed = random.base_seed(engine_of("DataLoader", loader.generator))
+        self._num_yielded = 0
 
     def __iter__(self) -> _BaseDataLoaderIter:
         return self
 
     def __len__(self) -> int:
-        return len(self.loader._index_sampler)
+        return len(self._loader._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+    def _reset(self) -> None:
+        """Begins an epoch."""
+        self._sampler_iter = iter(self._loader._index_sampler)
+        self._num_yielded = 0
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
 
     def __next__(self) -> Any:
-        index = next(self.indices)
-        batch = self.stacked(index) if self.stacked is not None else None
-        if batch is None:
-            batch = self.source.fetch(index)
-        self.count += 1
-        loader = self.loader
+        batch = self._next_data()
+        self._num_yielded += 1
+        loader = self._loader
         reported = loader._reported
-        if isinstance(loader.dataset, IterableDataset) and reported is not None and self.count > reported:
+        if isinstance(loader.dataset, IterableDataset) and reported is not None and self._num_yielded > reported:
             self._warn_of_more(reported)
         return batch
 
     def _warn_of_more(self, reported: int) -> None:
         text = (
-            f"Length of IterableDataset {self.loader.dataset} was reported to be {reported} (when accessing "
-            f"len(dataloader)), but {self.count} samples have been fetched. "
+            f"Length of IterableDataset {self._loader.dataset} was reported to be {reported} (when accessing "
+            f"len(dataloader)), but {self._num_yielded} samples have been fetched. "
         )
-        if self.loader.num_workers:
+        if self._loader.num_workers:
             text += (
                 "For multiprocessing data-loading, this could be caused by not properly configuring the "
                 "IterableDataset replica at each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data."
@@ -268,6 +311,104 @@ class _BaseDataLoaderIter:
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """One going through the batches of a loader without workers."""
 
+    def __init__(self, loader: DataLoader):
+        super().__init__(loader)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._fetcher = self._recipe.fetcher()
+
+    def _next_data(self) -> Any:
+        return self._fetcher.fetch(next(self._sampler_iter))
+
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """One going through the batches of a loader that was asked for workers."""
+    """One going through the batches that workers make.
+
+    Tasks have numbers, in the order in which their batches are to be given. As many are under way as the workers may
+    be ahead; with each batch that is given another one is told.
+    """
+
+    def __init__(self, loader: DataLoader):
+        super().__init__(loader)
+        if not loader.prefetch_factor or loader.prefetch_factor <= 0:
+            raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+        count = self._num_workers = loader.num_workers
+        self._most = loader.prefetch_factor * count
+        context = loader.multiprocessing_context or multiprocessing.get_context()
+        self._crew = Crew(self._recipe, count, self._base_seed, context, loader.timeout)
+        self._workers = self._crew.processes
+        self._reset(True)
+
+    def _reset(self, first: bool = False) -> None:
+        super()._reset()
+        if not first:
+            self._crew.resume()
+        self._next_task = 0
+        self._given = 0
+        #: The worker of each task whose batch was not given yet, and batches that came before their turn.
+        self._tasks: dict[int, int] = {}
+        self._early: dict[int, Any] = {}
+        self._busy = [0] * self._num_workers
+        self._active = [True] * self._num_workers
+        self._turns = itertools.cycle(range(self._num_workers))
+        for _ in range(self._most):
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tells the worker whose turn it is what to make next, if there is anything."""
+        try:
+            index = next(self._sampler_iter)
+        except StopIteration:
+            return
+        for worker in itertools.islice(self._turns, self._num_workers):
+            if self._active[worker] and (self._loader.in_order or self._busy[worker] < self._most // sum(self._active)):
+                break
+        else:
+            return
+        self._crew.tell(worker, (self._next_task, index))
+        self._tasks[self._next_task] = worker
+        self._busy[worker] += 1
+        self._next_task += 1
+
+    def _next_data(self) -> Any:
+        while True:
+            while self._given < self._next_task and self._given not in self._tasks:
+                self._given += 1  # given already, or of a worker that had come to its end
+            if self._given == self._next_task:
+                if not self._loader.persistent_workers:
+                    self._shutdown_workers()
+                raise StopIteration
+            if self._given in self._early:
+                return self._give(self._given, self._early.pop(self._given))
+            worker, number, made = self._crew.hear([w for w in range(self._num_workers) if self._active[w]])
+            if isinstance(made, Ended):
+                self._end(worker)
+            elif number == self._given or not self._loader.in_order:
+                return self._give(number, made)
+            else:
+                self._early[number] = made
+
+    def _end(self, worker: int) -> None:
+        """Counts on a worker no more whose part of the data set has come to its end."""
+        self._active[worker] = False
+        ended = [number for number, of in self._tasks.items() if of == worker and number not in self._early]
+        for number in ended:
+            del self._tasks[number]
+        for _ in ended:
+            self._tell()
+
+    def _give(self, number: int, made: Any) -> Any:
+        self._busy[self._tasks.pop(number)] -= 1
+        self._tell()
+        if isinstance(made, ExceptionWrapper):
+            made.reraise()
+        return made
+
+    def _shutdown_workers(self) -> None:
+        """Ends the workers."""
+        self._crew.stop()
+
+    def __del__(self) -> None:
+        crew = getattr(self, "_crew", None)
+        if crew is not None:
+            crew.stop()

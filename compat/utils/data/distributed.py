@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sized
 
 from compat._core.random.generator import Generator
 from compat._core.tensor.registry import names_of
+from compat._distributed.groups import get_rank, get_world_size
 from compat.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -17,15 +18,15 @@ class DistributedSampler(Sampler[int]):
 
     Args:
         dataset: what is gone through.
-        num_replicas: how many processes there are.
-        rank: which of them this is.
+        num_replicas: how many processes there are; by default as many as work together.
+        rank: which of them this is; by default this process's rank.
         shuffle: whether the order is a random one, drawn from ``seed`` and the epoch.
         seed: the same in all processes.
         drop_last: whether what does not divide evenly is left out; else samples come again to make up for it.
 
     Raises:
-        RuntimeError: where the number of processes or this one's is left to be found out.
-        ValueError: for a process that does not exist.
+        ValueError: for a process that does not exist, and where its number is left to be found out before
+            ``init_process_group``.
 
     Example:
         >>> from compat.utils.data.distributed import DistributedSampler
@@ -37,8 +38,8 @@ class DistributedSampler(Sampler[int]):
         self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
         seed: int = 0, drop_last: bool = False,
     ):  # fmt: skip
-        if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+        num_replicas = get_world_size() if num_replicas is None else num_replicas
+        rank = get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

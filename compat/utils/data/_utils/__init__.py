@@ -1,3 +1,3 @@
 """``torch.utils.data._utils``: how batches are made, and by whom."""
 
-from compat.utils.data._utils import collate, worker
+from compat.utils.data._utils import collate, fetch, worker

@@ -1,26 +1,26 @@
-"""What ``num_workers`` means where no process is started: who makes which batch, with which random numbers.
-
-XLA computes in threads of its own, which must not be forked, so all batches are made in this process, when they are
-asked for. A program sees little of that: each worker has its own copy of the data set, its own random numbers with
-PyTorch's seeds, an entry in ``get_worker_info``, and makes the batches that it would make in PyTorch.
-"""
+"""What a worker process does: it seeds its random numbers, makes the batches it is told to, and sends them."""
 
 from __future__ import annotations
 
-import copy
-import itertools
+import os
+import queue
 import random
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import threading
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-from compat._core.random import Engine
-from compat.random import default_generator, manual_seed
+from compat._core.config.threads import set_num_threads
+from compat._utils import ExceptionWrapper
+from compat.random import manual_seed
+from compat.utils.data._utils.channel import Channel
+from compat.utils.data._utils.fetch import Fetcher, Recipe
 from compat.utils.data.dataset import IterableDataset
+
+#: How often a worker looks whether its loader's process is still there, in seconds, should its pipe not say so.
+_WATCH = 1.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class WorkerInfo:
         seed: what its random numbers began with.
         dataset: its copy of the data set.
         rng: None; where PyTorch keeps the generators of threads.
-        worker_method: how PyTorch would run it.
+        worker_method: how it runs.
     """
 
     id: int
@@ -44,180 +44,131 @@ class WorkerInfo:
     worker_method: str = "multiprocessing"
 
 
-_current: list[WorkerInfo] = []
+class _Known:
+    """What this process knows of itself."""
+
+    info: WorkerInfo | None = None
+
+
+_known = _Known()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What the worker that is at work knows of itself; None outside workers."""
-    return _current[-1] if _current else None
+    """What the worker that this process is knows of itself; None in any other process."""
+    return _known.info
 
 
-class Fetcher:
-    """Makes batches of a data set.
-
-    Args:
-        loader: says how.
-        dataset: the one that samples are taken from.
-        collate_fn: what makes a batch of samples.
-    """
-
-    def __init__(self, loader: Any, dataset: Any, collate_fn: Callable[[list], Any]):
-        self.loader = loader
-        self.dataset = dataset
-        self.collate_fn = collate_fn
-        self.samples: Iterator[Any] | None = iter(dataset) if isinstance(dataset, IterableDataset) else None
-
-    def fetch(self, index: Any) -> Any:
-        """The batch of these numbers, or the next one of an iterable data set.
-
-        Raises:
-            StopIteration: if that has no more.
-        """
-        return self._by_number(index) if self.samples is None else self._in_turn(index)
-
-    def _by_number(self, index: Any) -> Any:
-        if self.loader.batch_sampler is None:
-            return self.collate_fn(self.dataset[index])
-        if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.collate_fn(self.dataset.__getitems__(index))
-        return self.collate_fn([self.dataset[i] for i in index])
-
-    def _in_turn(self, index: list | None) -> Any:
-        assert self.samples is not None
-        if index is None:
-            return self.collate_fn(next(self.samples))
-        batch = list(itertools.islice(self.samples, len(index)))
-        if not batch or (self.loader.drop_last and len(batch) < len(index)):
-            raise StopIteration
-        return self.collate_fn(batch)
+class Resume:
+    """Tells a worker, and is its answer, that another epoch begins."""
 
 
-class Worker:
-    """One that makes its share of the batches.
+class Ended:
+    """Says instead of a batch that the worker's part of an iterable data set has come to its end."""
 
-    Args:
-        loader: whose.
-        number: its own number.
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker is for.
+
+    Attributes:
+        recipe: how it makes batches.
+        number: its own.
+        count: how many workers there are.
         base_seed: what the loader drew for all of them.
     """
 
-    def __init__(self, loader: Any, number: int, base_seed: int):
-        self.loader = loader
-        self.info = WorkerInfo(
-            id=number, num_workers=loader.num_workers, seed=base_seed + number, dataset=copy.copy(loader.dataset)
-        )
-        self.engine = Engine(base_seed + number)
-        self.states = _states()
-        self.collate_fn: Callable[[list], Any] = self._own(loader.collate_fn)
-        self.fetcher: Fetcher | None = None
-        with self._at_work():
-            random.seed(base_seed + number)
-            manual_seed(base_seed + number)
-            entropy = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-            np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  # the program's
-        self.start: Callable[[int], None] | None = self._own(loader.worker_init_fn)
+    recipe: Recipe
+    number: int
+    count: int
+    base_seed: int
 
-    def _own(self, function: Any) -> Any:
-        """A method of the loader's data set as that of its copy; any other function."""
-        if getattr(function, "__self__", None) is not self.loader.dataset or not hasattr(function, "__func__"):
-            return function
-        return function.__func__.__get__(self.info.dataset)
-
-    def resume(self) -> None:
-        """Begins anew with its data set."""
-        self.fetcher = None
-
-    def fetch(self, index: Any) -> Any:
-        """A batch.
-
-        Raises:
-            StopIteration: if its iterable data set has no more.
-            Exception: any other, which tells of the worker.
-        """
-        try:
-            with self._at_work():
-                start, self.start = self.start, None
-                if start is not None:
-                    start(self.info.id)
-                if self.fetcher is None:
-                    self.fetcher = Fetcher(self.loader, self.info.dataset, self.collate_fn)
-                return self.fetcher.fetch(index)
-        except StopIteration:
-            raise
-        except Exception as error:
-            raise _of_worker(error, self.info.id) from None  # its text holds the traceback
-
-    @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        """With its own random numbers in the places of the program's."""
-        engine, states = default_generator.engine, _states()
-        default_generator.engine = self.engine
-        _set_states(self.states)
-        _current.append(self.info)
-        try:
-            yield
-        finally:
-            _current.pop()
-            self.states = _states()
-            default_generator.engine = engine
-            _set_states(states)
+    def seed(self) -> int:
+        """Seeds Python's, NumPy's and the default generator, as PyTorch's workers do; returns the seed."""
+        seed = self.base_seed + self.number
+        random.seed(seed)
+        manual_seed(seed)
+        entropy = [self.number, self.base_seed & 0xFFFFFFFF, self.base_seed >> 32, 0]
+        np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  # what programs draw from
+        return seed
 
 
-def _states() -> tuple[Any, Any]:
-    """Where the random numbers of Python and of NumPy are, which programs draw from too."""
-    return random.getstate(), np.random.get_state()  # noqa: NPY002
-
-
-def _set_states(states: tuple[Any, Any]) -> None:
-    random.setstate(states[0])
-    np.random.set_state(states[1])  # noqa: NPY002
-
-
-class _Shown(str):
-    """The text of a ``KeyError``, which shows texts as they are written in a program."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _of_worker(error: Exception, number: int) -> Exception:
-    """An error of the same type that says which worker it comes from."""
-    told = "".join(traceback.format_exception(error))
-    text = f"Caught {type(error).__name__} in DataLoader worker process {number}.\nOriginal {told}"
+def work(job: Job, connection: Connection) -> None:
+    """Runs in the worker's process until its loader needs it no more, or is not there."""
+    channel = Channel(connection)
     try:
-        return type(error)(_Shown(text) if isinstance(error, KeyError) else text)
-    except Exception:  # its type cannot be made of a text
-        return RuntimeError(text)
+        set_num_threads(1)
+        seed = job.seed()
+        _known.info = WorkerInfo(job.number, job.count, seed, job.recipe.dataset)
+        _Worker(job, channel).run()
+    except KeyboardInterrupt:
+        pass  # the loader's process was interrupted, too
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # the loader is gone
 
 
-class Crew:
-    """All workers of a loader, taking turns."""
+class _Worker:
+    """A worker at work."""
 
-    def __init__(self, loader: Any, base_seed: int):
-        self.workers = [Worker(loader, number, base_seed) for number in range(loader.num_workers)]
-        self.turns: Iterator[Worker] = itertools.cycle(self.workers)
-        self.done: set[Worker] = set()
+    def __init__(self, job: Job, channel: Channel):
+        self.job, self.channel = job, channel
+        self.where = f"in DataLoader worker process {job.number}"
+        self.tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.gone = False
+        self.fetcher: Fetcher | None = None
+        self.failed: ExceptionWrapper | None = None
 
-    def resume(self) -> None:
-        """Begins another epoch."""
-        self.turns, self.done = itertools.cycle(self.workers), set()
-        for worker in self.workers:
-            worker.resume()
+    def run(self) -> None:
+        """Does the tasks that come, until there are no more."""
+        threading.Thread(target=self._listen, args=(os.getppid(),), daemon=True).start()
+        try:
+            if self.job.recipe.worker_init_fn is not None:
+                self.job.recipe.worker_init_fn(self.job.number)
+            self.fetcher = self.job.recipe.fetcher()
+        except Exception:
+            self.failed = ExceptionWrapper(where=self.where)
+        ended = False
+        while (task := self.tasks.get()) is not None and not self.gone:
+            if isinstance(task, Resume):
+                self.channel.send((task, None))
+                ended, self.fetcher = False, self.job.recipe.fetcher()
+            elif not ended:
+                number, index = task
+                made = self._make(index)
+                ended = isinstance(made, Ended)
+                self._send(number, made)
+                del made  # its memory is the loader's from here on
 
-    def fetch(self, index: Any) -> Any:
-        """The batch of the worker whose turn it is.
+    def _listen(self, parent: int) -> None:
+        """Takes the tasks out of the pipe as they come, so that the loader never waits to send one."""
+        connection = self.channel.connection
+        try:
+            while True:
+                while not connection.poll(_WATCH):
+                    if os.getppid() != parent:
+                        raise EOFError
+                self.tasks.put(self.channel.receive())
+        except (EOFError, OSError):
+            self.gone = True
+            self.tasks.put(None)
 
-        Raises:
-            StopIteration: if none has more.
-        """
-        while len(self.done) < len(self.workers):
-            worker = next(self.turns)
-            if worker in self.done:
-                continue
-            try:
-                return worker.fetch(index)
-            except StopIteration:
-                self.done.add(worker)
-        raise StopIteration
+    def _make(self, index: Any) -> Any:
+        if self.failed is not None:
+            failed, self.failed = self.failed, None
+            return failed
+        try:
+            assert self.fetcher is not None
+            return self.fetcher.fetch(index)
+        except StopIteration:
+            if isinstance(self.job.recipe.dataset, IterableDataset):
+                return Ended()
+            return ExceptionWrapper(where=self.where)
+        except Exception:
+            return ExceptionWrapper(where=self.where)
+
+    def _send(self, number: int, made: Any) -> None:
+        try:
+            self.channel.send((number, made))
+        except OSError:
+            raise
+        except Exception:  # it cannot be pickled
+            self.channel.send((number, ExceptionWrapper(where=self.where)))

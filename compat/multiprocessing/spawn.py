@@ -1,87 +1,24 @@
-"""``torch.multiprocessing``: Python's ``multiprocessing``, to which tensors go by value, and ``spawn``.
-
-What is sent to another process, as an argument or through a queue or pipe, is a copy: what is written to it there is
-not seen here. ``share_memory_`` raises an error, since what it promises is not there; the memory of a file can be had
-in several processes (``torch.from_file(name, shared=True, size=n)``, which is sent as the file's name).
-
-Example:
-    >>> import compat as torch
-    >>> torch.ones(2).share_memory_()
-    Traceback (most recent call last):
-    NotImplementedError: share_memory_(): compat has no memory that processes share, so ...
-"""
+"""Processes that are started together and waited for: ``torch.multiprocessing.spawn``."""
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from multiprocessing import *  # noqa: F403
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from compat._core.memory.mmap_storage import storage_of_file
-from compat._core.memory.numpy_storage import rejoin
-from compat._core.tensor.conversion import reduced
-from compat._core.tensor.tensor import Tensor
-from compat.nn.parameter import Parameter
-
 __all__ = [
-    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
-    "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes",
+    "ENV_VAR_PARALLEL_START", "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
+    "SpawnContext", "spawn", "start_processes",
 ]  # fmt: skip
-__all__ += multiprocessing.__all__
 
-_STRATEGY = "file_system"
-
-
-def get_all_sharing_strategies() -> set[str]:
-    """The ways in which tensors go to other processes, by PyTorch's name for what comes nearest: one."""
-    return {_STRATEGY}
-
-
-def get_sharing_strategy() -> str:
-    """The way in which they do."""
-    return _STRATEGY
-
-
-def set_sharing_strategy(new_strategy: str) -> None:
-    """Chooses it.
-
-    Raises:
-        AssertionError: for one that there is not.
-    """
-    assert new_strategy in get_all_sharing_strategies()
-
-
-def _sent(t: Tensor) -> tuple:
-    """How a tensor goes to another process: its values, or, where its memory is a shared file's, the file's name.
-
-    Raises:
-        RuntimeError: for one that has a place in a graph, which stays in this process.
-    """
-    if t.requires_grad and not t.is_leaf:
-        raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
-            "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
-            "serializing (e.g., putting it on the queue)."
-        )
-    rejoin(t)
-    storage = t._storage
-    rebuild, (cls, memory, *rest) = reduced(t, 2)
-    if storage.is_shared():
-        memory = storage_of_file, (storage.filename, True, storage.base.numel, storage.base.dtype)
-    return rebuild, (cls, memory, *rest)
-
-
-ForkingPickler.register(Tensor, _sent)
-ForkingPickler.register(Parameter, _sent)
+#: PyTorch starts processes side by side where this is set in the environment; here it says nothing.
+ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
 
 class ProcessException(Exception):

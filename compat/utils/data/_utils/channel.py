@@ -1,0 +1,105 @@
+"""Pipes between a loader and its workers, over which tensors go as memory that both have.
+
+The descriptors of shared memory go beside the pickle, over the same socket: once a batch is sent it is there, whatever
+becomes of the worker, and what nobody has received is freed with the pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+import weakref
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from compat._core.memory.shared_storage import luggage
+
+#: How many descriptors one message takes; Linux allows 253.
+_MOST = 200
+
+
+class Channel:
+    """One end of a pipe that is open both ways."""
+
+    def __init__(self, connection: Connection):
+        self.connection = connection
+
+    def send(self, value: Any) -> None:
+        """Sends an object.
+
+        Raises:
+            OSError: if nobody is at the other end.
+        """
+        files: list[int] = []
+        luggage.descriptors = files
+        try:
+            text = ForkingPickler.dumps(value)
+        finally:
+            luggage.descriptors = None
+        # Until they are sent, the value keeps the storages, and those keep the files.
+        self.connection.send_bytes(len(files).to_bytes(4, "little") + bytes(text))
+        if files:
+            with socket.socket(fileno=os.dup(self.connection.fileno())) as pipe:
+                for i in range(0, len(files), _MOST):
+                    socket.send_fds(pipe, [b"."], files[i : i + _MOST])
+
+    def receive(self) -> Any:
+        """The next object.
+
+        Raises:
+            EOFError, OSError: if there is none, and nobody at the other end.
+        """
+        text = self.connection.recv_bytes()
+        files = self._files(int.from_bytes(text[:4], "little"))
+        luggage.descriptors = files
+        try:
+            return pickle.loads(memoryview(text)[4:])
+        finally:
+            luggage.descriptors = None
+            for file in files:
+                os.close(file)
+
+    def _files(self, count: int) -> list[int]:
+        files: list[int] = []
+        if count:
+            with socket.socket(fileno=os.dup(self.connection.fileno())) as pipe:
+                while len(files) < count:
+                    mark, found, flags, _ = socket.recv_fds(pipe, 1, min(_MOST, count - len(files)))
+                    files += found
+                    if flags & socket.MSG_CTRUNC:
+                        raise _too_many(files)
+                    if not mark:
+                        raise EOFError
+        return files
+
+
+def _too_many(files: list[int]) -> RuntimeError:
+    for file in files:
+        os.close(file)
+    return RuntimeError(
+        "Too many open files. Communication with the workers is no longer possible. Please increase the limit using "
+        "`ulimit -n` in the shell or change the sharing strategy by calling "
+        "`torch.multiprocessing.set_sharing_strategy('file_system')` at the beginning of your code"
+    )
+
+
+# A forked child has copies of all pipes: those of workers that are not its own would keep them from seeing their end.
+_mine: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def pipe(context: Any) -> tuple[Channel, Connection]:
+    """A new pipe: the end here, and the connection that is the worker's."""
+    here, there = context.Pipe(duplex=True)
+    _mine.add(here)
+    return Channel(here), there
+
+
+def _close_in_child() -> None:
+    for connection in list(_mine):
+        connection.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)

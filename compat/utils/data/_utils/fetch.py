@@ -1,0 +1,76 @@
+"""Batches of a data set, made in whatever process asks for them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from compat.utils.data._utils.collate import default_collate
+from compat.utils.data.dataset import IterableDataset
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How batches are made; what of a loader goes to its workers.
+
+    Attributes:
+        dataset: what samples are taken from.
+        collate_fn: makes a batch of a list of samples.
+        batched: whether there are batches; else each sample is given as it comes.
+        drop_last: whether a shorter last batch is left out.
+        worker_init_fn: called in each worker with its number.
+    """
+
+    dataset: Any
+    collate_fn: Callable[[Any], Any]
+    batched: bool
+    drop_last: bool
+    worker_init_fn: Callable[[int], None] | None
+
+    def fetcher(self) -> Fetcher:
+        """What makes the batches of an epoch."""
+        return Fetcher(self)
+
+
+class Fetcher:
+    """Makes the batches of an epoch."""
+
+    def __init__(self, recipe: Recipe):
+        self.recipe = recipe
+        self.samples: Iterator[Any] | None = None
+        if isinstance(recipe.dataset, IterableDataset):
+            self.samples = iter(recipe.dataset)
+        whole = recipe.batched and recipe.collate_fn is default_collate and recipe.worker_init_fn is None
+        #: How a data set makes a whole batch at once, which is what making it of samples would give.
+        self.stacked = getattr(recipe.dataset, "stacked", None) if whole else None
+
+    def fetch(self, index: Any) -> Any:
+        """The batch of these numbers, or the next one of an iterable data set.
+
+        Raises:
+            StopIteration: if that has no more.
+        """
+        return self._by_number(index) if self.samples is None else self._in_turn(index)
+
+    def _by_number(self, index: Any) -> Any:
+        recipe, dataset = self.recipe, self.recipe.dataset
+        if not recipe.batched:
+            return recipe.collate_fn(dataset[index])
+        batch = None if self.stacked is None else self.stacked(index)
+        if batch is not None:
+            return batch
+        if callable(getattr(dataset, "__getitems__", None)):
+            return recipe.collate_fn(dataset.__getitems__(index))
+        return recipe.collate_fn([dataset[i] for i in index])
+
+    def _in_turn(self, index: list | None) -> Any:
+        assert self.samples is not None
+        if not self.recipe.batched:
+            return self.recipe.collate_fn(next(self.samples))
+        assert index is not None
+        batch = list(itertools.islice(self.samples, len(index)))
+        if not batch or (self.recipe.drop_last and len(batch) < len(index)):
+            raise StopIteration
+        return self.recipe.collate_fn(batch)
