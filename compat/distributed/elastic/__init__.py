@@ -1,1 +1,1 @@
-"""``torch.distributed.elastic``: what starts processes; here a program runs in one."""
+"""``torch.distributed.elastic``: what starts processes, and starts them again."""

@@ -1,5 +1,6 @@
-"""``torch.distributed.nn``: what processes do together, with gradients; each is refused, as there is no group."""
+"""``torch.distributed.nn``: exchanges of tensors that autograd sees."""
 
 from compat.distributed.nn import functional
+from compat.distributed.nn.functional import *
 
-globals().update({name: vars(functional)[name] for name in functional.NAMES})
+__all__ = list(functional.__all__)

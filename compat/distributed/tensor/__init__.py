@@ -1,11 +1,21 @@
-"""``torch.distributed.tensor``: tensors whose parts are in several processes; nothing here makes any."""
+"""``torch.distributed.tensor``: tensors in parts on several devices."""
 
-from __future__ import annotations
+from compat.distributed.device_mesh import DeviceMesh, init_device_mesh
+from compat.distributed.tensor import placement_types
+from compat.distributed.tensor._api import (
+    DTensor,
+    distribute_module,
+    distribute_tensor,
+    empty,
+    full,
+    ones,
+    rand,
+    randn,
+    zeros,
+)
+from compat.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
 
-from compat._core.tensor.tensor import Tensor
-
-__all__ = ["DTensor"]
-
-
-class DTensor(Tensor):
-    """The class of tensors in several processes, for programs that ask whether they have one."""
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
+    "empty", "full", "init_device_mesh", "ones", "rand", "randn", "zeros",
+]  # fmt: skip

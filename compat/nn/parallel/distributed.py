@@ -1,25 +1,227 @@
-"""A module in several processes, which cannot be started here."""
+"""A module in several processes, whose gradients are averaged."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode, no_grad
+from compat._distributed import collectives, objects
+from compat._distributed.groups import chosen_group
 from compat.nn.modules.module import Module
+from compat.nn.parallel._reducer import GradBucket, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
 
 class DistributedDataParallel(Module):
-    """A module whose gradients are averaged over processes.
+    """A module whose gradients are averaged over processes, each of which has a part of the batch.
+
+    Parameters and buffers begin as those of rank 0. In each backward pass gradients are averaged, bucket by bucket,
+    while the pass goes on; ``grad`` has the average when it is done.
 
     Args:
-        module: the module.
-        options: how they are to be averaged.
+        module: the module, with the same parameters in all processes; it is on the CPU.
+        device_ids: None, or empty.
+        output_device: None.
+        dim: changes nothing.
+        broadcast_buffers: whether buffers are made those of rank 0 before each forward pass; True by default.
+        init_sync: whether parameters and buffers are made those of rank 0 now.
+        process_group: over which processes; all by default.
+        bucket_cap_mb: how many MiB of gradients are exchanged together, about; 25 by default.
+        find_unused_parameters: whether a forward pass may leave parameters out; the graph of its results is searched.
+        check_reduction: changes nothing.
+        gradient_as_bucket_view: whether gradients are parts of buckets, instead of copies.
+        static_graph: whether each pass uses the same parameters; what it leaves out is found in each.
+        forward_sync_buffers: as ``broadcast_buffers``.
+
+    Attributes:
+        module: the module; so the names in ``state_dict()`` begin with ``module.``.
 
     Raises:
-        ValueError: as no processes have been set up.
+        ValueError: without a process group, and for ``device_ids``.
+        RuntimeError: if no parameter requires gradients, or processes have other parameters; or, from ``forward``, if
+            the last backward pass left a parameter out.
+
+    Example:
+        >>> import compat as torch, compat.distributed as dist
+        >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        >>> net = DistributedDataParallel(torch.nn.Linear(2, 1))
+        >>> net(torch.ones(3, 2)).sum().backward()
+        >>> net.module.bias.grad
+        tensor([3.])
+        >>> dist.destroy_process_group()
     """
 
-    def __init__(self, module: Module, *options: Any, **named: Any):
+    def __init__(
+        self, module: Module, device_ids: Sequence[Any] | None = None, output_device: Any = None, dim: int = 0,
+        broadcast_buffers: bool | None = None, init_sync: bool = True, process_group: Any = None,
+        bucket_cap_mb: float | None = None, find_unused_parameters: bool = False, check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False, static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None, param_to_hook_all_reduce: Any = None, mixed_precision: Any = None,
+        device_mesh: Any = None, forward_sync_buffers: bool | None = None,
+    ):  # fmt: skip
         super().__init__()
-        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+        if device_mesh is not None:
+            process_group = device_mesh.get_group(0)
+        self.process_group = chosen_group(process_group)
+        absent = {
+            "mixed_precision": mixed_precision, "param_to_hook_all_reduce": param_to_hook_all_reduce,
+            "delay_all_reduce_named_params": delay_all_reduce_named_params,
+        }  # fmt: skip
+        for name, given in absent.items():
+            if given is not None:
+                raise NotImplementedError(f"DistributedDataParallel: {name} is not there; leave it None")
+        ignored: set[str] = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        self.parameters_to_ignore = ignored
+        kept = [(name, p) for name, p in module.named_parameters() if name not in ignored]
+        trained = [(name, p) for name, p in kept if p.requires_grad]
+        if not trained:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that "
+                "requires a gradient."
+            )
+        if device_ids:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/"
+                "multiple-device GPU modules or CPU modules, but got device_ids "
+                f"{list(device_ids)}, output_device {output_device}, and module parameters "
+                f"{ {p.device for _, p in kept} }."
+            )
+        self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
+        self.device_type, self.device = "cpu", kept[0][1].device
+        self.broadcast_buffers = next((b for b in (forward_sync_buffers, broadcast_buffers) if b is not None), True)
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.bucket_bytes_cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
+        self.require_backward_grad_sync = self.require_forward_param_sync = True
+        self._verify(kept)
+        self.modules_buffers = [b for name, b in module.named_buffers() if name not in ignored]
+        if init_sync:
+            self._spread([p for _, p in kept] + self.modules_buffers)
+        self.reducer = self._reducer(trained)
+
+    def _reducer(self, trained: Sequence[tuple[str, Tensor]]) -> Reducer:
+        searched = self.find_unused_parameters or self.static_graph
+        cap = self.bucket_bytes_cap
+        return Reducer(trained, self.process_group, cap, searched, self.gradient_as_bucket_view)
+
+    def _verify(self, params: Sequence[tuple[str, Tensor]]) -> None:
+        """Whether all processes have the same parameters."""
+        found: list[Any] = [None] * self.process_group.size()
+        mine = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in params]
+        objects.all_gather_object(found, mine, self.process_group)
+        rank = self.process_group.rank()
+        for other, theirs in enumerate(found):
+            if len(theirs) != len(mine):
+                raise RuntimeError(
+                    f"DDP expects same model across all ranks, but Rank {rank} has {len(mine)} params, "
+                    f"while rank {other} "
+                    f"has inconsistent {len(theirs)} params."
+                )
+            for i, (a, b) in enumerate(zip(mine, theirs)):
+                if a != b:
+                    raise RuntimeError(
+                        f"[{rank}]: params[{i}] in this process with sizes {list(a[1])} appears not to "
+                        f"match sizes of the "
+                        f"same param in process {other}: {a} there is {b}."
+                    )
+
+    def _spread(self, tensors: Sequence[Tensor]) -> None:
+        """Makes tensors those of rank 0."""
+        works = [
+            collectives.broadcast(t.detach(), group=self.process_group, group_src=0, async_op=True) for t in tensors
+        ]
+        for work in works:
+            if work is not None:
+                work.wait()
+
+    # ---------------------------------------------------------------- calls
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        """Calls the module, and expects a backward pass if there is to be one."""
+        differentiates = mode.grad and self.require_backward_grad_sync
+        if differentiates:
+            self.reducer.check_finished()
+        if self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers:
+            with no_grad():
+                self._spread(self.modules_buffers)
+        outputs = self.module(*inputs, **kwargs)
+        self.reducer.enabled = self.require_backward_grad_sync
+        if differentiates:
+            self.require_forward_param_sync = True
+            self.reducer.prepare(outputs)
+        else:
+            self.require_forward_param_sync = self.require_backward_grad_sync
+        return outputs
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it gradients are accumulated in each process for itself; the next pass outside averages the sums.
+
+        Example:
+            >>> import compat as torch, compat.distributed as dist
+            >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+            >>> net = DistributedDataParallel(torch.nn.Linear(2, 1))
+            >>> with net.no_sync():
+            ...     net(torch.ones(3, 2)).sum().backward()
+            >>> net(torch.ones(3, 2)).sum().backward()
+            >>> net.module.bias.grad
+            tensor([6.])
+            >>> dist.destroy_process_group()
+        """
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
+        """Has a function exchange each bucket, in place of the average.
+
+        Args:
+            state: what the function is given first.
+            hook: called with ``state`` and a ``GradBucket``; returns a ``Future`` of the tensor that replaces
+                its buffer.
+
+        Raises:
+            TypeError: for what cannot be called.
+            RuntimeError: if there is one already.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        if self.reducer.hook is not None:
+            raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be called once.")
+        self.reducer.hook, self.reducer.state = hook, state
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = self.reducer.find_unused = True
+
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: Sequence[str]
+    ) -> None:
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
+    def train(self, mode: bool = True) -> Any:
+        """Sets it and the module to train."""
+        super().train(mode)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = copy.copy(self.__dict__)
+        for name in ("process_group", "reducer"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.process_group = chosen_group(None)
+        ignored = self.parameters_to_ignore
+        self.reducer = self._reducer(
+            [(n, p) for n, p in self.module.named_parameters() if p.requires_grad and n not in ignored]
+        )

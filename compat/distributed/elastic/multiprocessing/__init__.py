@@ -1,1 +1,1 @@
-"""Where programs find how errors of processes are told."""
+"""How errors of processes are told."""

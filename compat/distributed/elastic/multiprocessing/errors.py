@@ -2,14 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-__all__ = ["record"]
+__all__ = ["ChildFailedError", "ProcessFailure", "record"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FILE = "TORCHELASTIC_ERROR_FILE"
+
+
+@dataclass
+class ProcessFailure:
+    """How a process ended that did not end well.
+
+    Attributes:
+        local_rank: its number on this host.
+        pid: its number in the operating system.
+        exitcode: its exit status; negative for a signal's number.
+        error_file: where ``record`` has written its error, if it has.
+        timestamp: when it was noticed.
+        message: its error, with the traceback if that was written.
+    """
+
+    local_rank: int
+    pid: int
+    exitcode: int
+    error_file: str
+    timestamp: int = 0
+    message: str = field(default="")
+
+    def __post_init__(self) -> None:
+        self.timestamp = self.timestamp or int(time.time())
+        if not self.message:
+            self.message = _told(self.error_file) or self._guess()
+
+    def _guess(self) -> str:
+        if self.exitcode < 0:
+            return f"Signal {-self.exitcode} ({self.signal_name()}) received by PID {self.pid}"
+        return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+
+    def signal_name(self) -> str:
+        """The name of the signal that ended it; nothing if none did."""
+        import signal
+
+        return signal.Signals(-self.exitcode).name if self.exitcode < 0 else ""
+
+
+def _told(path: str) -> str:
+    try:
+        with open(path) as file:
+            return str(json.load(file)["message"]["message"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+class ChildFailedError(Exception):
+    """Processes that a launcher has started did not end well.
+
+    Args:
+        name: of the program.
+        failures: by the rank of each.
+    """
+
+    def __init__(self, name: str, failures: Mapping[int, ProcessFailure]):
+        self.name, self.failures = name, dict(failures)
+        super().__init__(self.format_msg())
+
+    def get_first_failure(self) -> tuple[int, ProcessFailure]:
+        """The rank of the process that failed first, and how."""
+        # Of those that were noticed together, who was killed did not fail of what happened to another one.
+        rank = min(self.failures, key=lambda r: (self.failures[r].timestamp, self.failures[r].exitcode > 0, r))
+        return rank, self.failures[rank]
+
+    def format_msg(self) -> str:
+        """All failures, the first one last, as a report."""
+        root, _ = self.get_first_failure()
+        others = [self._one(i, r) for i, r in enumerate(r for r in self.failures if r != root)]
+        line = "-" * 60
+        return "\n".join(
+            [f"\n{'=' * 60}", f"{self.name} FAILED", line, "Failures:", *(others or ["  <NO_OTHER_FAILURES>"]), line,
+             "Root Cause (first observed failure):", self._one(0, root), "=" * 60]
+        )  # fmt: skip
+
+    def _one(self, i: int, rank: int) -> str:
+        f = self.failures[rank]
+        when = time.strftime("%Y-%m-%d_%H:%M:%S", time.localtime(f.timestamp))
+        text = "\n    ".join(f.message.splitlines())
+        return (
+            f"[{i}]:\n  time      : {when}\n  host      : {os.uname().nodename}\n"
+            f"  rank      : {rank} (local_rank: {f.local_rank})\n  exitcode  : {f.exitcode} (pid: {f.pid})\n"
+            f"  error_file: {f.error_file or '<N/A>'}\n  traceback : {text}"
+        )
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """Has a process that something started tell its errors; nothing did, and the function is given back."""
-    return fn
+    """Has a function write the error that it raises to the file that the launcher reads, before it is raised.
+
+    Args:
+        fn: what a process runs.
+        error_handler: changes nothing.
+    """
+
+    @functools.wraps(fn)
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except SystemExit:
+            raise
+        except BaseException as error:
+            _write(error)
+            raise
+
+    return recorded  # type: ignore[return-value]
+
+
+def _write(error: BaseException) -> None:
+    path = os.environ.get(_FILE)
+    if path:
+        text = "".join(traceback.format_exception(error))
+        about = {"py_callstack": text, "timestamp": str(int(time.time()))}
+        with open(path, "w") as file:
+            json.dump({"message": {"message": text, "extraInfo": about}}, file)

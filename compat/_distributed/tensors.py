@@ -1,0 +1,110 @@
+"""Tensors as the arrays that processes exchange, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compat._core.memory import strided_access
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array, refresh
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import no_grad
+from compat._core.types.device import META
+from funcgrad import runtime
+
+
+def check_tensor(t: Any, name: str) -> None:
+    """Whether an argument is a tensor.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    if not isinstance(t, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(t)} instead."
+        )
+
+
+def check_tensors(tensors: Any, name: str) -> None:
+    """Whether an argument is a list of tensors.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    wanted = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got "
+    if not isinstance(tensors, list | tuple):
+        raise TypeError(f"{wanted}{type(tensors)} instead.")
+    if not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(f"{wanted}{type(tensors)} with elements of type {[type(t) for t in tensors]}.")
+
+
+def check_one_dtype(*tensors: Tensor) -> None:
+    """Whether tensors have one dtype, as all processes see the same bytes.
+
+    Raises:
+        ValueError: if not.
+    """
+    for t in tensors[1:]:
+        if t.dtype is not tensors[0].dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypesFound {tensors[0].dtype} and  {t.dtype}")
+
+
+def check_sizes(name: str, tensors: Sequence[Tensor], like: Tensor) -> None:
+    """Whether tensors have as many elements as another.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    for i, t in enumerate(tensors):
+        if t.numel() != like.numel():
+            raise RuntimeError(
+                f"{name}: tensor {i} of the list has size {list(t.shape)}, which holds {t.numel()} elements, but "
+                f"{list(like.shape)} was expected"
+            )
+
+
+def reader(t: Tensor) -> Callable[[], np.ndarray]:
+    """The values that a tensor has now, for who asks later, and in another thread.
+
+    What was recorded is handed to XLA here; who calls the function waits until it is computed.
+
+    Raises:
+        RuntimeError: for a sparse tensor, or one without values.
+    """
+    if t.is_sparse or t._layout.base.device is META:
+        kind = "sparse tensors" if t.is_sparse else "tensors on the meta device"
+        raise RuntimeError(f"torch.distributed: {kind} cannot be exchanged between processes; got {list(t.shape)}")
+    if t._view is not None:
+        refresh(t)
+    if t._layout.base.traced:
+        array = np.ascontiguousarray(array_of(t))  # raises where there are no values
+        return lambda: array
+    buffer, layout, offset = runtime.ready(t._storage.buffer), t._layout, t._offset
+    return lambda: np.ascontiguousarray(strided_access.to_numpy(buffer, layout, offset))
+
+
+def like(t: Tensor) -> np.ndarray:
+    """An array of a tensor's shape and dtype, whose elements nobody reads."""
+    return np.empty(tuple(t.shape), t._layout.dtype.numpy)
+
+
+def write(t: Tensor, array: np.ndarray) -> None:
+    """Makes the elements of an array those of a tensor, whether or not it requires grad."""
+    if t._view is not None:
+        refresh(t)
+    layout, storage = t._layout, t._storage
+    if layout.base.traced:
+        vmap_checks.concrete(storage.buffer, "its values")
+    plain = layout.contiguous and not layout.conj and not layout.neg and layout.dtype is layout.base.dtype
+    if plain and t._offset == 0 and layout.numel == layout.base.numel:
+        storage.write(strided_access.buffer_from_numpy(array.reshape(layout.base.shape)))
+        if t._counter is not None:
+            t._counter.version += 1
+        return
+    with no_grad():
+        names_of("Tensor")["copy_"](t.detach(), from_array(array.reshape(tuple(t.shape)), layout.dtype))
+    runtime.flush()  # what another thread records nobody else runs

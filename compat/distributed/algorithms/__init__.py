@@ -1,0 +1,1 @@
+"""``torch.distributed.algorithms``: what ``DistributedDataParallel`` can do in other ways."""

@@ -1,0 +1,18 @@
+"""``torch.distributed.checkpoint``: state written in the parts that devices hold, and read in any others."""
+
+from compat.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_model_state_dict,
+    get_optimizer_state_dict,
+    get_state_dict,
+    set_model_state_dict,
+    set_optimizer_state_dict,
+    set_state_dict,
+)
+from compat.distributed.checkpoint.storage import CheckpointException, FileSystemReader, FileSystemWriter, load, save
+
+__all__ = [
+    "CheckpointException", "FileSystemReader", "FileSystemWriter", "StateDictOptions", "get_model_state_dict",
+    "get_optimizer_state_dict", "get_state_dict", "load", "save", "set_model_state_dict", "set_optimizer_state_dict",
+    "set_state_dict",
+]  # fmt: skip

@@ -1,0 +1,172 @@
+"""``fully_shard``: each device holds a part of each parameter, of its gradient and of the optimizer's state.
+
+The batch is divided among the devices as well. XLA gathers a parameter where a product needs all of it, and sums the
+parts of its gradient into their places; when, is its choice.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from compat._core.pytree import trees
+from compat._core.tensor.tensor import Tensor
+from compat.distributed.device_mesh import DeviceMesh, init_device_mesh
+from compat.distributed.tensor._api import place_in, redistribute, where
+from compat.distributed.tensor.placement_types import Placement, Replicate, Shard
+from compat.nn.modules.module import Module
+from funcgrad import parallel
+
+__all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy", "fully_shard"]
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """In which dtypes to compute.
+
+    Attributes:
+        param_dtype: that of parameters and arguments in the forward pass; only None is there.
+        reduce_dtype: that in which gradients are summed; only None is there.
+        output_dtype: that of results.
+        cast_forward_inputs: whether arguments are converted.
+    """
+
+    param_dtype: Any = None
+    reduce_dtype: Any = None
+    output_dtype: Any = None
+    cast_forward_inputs: bool = True
+
+
+@dataclass
+class OffloadPolicy:
+    """Parameters stay on the devices."""
+
+
+@dataclass
+class CPUOffloadPolicy(OffloadPolicy):
+    """Parameters are kept in the host's memory; only on the CPU, where they are anyway.
+
+    Attributes:
+        pin_memory: changes nothing.
+    """
+
+    pin_memory: bool = True
+
+
+class FSDPModule:
+    """What ``fully_shard`` adds to a module's class; when parameters are gathered XLA decides."""
+
+    def unshard(self, async_op: bool = False) -> None:
+        """Changes nothing."""
+
+    def reshard(self) -> None:
+        """Changes nothing."""
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
+        """Changes nothing: gradients are sums over all devices as soon as they are there."""
+
+    def set_is_last_backward(self, is_last_backward: bool) -> None:
+        """Changes nothing."""
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
+        """Changes nothing."""
+
+    def set_modules_to_forward_prefetch(self, modules: Any) -> None:
+        """Changes nothing."""
+
+    def set_modules_to_backward_prefetch(self, modules: Any) -> None:
+        """Changes nothing."""
+
+
+def fully_shard(
+    module: Any, *, mesh: DeviceMesh | None = None, reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable[[Any], Shard | None] | None = None,
+    mp_policy: MixedPrecisionPolicy = MixedPrecisionPolicy(),
+    offload_policy: OffloadPolicy = OffloadPolicy(),  # noqa: B008 - has no state
+    ignored_params: set[Tensor] | None = None,
+) -> Any:  # fmt: skip
+    """Divides a module's parameters among the devices of a mesh, and its batches.
+
+    Args:
+        module: the module, or a list of them; parameters stay the same objects. Those that a call for a submodule has
+            divided already stay so.
+        mesh: the devices; all by default. Of two axes, parameters are on each device along the first.
+        reshard_after_forward: changes nothing.
+        shard_placement_fn: for a parameter along which dimension it is divided; the first, or the first that divides
+            evenly, where it says nothing.
+        mp_policy: in which dtypes to compute; converting parameters is not there.
+        offload_policy: changes nothing.
+        ignored_params: parameters that are put on each device.
+
+    Returns:
+        The module, whose class is an ``FSDPModule`` as well.
+
+    Raises:
+        NotImplementedError: for a policy that is not there.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.distributed.fsdp import FSDPModule, fully_shard
+        >>> net = fully_shard(torch.nn.Linear(2, 4))
+        >>> net.weight.placements, isinstance(net, FSDPModule)
+        ((Shard(dim=0),), True)
+    """
+    if mp_policy.param_dtype is not None or mp_policy.reduce_dtype is not None:
+        raise NotImplementedError("fully_shard: mp_policy's param_dtype and reduce_dtype are not there; use autocast")
+    mesh = mesh if mesh is not None else init_device_mesh("cpu", (len(parallel.devices()),))
+    modules = module if isinstance(module, list | tuple) else [module]
+    ignored = {id(p) for p in ignored_params or ()}
+    for one in modules:
+        for name, p in one.named_parameters():
+            if not _divided(p, mesh):
+                wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
+                placement = Replicate() if id(p) in ignored else _placement(name, p, mesh, wanted)
+                place_in(p, mesh, [*[Replicate()] * (mesh.ndim - 1), placement])
+        for b in one.buffers():
+            if where(b) is None:
+                place_in(b, mesh, [Replicate()] * mesh.ndim)
+        _divide_batches(one, mesh)
+        one.__class__ = type(f"FSDP{type(one).__name__}", (FSDPModule, type(one)), {"__module__": type(one).__module__})
+    return module
+
+
+def _divided(p: Tensor, mesh: DeviceMesh) -> bool:
+    found = where(p)
+    if found is None or found[0] is not mesh.root:
+        return False
+    return any(isinstance(found[1][mesh.root._axes.index(axis)], Shard) for axis in mesh._axes)
+
+
+def _placement(name: str, p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> Placement:
+    count, found = mesh.size(mesh.ndim - 1), where(p)
+    if wanted is not None:
+        return wanted
+    taken = {d.dim: 1 for d in found[1] if isinstance(d, Shard)} if found is not None else {}
+    sizes = dict(zip(mesh.root._axes, mesh.root.shape))
+    for dim, size in enumerate(p.shape):
+        parts = count
+        if dim in taken and found is not None:
+            for axis, placement in zip(mesh.root._axes, found[1]):
+                parts *= sizes[axis] if placement.is_shard(dim) else 1
+        if size % parts == 0:
+            return Shard(dim)
+    warnings.warn(
+        f"fully_shard: no dimension of {name!r} of size {list(p.shape)} can be divided evenly among {count} devices; "
+        "each has all of it",
+        stacklevel=3,
+    )
+    return Replicate()
+
+
+def _divide_batches(module: Module, mesh: DeviceMesh) -> None:
+    """Has tensors of one device divided along the batch before the forward pass."""
+
+    def move(x: Any) -> Any:
+        if not isinstance(x, Tensor) or where(x) is not None:
+            return x
+        even = x.dim() > 0 and x.shape[0] % mesh.size() == 0
+        return redistribute(x, mesh, [Shard(0) if even else Replicate()] * mesh.ndim)
+
+    module.register_forward_pre_hook(lambda m, args, named: trees.tree_map(move, (args, named)), with_kwargs=True)

@@ -1,0 +1,5 @@
+"""``torch.distributed.rendezvous``: how processes meet at an address."""
+
+from compat._distributed.rendezvous import register_rendezvous_handler, rendezvous
+
+__all__ = ["register_rendezvous_handler", "rendezvous"]

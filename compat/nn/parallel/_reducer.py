@@ -1,0 +1,250 @@
+"""Gradients averaged over processes in buckets, while the backward pass goes on.
+
+Parameters are put into buckets in the reverse of their order, which is about that in which their gradients come. When
+the last gradient of a bucket is there the bucket is summed over the processes by a thread of the group's, and the
+backward pass goes on; at its end the averages are written into ``grad``. Buckets are exchanged in their order, so that
+all processes exchange the same ones. What has been recorded of the backward pass is run bucket by bucket.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from compat._core.autograd.engine import queue_callback
+from compat._core.autograd.node import AccumulateGrad
+from compat._core.pytree import trees
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import no_grad
+from compat._distributed import collectives
+from compat._distributed.groups import ProcessGroup
+from compat.futures import Future
+
+#: The first bucket is small, so that the first exchange begins early.
+FIRST_BUCKET = 1 << 20
+
+
+class GradBucket:
+    """Gradients that are exchanged together, as communication hooks see them."""
+
+    def __init__(self, index: int, last: bool, buffer: Tensor, params: Sequence[Tensor]):
+        self._index, self._last, self._buffer, self._params = index, last, buffer, list(params)
+
+    def index(self) -> int:
+        """Which bucket, in the order in which they are exchanged."""
+        return self._index
+
+    def buffer(self) -> Tensor:
+        """All gradients, one after the other, in one dimension."""
+        return self._buffer
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        """Puts another tensor in its place."""
+        self._buffer = buffer
+
+    def gradients(self) -> list[Tensor]:
+        """Each parameter's part of the buffer."""
+        return list(split(self._buffer, self._params))
+
+    def parameters(self) -> list[Tensor]:
+        """Whose gradients they are."""
+        return list(self._params)
+
+    def is_last(self) -> bool:
+        """Whether it is the one that is exchanged last."""
+        return self._last
+
+
+def split(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The parts of a tensor of one dimension, in the sizes of others."""
+    at = 0
+    for t in like:
+        yield flat[at : at + t.numel()].view(t.shape)
+        at += t.numel()
+
+
+def bucketed(params: Sequence[Tensor], limit: int, first: int) -> list[list[int]]:
+    """Which parameters are exchanged together: neighbours from the last to the first, of one dtype and device."""
+    done: list[list[int]] = []
+    open_: dict[Any, list[int]] = {}
+    sizes: dict[Any, int] = {}
+    for i in reversed(range(len(params))):
+        kind = params[i].dtype
+        open_.setdefault(kind, []).append(i)
+        sizes[kind] = sizes.get(kind, 0) + params[i].numel() * params[i].element_size()
+        if sizes[kind] >= (limit if done else min(first, limit)):
+            done.append(open_.pop(kind))
+            del sizes[kind]
+    return done + list(open_.values())
+
+
+class Reducer:
+    """Averages the gradients of some parameters.
+
+    Args:
+        params: parameters that require gradients, with their names.
+        group: over which processes.
+        limit: how many bytes a bucket has, about.
+        find_unused: whether forward passes may leave parameters out.
+        as_view: whether gradients become parts of the buckets instead of being written.
+    """
+
+    def __init__(
+        self, params: Sequence[tuple[str, Tensor]], group: ProcessGroup, limit: int, find_unused: bool, as_view: bool
+    ):
+        self.names, self.params = [name for name, _ in params], [p for _, p in params]
+        self.group, self.find_unused, self.as_view = group, find_unused, as_view
+        self.buckets = bucketed(self.params, limit, FIRST_BUCKET)
+        self.bucket_of = {i: b for b, places in enumerate(self.buckets) for i in places}
+        self.hook: Callable[[Any, GradBucket], Any] | None = None
+        self.state: Any = None
+        self.enabled = True
+        self._expecting = False
+        self._reset()
+        self._handles = [
+            p.register_post_accumulate_grad_hook(_hook(weakref.ref(self), i)) for i, p in enumerate(self.params)
+        ]
+
+    def _reset(self) -> None:
+        self._ready: set[int] = set()
+        self._unused: set[int] = set()
+        self._launched = 0
+        self._flying: list[tuple[GradBucket, Any]] = []
+        self._used_work: Any = None
+        self._used: Any = None
+
+    # ---------------------------------------------------------------- before the backward pass
+
+    def check_finished(self) -> None:
+        """Whether all gradients of the last backward pass came.
+
+        Raises:
+            RuntimeError: if not; it names the parameters.
+        """
+        if not self._expecting or not self._ready - self._unused:
+            return
+        late = [i for i in range(len(self.params)) if i not in self._ready]
+        if not late:
+            return
+        names = ", ".join(self.names[i] for i in late)
+        raise RuntimeError(
+            "Expected to have finished reduction in the prior iteration before starting a new one. This "
+            "error indicates "
+            "that your module has parameters that were not used in producing loss. You can enable unused parameter "
+            "detection by passing the keyword argument `find_unused_parameters=True` to "
+            "`torch.nn.parallel.DistributedDataParallel`, and by making sure all `forward` function "
+            "outputs participate "
+            f"in calculating loss. \nParameters which did not receive grad for rank {self.group.rank()}: {names}\n"
+            f"Parameter indices which did not receive grad for rank {self.group.rank()}: {' '.join(map(str, late))}"
+        )
+
+    def prepare(self, outputs: Any) -> None:
+        """Expects a backward pass from the outputs of a forward pass."""
+        self._reset()
+        self._expecting = True
+        if self.find_unused:
+            reached = _leaves([t for t in trees.tree_leaves(outputs) if isinstance(t, Tensor)])
+            self._unused = {i for i, p in enumerate(self.params) if id(p) not in reached}
+
+    # ---------------------------------------------------------------- during it
+
+    def arrived(self, i: int) -> None:
+        """A parameter's gradient has been accumulated."""
+        if not self.enabled or not self._expecting:
+            return
+        if i in self._ready:
+            raise RuntimeError(
+                f"Expected to mark a variable ready only once. Parameter at index {i} with name "
+                f"{self.names[i]} has been "
+                "marked as ready twice: it is used in several backward passes of one forward pass."
+            )
+        self._ready.add(i)
+        self._ready |= self._unused
+        while self._launched < len(self.buckets) and self._ready.issuperset(self.buckets[self._launched]):
+            self._launch(self._launched)
+            self._launched += 1
+        if self._launched == len(self.buckets):
+            self._say_used()
+            queue_callback(self._finish)
+
+    def _launch(self, b: int) -> None:
+        params = [self.params[i] for i in self.buckets[b]]
+        torch = names_of("torch")
+        with no_grad():
+            grads = [
+                (torch["zeros_like"](p) if p.grad is None or i in self._unused else p.grad).reshape(-1)
+                for i, p in zip(self.buckets[b], params)
+            ]
+            flat = torch["cat"](grads) if len(grads) > 1 else grads[0].clone()
+            bucket = GradBucket(b, b == len(self.buckets) - 1, flat, params)
+            if self.hook is not None:
+                self._flying.append((bucket, self.hook(self.state, bucket)))
+                return
+            flat /= self.group.size()
+            work = collectives.all_reduce(flat, group=self.group, async_op=True)
+        self._flying.append((bucket, work))
+
+    def _say_used(self) -> None:
+        """Finds out which parameters no process has used: their gradients stay as they are."""
+        if not self.find_unused:
+            return
+        self._used = names_of("torch")["tensor"]([int(i not in self._unused) for i in range(len(self.params))])
+        self._used_work = collectives.all_reduce(self._used, group=self.group, async_op=True)
+
+    def _finish(self) -> None:
+        """At the end of the backward pass."""
+        self._expecting = False
+        used = [True] * len(self.params)
+        if self._used_work is not None:
+            self._used_work.wait()
+            used = [bool(n) for n in self._used.tolist()]
+        with no_grad():
+            for bucket, flying in self._flying:
+                found = flying.wait()
+                if isinstance(flying, Future):
+                    found = found[0] if isinstance(found, list | tuple) else found
+                    bucket.set_buffer(found)
+                parts = split(bucket.buffer(), bucket.parameters())
+                for i, part in zip(self.buckets[bucket.index()], parts):
+                    self._give(self.params[i], part, used[i])
+        self._flying = []
+
+    def _give(self, param: Tensor, average: Tensor, used: bool) -> None:
+        if not used:
+            return
+        if self.as_view or param.grad is None:
+            param.grad = average if self.as_view else average.clone()
+        else:
+            param.grad.copy_(average)
+
+    def remove(self) -> None:
+        """Takes its hooks away."""
+        for handle in self._handles:
+            handle.remove()
+
+
+def _hook(reducer: Callable[[], Reducer | None], i: int) -> Callable[[Tensor], None]:
+    def arrived(_: Tensor) -> None:
+        found = reducer()
+        if found is not None:
+            found.arrived(i)
+
+    return arrived
+
+
+def _leaves(outputs: Sequence[Tensor]) -> set[int]:
+    """The ids of the leaves that a backward pass from some tensors reaches."""
+    found = {id(t) for t in outputs if t.grad_fn is None and t.requires_grad}
+    stack = [t.grad_fn for t in outputs if t.grad_fn is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, AccumulateGrad):
+            found.add(id(node.variable))
+        for following, _ in node._edges:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return found

@@ -1,0 +1,137 @@
+"""A GPT of two layers on eight virtual devices: alone, by fully_shard, by tensor parallelism, by both."""
+
+import sys
+
+import pytest
+
+import compat as torch
+import compat.distributed.checkpoint as dcp
+import compat.nn.functional as F
+from compat import nn
+from compat.distributed.fsdp import FSDPModule, fully_shard
+from compat.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor, init_device_mesh
+from compat.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+from funcgrad import parallel, runtime
+
+COLUMNS, ROWS, WHOLE = ColwiseParallel, RowwiseParallel, Replicate()
+
+
+class Block(nn.Module):
+    def __init__(self, d, h):
+        super().__init__()
+        self.h, self.ln1, self.ln2 = h, nn.LayerNorm(d), nn.LayerNorm(d)
+        self.q, self.k, self.v, self.o = (nn.Linear(d, d) for _ in range(4))
+        self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x):
+        b, t, d = x.shape
+        y = self.ln1(x)
+        q, k, v = (f(y).view(b, t, self.h, d // self.h).transpose(1, 2) for f in (self.q, self.k, self.v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, d)
+        x = x + self.o(y)
+        return x + self.down(F.gelu(self.up(self.ln2(x))))
+
+
+class GPT(nn.Module):
+    def __init__(self, v=64, d=64, h=8, layers=2, t=32):
+        super().__init__()
+        self.tok, self.pos = nn.Embedding(v, d), nn.Embedding(t, d)
+        self.blocks = nn.ModuleList(Block(d, h) for _ in range(layers))
+        self.ln, self.head = nn.LayerNorm(d), nn.Linear(d, v, bias=False)
+
+    def forward(self, i):
+        x = self.tok(i) + self.pos(torch.arange(i.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.ln(x))
+
+
+def plan(inside):
+    names = {"q": COLUMNS, "k": COLUMNS, "v": COLUMNS, "o": ROWS, "up": COLUMNS, "down": ROWS}
+    found = {f"blocks.*.{name}": style() for name, style in names.items()}
+    if not inside:
+        found.update({name: COLUMNS(output_layouts=WHOLE) for name in ("tok", "pos", "head")})
+    return found
+
+
+def divided(how):
+    """The model, and how the targets lie."""
+    torch.manual_seed(0)
+    model = GPT()
+    if how == "fsdp":
+        mesh = init_device_mesh("cpu", (8,), mesh_dim_names=("dp",))
+        for block in model.blocks:
+            fully_shard(block, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        return model, mesh, [Shard(0)]
+    if how == "tp":
+        mesh = init_device_mesh("cpu", (8,), mesh_dim_names=("tp",))
+        return parallelize_module(model, mesh, plan(False)), mesh, [WHOLE]
+    if how == "both":
+        mesh = init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"))
+        parallelize_module(model, mesh["tp"], plan(True))
+        return fully_shard(model, mesh=mesh["dp"]), mesh, [WHOLE, WHOLE]
+    return model, None, None
+
+
+def train(how, steps=4):
+    model, mesh, placements = divided(how)
+    data = torch.randint(0, 64, (steps, 16, 33), generator=torch.Generator().manual_seed(1))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    losses = []
+    for batch in data:
+        optimizer.zero_grad()
+        targets = batch[:, 1:] if mesh is None else batch[:, 1:].redistribute(mesh, placements)
+        loss = F.cross_entropy(model(batch[:, :-1]).reshape(-1, 64), targets.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, model, optimizer
+
+
+def share(tensors):
+    """The part of some tensors that a device holds, of the one that holds most."""
+    held, total = {}, 0
+    for t in tensors:
+        buffer = runtime.ready(t._storage.buffer)
+        total += buffer.nbytes
+        for part in buffer.addressable_shards:
+            held[part.device] = held.get(part.device, 0) + part.data.nbytes
+    assert len(held) == 8
+    return max(held.values()) / total
+
+
+parallel.virtual_devices(8)
+if sys.argv[1] == "load":
+    mesh = init_device_mesh("cpu", (4,))
+    state = {"w": distribute_tensor(torch.zeros(8, 12), mesh, [Shard(1)]), "x": torch.zeros(3), "n": 0}
+    dcp.load(state, checkpoint_id=sys.argv[2])
+    assert state["w"].placements == (Shard(1),) and state["n"] == 7 and state["x"].tolist() == [1, 1, 1]
+    assert torch.equal(state["w"].full_tensor(), torch.arange(96.0).view(8, 12))
+    with pytest.raises(dcp.CheckpointException, match=r"tensor 'w' is of size \[8, 12\]"):
+        dcp.load({"w": torch.zeros(3)}, checkpoint_id=sys.argv[2])
+    sys.exit()
+
+mesh = init_device_mesh("cpu", (8,))
+w = distribute_tensor(torch.arange(96.0).view(8, 12), mesh, [Shard(0)])
+dcp.save({"w": w, "x": torch.ones(3), "n": 7}, checkpoint_id=sys.argv[2])
+assert isinstance(w + 1, DTensor) and (w + 1).placements == (Shard(0),) and w.to_local().shape == (1, 12)
+assert torch.equal((w @ w.T).full_tensor(), torch.arange(96.0).view(8, 12) @ torch.arange(96.0).view(8, 12).T)
+v = w.redistribute(placements=[WHOLE])
+assert v.placements == (WHOLE,) and torch.equal(v.full_tensor(), w.full_tensor())
+leaf = torch.ones(8, requires_grad=True)
+(leaf.redistribute(mesh, [Shard(0)]) * 3).sum().backward()
+assert leaf.grad.tolist() == [3] * 8
+with pytest.raises(ValueError, match=r"dimension 0 of a tensor of size \[3\] cannot be divided evenly among 8 devices"):
+    distribute_tensor(torch.ones(3), mesh, [Shard(0)])
+
+alone, _, _ = train("alone")
+for how, most in (("fsdp", 1 / 8), ("tp", 0.135), ("both", 0.17)):
+    losses, model, optimizer = train(how)
+    assert max(abs(a - b) for a, b in zip(alone, losses)) < 1e-5, (how, alone, losses)
+    params = list(model.parameters())
+    moments = [t for s in optimizer.state.values() for k, t in s.items() if k != "step"]
+    shares = [share(ts) for ts in (params, [p.grad for p in params], moments)]
+    assert max(shares) <= most, (how, shares)
+    assert isinstance(model, FSDPModule) == (how != "tp")
+print("done")
