@@ -1,9 +1,14 @@
 """``torch._C``: the few of its names that programs use."""  # noqa: N999 (PyTorch's name)
 
+import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
+from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.random.generator import Generator
+from compat._core.stubs import answering
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
@@ -16,12 +21,18 @@ from compat._core.tensor.torch_function import (
 )
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import is_grad_enabled
+from compat._core.types.device import device
+from compat.func import debug_unwrap
 from compat.nn.modules.utils import parse_to
+from funcgrad.interpreters.batching import BatchTracer
 
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "DispatchKey",
+    "DispatchKeySet",
     "Generator",
+    "_ExcludeDispatchKeyGuard",
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",
     "_is_torch_function_all_disabled",
@@ -47,5 +58,59 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 #: The class of the class of tensors.
 _TensorMeta = type(Tensor)
 
-_nn = ModuleType("torch._C._nn")
+#: Its submodules are made here: they are no files.
+__path__: list[str] = []
+
+
+def _submodule(name: str) -> ModuleType:
+    """A module of a name, which can be imported."""
+    made = ModuleType(f"torch._C.{name}")
+    made.__spec__ = ModuleSpec(f"compat._C.{name}", None)
+    sys.modules[f"compat._C.{name}"] = made
+    return made
+
+
+_nn = _submodule("_nn")
 vars(_nn).update(names_of("_C._nn"), _parse_to=_parse_to)
+
+
+def _is_batchedtensor(tensor: Tensor) -> bool:
+    """Whether the innermost transform around a tensor is ``vmap``."""
+    return isinstance(tensor._storage.buffer, BatchTracer)
+
+
+def _get_unwrapped(tensor: Tensor) -> Tensor:
+    """What the innermost transform around a tensor wraps."""
+    return debug_unwrap(tensor, recurse=False)
+
+
+_functorch = _submodule("_functorch")
+vars(_functorch).update(is_batchedtensor=_is_batchedtensor, get_unwrapped=_get_unwrapped)
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """The device that there is besides the CPU: the CPU, as there is none."""
+    return device("cpu")
+
+
+def _get_default_device() -> str:
+    """The type of the device on which tensors are made."""
+    return str(device("cpu").type)
+
+
+def _is_alias_of(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors have their memory in common."""
+    return a._storage is b._storage
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode of ``__torch_function__`` sees calls in this thread."""
+    return _is_torch_function_enabled() and _len_torch_function_stack() > 0
+
+
+for _name in (
+    "_jit_set_profiling_executor", "_jit_set_profiling_mode", "_jit_override_can_fuse_on_cpu",
+    "_jit_override_can_fuse_on_gpu", "_jit_set_texpr_fuser_enabled", "_jit_set_nvfuser_enabled",
+    "_jit_set_nvfuser_guard_mode", "_jit_can_fuse_on_cpu", "_jit_can_fuse_on_gpu", "_jit_texpr_fuser_enabled",
+):  # fmt: skip
+    globals()[_name] = answering(_name, lambda: False, "TorchScript runs as Python, and nothing fuses it")

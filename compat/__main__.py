@@ -111,6 +111,7 @@ def _report(error: BaseException) -> None:
         at = at.tb_next
     if last is not None and os.environ.get("COMPAT_TRACEBACK") != "full":
         last.tb_next = None
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace  # as Python, for what runs at the end
     sys.excepthook(type(error), error.with_traceback(trace), trace)
 
 

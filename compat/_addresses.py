@@ -8,13 +8,20 @@ from __future__ import annotations
 
 #: PyTorch's private modules that are here.
 PRIVATE = frozenset((
-    "_C", "__config__", "__future__", "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_higher_order_ops",
+    "_C", "__config__", "__future__", "_custom_ops",
+    "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_higher_order_ops",
     "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals", "fx._symbolic_trace",
     "nn.modules._functions", "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison",
-    "testing._creation", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
+    "testing._creation", "utils._contextlib", "utils._foreach_utils",
+    "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip
+#: Those that are made as ``_C`` is imported, and are no files.
+MADE = frozenset(("_C._functorch", "_C._nn"))
 #: Modules that PyTorch does not have, for programs that import compat by its own name.
-OURS = frozenset(("utils.einops",))
+OURS = frozenset((
+    "distributed.elastic.options", "distributed.fsdp.fully_shard", "utils.data._utils.channel",
+    "utils.data._utils.crew", "utils.einops",
+))  # fmt: skip
 
 
 def is_shown(name: str) -> bool:
@@ -23,4 +30,4 @@ def is_shown(name: str) -> bool:
         return False
     parts = name.split(".")
     private = (".".join(parts[: n + 1]) for n, part in enumerate(parts) if part.startswith("_"))
-    return all(prefix in PRIVATE for prefix in private)
+    return all(prefix in PRIVATE or prefix in MADE for prefix in private)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import traceback
+from importlib import import_module
+from typing import Any, NoReturn
 
+from compat._core.tensor.registry import names_of
 from compat._core.types.device import device as Device
 from compat._serialization.unpickler import KNOWN
 
@@ -34,3 +38,83 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         if found.index is not None:
             return found.index
     raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+
+
+class KeyErrorMessage(str):
+    """The text of a ``KeyError``, which shows texts as they are written in a program."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """The exception that is being handled, to be raised again in another thread or process.
+
+    Attributes:
+        exc_type: its type.
+        exc_msg: its traceback.
+        where: where it was raised.
+
+    Example:
+        >>> try:
+        ...     [][1]
+        ... except IndexError:
+        ...     wrapped = ExceptionWrapper(where="in a cellar")
+        >>> wrapped.reraise()
+        Traceback (most recent call last):
+        IndexError: Caught IndexError in a cellar.
+        Original Traceback (most recent call last):
+        ...
+    """
+
+    def __init__(self, exc_info: Any = None, where: str = "in background"):
+        exc_info = exc_info or sys.exc_info()
+        self.exc_type = exc_info[0]
+        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.where = where
+
+    def reraise(self) -> NoReturn:
+        """Raises it: an exception of its type, whose text tells where it came from."""
+        text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
+        if self.exc_type is KeyError:
+            text = KeyErrorMessage(text)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=text)
+        try:
+            error = self.exc_type(text)
+        except Exception:  # its type cannot be made of a text
+            raise RuntimeError(text) from None
+        raise error
+
+
+def _flatten_dense_tensors(tensors: Any) -> Any:
+    """The elements of several tensors of a dtype, one after another."""
+    cat = names_of("torch")["cat"]
+    return cat([t.reshape(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Any) -> tuple[Any, ...]:
+    """Parts of a flat tensor in the shapes of tensors, one after another."""
+    parts = flat.split([t.numel() for t in tensors])
+    return tuple(part.view_as(t) for part, t in zip(parts, tensors))
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator that is there: None, as there is none."""
+    return None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a type of device, ``torch.cpu``.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    try:
+        return import_module(f"compat.{device_type}")
+    except ImportError:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        ) from None

@@ -22,6 +22,15 @@ from urllib.request import Request, urlopen
 
 from compat import serialization
 
+try:
+    from tqdm import tqdm
+except ImportError:  # without the package there is no bar
+
+    def tqdm(iterable: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """What ``tqdm`` is given, without a bar."""
+        return iterable
+
+
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 #: Where the name of a file says what the SHA-256 of its bytes begins with.

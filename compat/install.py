@@ -14,10 +14,13 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from multiprocessing import forkserver
 from types import ModuleType
 from typing import Any
 
 from compat._addresses import is_shown
+from compat._core.stubs import stand_in_module, why_absent
+from compat._core.tensor.module_errors import name_modules
 
 _OURS, _THEIRS = "compat", "torch"
 #: What of ours each of their packages is.
@@ -43,6 +46,7 @@ class _Alias(Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(self.name)
+        name_modules()
         self.spec = module.__spec__
         return module
 
@@ -57,6 +61,29 @@ class _Alias(Loader):
                 sys.modules.setdefault(alias, sys.modules[name])
 
 
+def _found(name: str) -> ModuleSpec | None:
+    """The spec of a module of ours; None if there is none."""
+    if name in sys.modules:
+        return sys.modules[name].__spec__
+    try:
+        return find_spec(name)
+    except ModuleNotFoundError:  # a package of its address is not there
+        return None
+
+
+class _StandIn(Loader):
+    """Loads what stands for a module of PyTorch's that is not there."""
+
+    def __init__(self, module: ModuleType):
+        self.module = module
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__path__ = []
+
+
 class _Finder(MetaPathFinder):
     """Finds ``torch.x.y`` where there is ``compat.x.y``, and ``functorch``."""
 
@@ -66,11 +93,17 @@ class _Finder(MetaPathFinder):
         head, dot, rest = fullname.partition(".")
         if head not in _PACKAGES:
             return None
-        if _is_hidden(fullname):  # nor are the next finders to look in compat's folder
-            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
         name = _PACKAGES[head] + dot + rest
-        found = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
+        # Nor are the next finders to look in compat's folder for what is hidden.
+        found = None if _is_hidden(fullname) else _found(name)
         if found is None:
+            stands = stand_in_module(rest) if head == _THEIRS and rest else None
+            if stands is not None:
+                return ModuleSpec(fullname, _StandIn(stands), is_package=True)
+            if head == _THEIRS and rest:
+                first = rest.partition(".")[0]
+                why = why_absent(rest) or (_found(f"{_OURS}.{first}") is None and why_absent(first))
+                raise ModuleNotFoundError(f"No module named {fullname!r}" + (f": {why}" if why else ""), name=fullname)
             return None
         return ModuleSpec(
             fullname,
@@ -81,6 +114,18 @@ class _Finder(MetaPathFinder):
 
 
 _finder = _Finder()
+
+
+_preload_named = forkserver.set_forkserver_preload
+
+
+def _preload(modules_names: list[str]) -> None:
+    """``multiprocessing.set_forkserver_preload``, for which ``torch`` is compat: not every Python gives the server
+    ``sys.path`` before it loads them."""
+    if isinstance(modules_names, list):
+        theirs = [n for n in modules_names if isinstance(n, str) and n.partition(".")[0] in _PACKAGES]
+        modules_names = [f"{_OURS}._preload"] * bool(theirs) + [n for n in modules_names if n not in theirs]
+    _preload_named(modules_names)
 
 
 def install() -> None:
@@ -115,6 +160,7 @@ def install() -> None:
         sys.path.insert(1, _ALIAS)  # the first entry is the program's own folder
     if os.path.dirname(_HERE) not in sys.path:
         sys.path.append(os.path.dirname(_HERE))  # a new process finds compat where this one did
+    forkserver.set_forkserver_preload = _preload
 
 
 def install_in_programs() -> None:
@@ -132,3 +178,4 @@ def uninstall() -> None:
         for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]
         sys.path[:] = [entry for entry in sys.path if entry != _ALIAS]
+        forkserver.set_forkserver_preload = _preload_named

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from compat._compile.capture import Capturing, NotReplayable, ValueNeeded, single
@@ -134,10 +135,10 @@ class OptimizedModule(Module):
 
     __module__ = "compat._dynamo.eval_frame"
 
-    def __init__(self, module: Module, fullgraph: bool):
+    def __init__(self, module: Module, fullgraph: bool, compiled: Any = None):
         super().__init__()
         self._orig_mod = module
-        self.__dict__["_compiled"] = Compiled(module, fullgraph)
+        self.__dict__["_compiled"] = Compiled(module, fullgraph) if compiled is None else compiled
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's ``forward``."""
@@ -191,7 +192,10 @@ def compile(
         model: the function or module; left out, this is a decorator.
         fullgraph: it is an error if a call asks for a tensor's value.
         disable: give ``model`` back as it is.
-        dynamic, backend, mode, options: accepted; everything is compiled by XLA, for the sizes at hand.
+        backend: a function from an ``fx.GraphModule`` of the call and its tensors to what runs it. Every name means
+            XLA.
+        options: for such a function.
+        dynamic, mode: accepted; everything is compiled for the sizes at hand.
 
     Raises:
         TypeError: if ``model`` cannot be called.
@@ -215,4 +219,7 @@ def compile(
         return model
     if isinstance(model, OptimizedModule | Compiled):
         return model
+    if callable(backend):
+        made = import_module("compat._dynamo.backends").ByBackend(model, backend, fullgraph, options)
+        return OptimizedModule(model, fullgraph, made) if isinstance(model, Module) else made
     return OptimizedModule(model, fullgraph) if isinstance(model, Module) else Compiled(model, fullgraph)

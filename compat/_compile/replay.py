@@ -77,7 +77,7 @@ class Replay:
             tensors: the arguments.
         """
         call = self.call
-        runtime.catch_up()
+        runtime.catch_up(recent=False)  # else each step would wait for the one before
         for check in self._early:
             check.on(tensors, (), {})()
         step = _Step(self, tensors)
@@ -144,8 +144,8 @@ class _Step:
         inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
         numbers = replay.current_numbers()
         # What is written lets go of its buffers first, so that they can be taken over.
-        for storage, _ in replay.lent:
-            storage.buffer = None
+        for storage, i in replay.lent:
+            inputs[i] = storage.give_up(inputs[i])
         replay.run(inputs, numbers, self.box)
         self.apply()
 

@@ -1,12 +1,14 @@
 """``torch._dynamo``: what scripts touch of it."""
 
-from compat._dynamo import config, eval_frame
+from compat._dynamo.backends import explain
+from compat._dynamo import config, eval_frame, exc, utils
 from compat._dynamo.eval_frame import OptimizedModule
-from compat.compiler import _mark, allow_in_graph, assume_constant_result, disable, is_compiling, reset
+from compat.compiler import _mark, allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset
 
 mark_dynamic = maybe_mark_dynamic = mark_static = mark_static_address = mark_unbacked = _mark
 
 __all__ = [
-    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "is_compiling",
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "exc", "explain",
+    "is_compiling", "list_backends", "utils",
     "mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "reset",
 ]  # fmt: skip

@@ -48,6 +48,10 @@ def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
         raise OutsideError(error) from error
 
 
+#: Keys that are hashed and compared in short time.
+_PLAIN = frozenset((str, int, float))
+
+
 class Machine:
     """The stack, the memo and the rules, for one pickle; what the opcodes do stands in
     ``compat._serialization.pickle_opcodes``.
@@ -211,7 +215,11 @@ class Machine:
         if len(items) % 2:
             raise CorruptPickleError("a key has no value")
         keys = items[::2]
-        self.check_keys(keys)
+        if not _PLAIN.issuperset(map(type, keys)):
+            self.check_keys(keys)
+        if type(target) is dict:
+            target.update(zip(keys, items[1::2]))
+            return
         for key, value in zip(keys, items[1::2]):
             target[key] = value
 

@@ -53,6 +53,8 @@ def _reason(machine: Machine, at: int, error: Exception) -> str:
     text = str(error)
     if isinstance(error, RuntimeError | TypeError | ValueError) and text:
         return text
+    if isinstance(error, struct.error):
+        return "the file ends within an opcode"
     if isinstance(error, MemoryError):
         return "it asks for more memory than there is"
     return f"{type(error).__name__}: {text or 'the stack or the memo lacks what the opcode needs'}"
@@ -88,9 +90,17 @@ _constant(b"N", lambda: None)
 _constant(b"\x88", lambda: True)
 _constant(b"\x89", lambda: False)
 _constant(b")", tuple)
-_constant(b"]", list)
-_constant(b"}", dict)
 _constant(b"\x8f", set)
+
+
+@_opcode(b"]")
+def _empty_list(machine: Machine) -> None:
+    machine.stack.append([])
+
+
+@_opcode(b"}")
+def _empty_dict(machine: Machine) -> None:
+    machine.stack.append({})
 
 
 @_opcode(b"\x80")
@@ -111,6 +121,10 @@ def _frame(machine: Machine) -> None:
 def _stop(machine: Machine) -> None:
     machine.done = True
 
+
+#: What reads a number without sign, by how many bytes it has.
+_UNSIGNED = {width: struct.Struct(form).unpack_from for width, form in ((1, "<B"), (4, "<I"), (8, "<Q"))}
+_unpack4 = _UNSIGNED[4]
 
 # numbers; of many in a row, as in lists, all are read at once
 
@@ -161,9 +175,15 @@ def _float(machine: Machine) -> None:
 
 def _sized(code: bytes, width: int, make: Callable[[Machine, bytes], Any]) -> None:
     """An opcode with a length of ``width`` bytes, and so many bytes behind it."""
+    unpack = _UNSIGNED[width]
 
     def push(machine: Machine) -> None:
-        machine.stack.append(make(machine, machine.take(machine.number(width))))
+        data = machine.data
+        start = machine.at + width
+        machine.at = end = start + unpack(data, machine.at)[0]
+        if end > len(data):
+            raise CorruptPickleError(f"the file ends where {end - start} bytes were to come")
+        machine.stack.append(make(machine, data[start:end]))
 
     _opcode(code)(push)
 
@@ -249,12 +269,14 @@ def _get(machine: Machine) -> None:
 
 @_opcode(b"r")
 def _long_put(machine: Machine) -> None:
-    machine.memo[machine.number(4)] = machine.stack[-1]
+    machine.memo[_unpack4(machine.data, machine.at)[0]] = machine.stack[-1]
+    machine.at += 4
 
 
 @_opcode(b"j")
 def _long_get(machine: Machine) -> None:
-    machine.stack.append(machine.memo[machine.number(4)])
+    machine.stack.append(machine.memo[_unpack4(machine.data, machine.at)[0]])
+    machine.at += 4
 
 
 @_opcode(b"p")

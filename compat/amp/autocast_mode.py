@@ -13,6 +13,7 @@ from typing import Any
 
 from compat._compile import circumstances
 from compat._core.dispatch.autocast_rules import rules
+from compat._core.dispatch.dispatch_keys import layers
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import TorchFunctionMode
 from compat._core.types.device import device as Device
@@ -117,6 +118,7 @@ def _casting() -> Dtype | None:
 
 
 circumstances.append(_casting)
+layers["AutocastCPU"] = lambda: _casting() is not None
 
 
 def get_autocast_dtype(device_type: str) -> Dtype:

@@ -1,5 +1,7 @@
 """``torch.autograd``: the backward graph and what runs it."""
 
+from typing import Any as _Any
+
 from compat.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, _engine_queries, variable
 from compat._core.autograd import engine, node, saved_variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
@@ -9,6 +11,7 @@ from compat.autograd.gradcheck import gradcheck, gradgradcheck
 from compat.autograd._engine_queries import _profiler_enabled, kineto_available
 from compat._core.autograd.saved_variable import SavedTensor
 from compat.autograd.variable import Variable
+from compat._core.types.errors import no_attribute as _no_attribute
 from compat._core.transforms.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
@@ -28,3 +31,11 @@ __all__ = [
     "inference_mode", "is_multithreading_enabled", "kineto_available", "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in ("profiler", "profiler_util"):
+        raise _no_attribute(__name__, name)
+    from importlib import import_module
+
+    return import_module(f"{__name__}.{name}")

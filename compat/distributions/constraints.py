@@ -261,6 +261,8 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_WithBounds):
+    """Numbers greater than ``lower_bound``."""
+
     _bounds = ("lower_bound",)
     lower_bound: Any
 
@@ -269,11 +271,15 @@ class _GreaterThan(_WithBounds):
 
 
 class _GreaterThanEq(_GreaterThan):
+    """Numbers not less than ``lower_bound``."""
+
     def check(self, value: Any) -> Any:
         return self.lower_bound <= value
 
 
 class _LessThan(_WithBounds):
+    """Numbers less than ``upper_bound``."""
+
     _bounds = ("upper_bound",)
     upper_bound: Any
 
@@ -282,6 +288,8 @@ class _LessThan(_WithBounds):
 
 
 class _Interval(_WithBounds):
+    """Numbers from ``lower_bound`` to ``upper_bound``, both included."""
+
     _bounds = ("lower_bound", "upper_bound")
     lower_bound: Any
     upper_bound: Any
@@ -291,11 +299,15 @@ class _Interval(_WithBounds):
 
 
 class _HalfOpenInterval(_Interval):
+    """Numbers from ``lower_bound``, which is included, to ``upper_bound``, which is not."""
+
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _IntegerInterval(_Interval):
+    """Integers from ``lower_bound`` to ``upper_bound``, both included."""
+
     is_discrete = True
 
     def check(self, value: Any) -> Any:

@@ -5,7 +5,6 @@ transform here wraps arrays as tensors on the way in and unwraps them on the way
 """
 
 from compat._core.transforms import level_stack
-from compat.func import _core_trees as core
 from compat.func._vmap import vmap
 from compat.func._debugging import debug_unwrap
 from compat.func._followed import hook, know, mark

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from compat._core.memory.strides import Base, Layout, contiguous_strides
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.logical_strides import Placing
+from compat._operators.view.as_strided import as_strided
 from compat._operators.view.complex_views import view_as_complex, view_as_real
-from compat._operators.view.shape import as_strided, movedim, permute
+from compat._operators.view.shape import movedim, permute
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import BatchTracer

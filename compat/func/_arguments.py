@@ -8,6 +8,7 @@ from typing import Any
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.capture_checks import give
 from compat._core.tensor.tensor import Tensor
+from funcgrad.core.errors import explained
 
 Argnums = int | tuple[int, ...]
 
@@ -40,7 +41,8 @@ def of_chosen(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: d
 
 def _places(args: tuple, argnums: Any) -> list[int]:
     if not isinstance(argnums, int | tuple):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        error = RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+        raise explained(error, "transform-call", "torch.func.grad(f) is a function; write grad(f)(x).")
     numbers = argnums if isinstance(argnums, tuple) else (argnums,)
     places = []
     for n in numbers:

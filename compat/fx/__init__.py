@@ -11,8 +11,10 @@ from compat.fx.graph_module import GraphModule
 from compat.fx.interpreter import Interpreter, Transformer
 from compat.fx.node import Node, has_side_effect, map_arg
 from compat.fx.proxy import Proxy
+from compat.fx.subgraph_rewriter import replace_pattern
 
 __all__ = [
     "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "graph",
-    "graph_module", "has_side_effect", "interpreter", "map_arg", "node", "proxy", "symbolic_trace", "wrap",
+    "graph_module", "has_side_effect", "interpreter", "map_arg", "node", "proxy", "replace_pattern",
+    "symbolic_trace", "wrap",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from compat._core.dispatch.overloads import OpOverload
 from compat.fx._codegen import CodeGen, PythonCode
 from compat.fx.node import Argument, Node, Target, map_arg, target_name
 
@@ -50,6 +51,8 @@ class _Names:
 def _plain_name(target: Target) -> str:
     """What a value is called after what makes it."""
     name = target if isinstance(target, str) else target.__name__
+    if isinstance(target, OpOverload):
+        name = target._opname
     name = name.lstrip("*")
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]

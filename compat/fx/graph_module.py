@@ -205,3 +205,20 @@ def define(kind: type, made: PythonCode) -> None:
     linecache.cache[file] = (len(made.src), None, made.src.splitlines(keepends=True), file)
     exec(compile(made.src.rstrip(" "), file, "exec"), names)
     kind.forward = names["forward"]  # type: ignore[attr-defined]
+
+
+#: Under which a graph's module keeps attributes that a user set, in ``meta``.
+_USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
+
+
+class _CodeOnlyModule(Module):
+    """A module with the attributes of another one, and none of its code."""
+
+    def __init__(self, body: dict[str, Any]):
+        super().__init__()
+        self.__dict__ = body
+
+
+def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+    """Has a module the attribute of another one that dotted names lead to."""
+    _copied(from_module, to_module, target)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from compat._core.dispatch.overloads import OpOverload
 from compat.overrides import resolve_name
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ def target_name(target: Target) -> str:
     """A target as it is printed: ``torch.cat``, ``operator.add``, ``layers.0``."""
     if isinstance(target, str):
         return target
+    if isinstance(target, OpOverload):
+        return f"torch.ops.{target}"
     if getattr(builtins, getattr(target, "__name__", ""), None) is target:
         return f"builtins.{target.__name__}"
     if getattr(operator, getattr(target, "__name__", ""), None) is target:

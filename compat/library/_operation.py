@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from compat._core.dispatch.dispatch_keys import is_on
 from compat._core.dispatch.dispatch_mode import around
 from compat._core.dispatch.op_namespace import Packet, namespace
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket
@@ -29,12 +30,16 @@ from compat.autograd.graph import increment_version
 from compat.library import _fallback
 
 #: Kernels by the name of what they are for; what stands for all of them comes last.
-CPU, META, AUTOGRAD = "CPU", "Meta", "Autograd"
+CPU, META, AUTOGRAD, AUTOCAST = "CPU", "Meta", "Autograd", "AutocastCPU"
 EXPLICIT, IMPLICIT = "CompositeExplicitAutograd", "CompositeImplicitAutograd"
 KEYS = {
     "": IMPLICIT, "default": EXPLICIT, "cpu": CPU, "meta": META, "AutogradCPU": AUTOGRAD, "cuda": "CUDA", "xpu": "XPU",
     "BackendSelect": EXPLICIT, "CompositeExplicitAutogradNonFunctional": EXPLICIT,
 }  # fmt: skip
+
+
+#: Meta kernels of operations that nobody has declared yet, by name.
+early_fakes: dict[str, Callable[..., Any]] = {}
 
 
 class _Running(threading.local):
@@ -74,6 +79,8 @@ class Operation(OpOverload):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         given, named = self._schema.bind(args, kwargs)
+        if AUTOCAST in self.kernels and is_on(AUTOCAST):
+            return self.kernels[AUTOCAST](*given, **named)
         if set(self.kernels) == {IMPLICIT}:
             return self.kernels[IMPLICIT](*given, **named)
         if AUTOGRAD in self.kernels and self not in _running.below:
@@ -287,6 +294,15 @@ def _one_by_one(info: Any, dims: Sequence[int | None], call: _Call, leaves: Sequ
 # ---------------------------------------------------------------- finding them
 
 
+def is_declared(qualname: str) -> bool:
+    """Whether there is an operation of a name such as ``my::op``."""
+    try:
+        find(qualname)
+    except RuntimeError:
+        return False
+    return True
+
+
 def find(qualname: str) -> Operation:
     """The operation of a name such as ``my::op`` or ``my::op.overload``.
 
@@ -318,6 +334,8 @@ def declare(library: str, text: str, tags: Sequence[Any] = ()) -> Operation:
             "overload's schema should only be registered with a single call to def()."
         )
     made = Operation(packet, schema, tags)
+    if made.name() in early_fakes:
+        made.kernels[META] = early_fakes[made.name()]
     packet._overloads[made._overloadname] = made
     packets[name] = packet
     return made

@@ -281,9 +281,12 @@ def register_fake(
     allow_override: bool = False,
 ) -> Any:
     """Gives an operation a kernel for tensors without values, which are those of the meta device; a decorator without
-    ``func``."""
+    ``func``. An operation that is named and not declared yet has it from its declaration on."""
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(op, str) and "::" in op and not operations.is_declared(op):
+            operations.early_fakes[op] = f
+            return f
         operation = operation_of(op)
         _library(operation.name(), lib).impl(operation, f, META)
         return f
@@ -292,6 +295,27 @@ def register_fake(
 
 
 impl_abstract = register_fake
+
+
+class FakeImplCtx:
+    """What a meta kernel is told of the trace that it runs in: here sizes are numbers, in all of them."""
+
+    def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
+        """A size that follows from values.
+
+        Raises:
+            NotImplementedError: always, as a tensor without values has none.
+        """
+        raise NotImplementedError(
+            "The size of the result follows from values, which tensors on the meta device do not have"
+        )
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> FakeImplCtx:
+    """What a meta kernel asks for sizes that follow from values."""
+    return FakeImplCtx()
 
 
 def _check_positional(function: str, operation: Operation) -> None:
@@ -379,6 +403,7 @@ __all__ = [
     "Library",
     "define",
     "fallthrough_kernel",
+    "get_ctx",
     "impl",
     "impl_abstract",
     "operation_of",

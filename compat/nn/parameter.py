@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from compat._core.tensor import array_type
 from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import disabled
 from compat._core.types.errors import no_attribute
 from compat._operators.create.factories import empty
+from compat.multiprocessing.reductions import reduce_tensor
 from compat.nn._uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
 
 
@@ -115,6 +118,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 publish(Parameter, "nn.Parameter")
 publish(Buffer, "nn.Buffer")
+ForkingPickler.register(Parameter, reduce_tensor)
+array_type.register(Parameter)
 
 
 def __getattr__(name: str) -> Any:

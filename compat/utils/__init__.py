@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from compat._core.stubs import missing
 from compat._core.types.errors import no_attribute
 from compat.utils import data, dlpack, hooks
 
@@ -15,16 +16,23 @@ def __getattr__(name: str) -> Any:
 
         return swap_tensors
     if name not in (
+        "_contextlib",
+        "_foreach_utils",
         "_python_dispatch",
         "_pytree",
         "benchmark",
         "checkpoint",
+        "collect_env",
         "deterministic",
         "flop_counter",
+        "model_zoo",
         "module_tracker",
         "weak",
     ):
-        raise no_attribute(__name__, name)
+        stands = missing("utils", name)
+        if stands is None:
+            raise no_attribute(__name__, name)
+        return stands
     from importlib import import_module
 
     return import_module(f"{__name__}.{name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -115,7 +116,7 @@ class Timer:
 
         stmt = textwrap.dedent(stmt).strip()
         self._timer = timer
-        self._scope = dict(globals or {})
+        self._scope = {"torch": sys.modules["compat"], **(globals or {})}
         self._setup = compile(textwrap.dedent(global_setup + "\n" + setup), "<setup>", "exec")
         self._statement, self._valued = _compiled(stmt)
         self._title = (label or stmt) + (f": {sub_label}" if sub_label else "")

@@ -1,10 +1,84 @@
-"""Traces of what operations do to tensors: none is ever being made."""
+"""``make_fx``: what operations a function does to tensors, as a graph of operators."""
 
 from __future__ import annotations
 
-__all__ = ["get_proxy_mode"]
+from collections.abc import Callable
+from typing import Any
+
+from compat._core.pytree.trees import tree_flatten
+from compat.fx._dispatch_trace import Recorder, current, record
+from compat.fx.graph_module import GraphModule
+from compat.nn.modules.module import Module
+
+__all__ = ["get_proxy_mode", "make_fx"]
 
 
-def get_proxy_mode() -> None:
-    """The mode that traces operations: None, as nothing here makes any."""
-    return
+def get_proxy_mode() -> Recorder | None:
+    """The mode that traces operations in this thread, or None."""
+    return current()
+
+
+def make_fx(
+    f: Callable[..., Any], decomposition_table: Any = None, tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False, record_module_stack: bool = False,
+    **options: Any,
+) -> Callable[..., GraphModule]:  # fmt: skip
+    """A function that makes the graph of what ``f`` does to its arguments.
+
+    Args:
+        f: a function of pytrees of tensors; of a module, the parameters are constants of the graph.
+        decomposition_table: by operator, a function that does the same in others.
+        tracing_mode: "real", "fake" or "symbolic": sizes are numbers in the graph, whatever this says.
+        pre_dispatch, record_module_stack: accepted.
+
+    Returns:
+        A function of example arguments, which returns a ``GraphModule`` of their leaves.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.fx.experimental.proxy_tensor import make_fx
+        >>> print(make_fx(lambda x: torch.sin(x) * 2)(torch.ones(2)).code.strip())
+        def forward(self, arg0_1):
+            sin = torch.ops.aten.sin.default(arg0_1);  arg0_1 = None
+            mul = torch.ops.aten.mul.Tensor(sin, 2);  sin = None
+            return mul
+    """
+
+    def traced(*args: Any) -> GraphModule:
+        table = decomposition_table or {}
+        recorder, _ = (_Decomposing if table else _Plain)(table).record(f, args)
+        return GraphModule(dict(recorder.constants), recorder.graph, getattr(f, "__name__", type(f).__name__))
+
+    return traced
+
+
+class _Plain:
+    """A trace of operators as they come."""
+
+    def __init__(self, table: Any):
+        self.table = table
+
+    def record(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Recorder, Any]:
+        return record(f, args, root=f if isinstance(f, Module) else None)
+
+
+class _Decomposing(_Plain):
+    """A trace in which operators of a table are what the table does in their place: traced again, node by node."""
+
+    def record(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Recorder, Any]:
+        first, _ = super().record(f, args)
+        graph = GraphModule(dict(first.constants), first.graph)
+
+        def again(*leaves: Any) -> Any:
+            from compat.fx.interpreter import Interpreter
+
+            table = self.table
+
+            class Replacing(Interpreter):
+                def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+                    return super().call_function(table.get(target, target), args, kwargs)
+
+            return Replacing(graph).run(*leaves)
+
+        leaves, _ = tree_flatten((args, {}))
+        return record(again, leaves)

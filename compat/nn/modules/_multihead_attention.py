@@ -9,16 +9,12 @@ from compat._core.transforms.grad_mode import mode
 from compat._operators.nn.multi_head import canonical_mask
 from compat.nn import functional as F
 from compat.nn import init
-from compat.nn.modules.linear import Linear
+from compat.nn.modules.linear import NonDynamicallyQuantizableLinear
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty
 from compat.nn.parameter import Parameter
 
 __all__ = ["MultiheadAttention"]
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """``Linear``, under the name by which PyTorch shows the last projection of an attention."""
 
 
 def _separate(name: str) -> str:

@@ -28,17 +28,23 @@ from compat.nn.modules._registration import (
     register_module_parameter_registration_hook,
     set_buffer,
 )
+from compat.nn.modules._state_dict import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from compat.nn.modules._state_dict import State, _IncompatibleKeys
 from compat.nn.modules._to import NO_DATA, applied, emptied
 from compat.nn.modules.utils import parse_to, typename
 from compat.nn.parameter import Buffer, Parameter
 
 __all__ = [
-    "Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "Module", "_EXTRA_STATE_KEY_SUFFIX", "_IncompatibleKeys", "_global_buffer_registration_hooks",
+    "_global_module_registration_hooks", "_global_parameter_registration_hooks",
+    "register_module_backward_hook", "register_module_buffer_registration_hook",
     "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
+# Under these names PyTorch's programs have the registries.
+_global_buffer_registration_hooks, _global_module_registration_hooks = on_buffer, on_module
+_global_parameter_registration_hooks = on_parameter
 
 Self = TypeVar("Self", bound="Module")
 
@@ -466,8 +472,7 @@ class Module(Hooks, State):
         return self._apply(lambda t: emptied(t, device), recurse=recurse)
 
     def share_memory(self: Self) -> Self:
-        """Raises ``NotImplementedError``, unless all parameters and buffers are shared already: see
-        ``Tensor.share_memory_``."""
+        """Moves parameters and buffers to where other processes can have them, too: see ``Tensor.share_memory_``."""
         return self._apply(lambda t: t.share_memory_())
 
     def train(self: Self, mode: bool = True) -> Self:

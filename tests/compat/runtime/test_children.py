@@ -64,3 +64,58 @@ def test_another_environments_python_has_its_own(tmp_path: Path) -> None:
         env={"PYTHONPATH": os.pathsep.join([str(ROOT / "compat" / "_alias"), str(tmp_path)])},
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("another torch\n", "")
+
+
+_PRELOADED = """
+import compat, multiprocessing, sys
+if __name__ == "__main__":
+    compat.install()
+import torch
+
+def who(x):
+    return torch.__version__, type(x).__name__, "jax" in sys.modules
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch"])
+    with context.Pool(1) as pool:
+        print(pool.apply(who, (torch.ones(1),)))
+"""
+
+
+def test_the_fork_server_preloads_it(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(f"{_OTHER}__version__ = 'another'\n")
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "script.py").write_text(_PRELOADED)
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path / "program", capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])},
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("('2.13.0', 'Tensor', True)\n", "")
+
+
+_FORKED = """
+import os
+import compat as torch
+
+w = torch.ones(2, requires_grad=True)
+(torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()
+if not (child := os.fork()):
+    print(torch.func.hessian(lambda x: (x**3).sum() * 2.5)(torch.ones(2)).tolist())
+    print(torch.nn.functional.interpolate(torch.ones(1, 1, 2, 2), scale_factor=2, mode="bilinear").sum().item())
+    (w.exp() * w).sum().backward()
+    print(w.grad.shape, torch.randn(50, 50).svd()[1].shape, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_a_forked_child_computes(tmp_path: Path) -> None:
+    """And JAX does not warn of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FORKED], capture_output=True, text=True, timeout=100, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    wanted = ["[[15.0, 0.0], [0.0, 15.0]]", "16.0", "torch.Size([2]) torch.Size([50])"]
+    assert (done.stdout.splitlines(), done.stderr) == (wanted, "")

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import builtins
 import functools
+import os
+import zipfile
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from compat import serialization
 from compat._core.types.errors import warn
 from compat.futures import Future, _check
+from compat.jit._classes import ScriptModule
 from compat.nn.modules.module import Module
 
 __all__ = [
@@ -25,10 +28,6 @@ __all__ = [
 ]  # fmt: skip
 
 F = TypeVar("F")
-
-
-class ScriptModule(Module):
-    """The class of scripted modules, for programs that ask whether they have one; nothing here makes any."""
 
 
 class ScriptFunction:
@@ -126,7 +125,7 @@ def trace(
     PyTorch keeps the way that the example took; here each call takes its own.
 
     Args:
-        func: the function or module; it is called with the example once.
+        func: the function or module; it is called with the example once. A module gets a method ``save``.
         example_inputs: a tensor, or a tuple of operands.
         example_kwarg_inputs: or operands by name.
 
@@ -144,7 +143,11 @@ def trace(
     named = example_kwarg_inputs or {}
     operands = () if example_inputs is None else example_inputs
     call: Any = func
-    call(*(operands if builtins.isinstance(operands, tuple | list) else (operands,)), **named)
+    given = tuple(operands) if builtins.isinstance(operands, tuple | list) else (operands,)
+    call(*given, **named)
+    if builtins.isinstance(func, Module):
+        func.__dict__["_traced_example"] = (given, named)  # from which ``save`` writes what it does
+        func.__dict__["save"] = functools.partial(save, func)
     return func
 
 
@@ -185,21 +188,68 @@ def optimize_for_inference(mod: F, other_methods: Any = None) -> F:
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Writes a module into a file, as ``torch.save`` does, for ``torch.jit.load``.
+    """Writes a module into a file, for ``torch.jit.load``.
 
-    Unlike TorchScript's own the file refers to the module's class, which who loads it must be able to import.
+    Args:
+        m: a module. Of one that ``trace`` was given, the operators that the example ran are written
+            (``torch.export.save``), and who loads the file needs none of its classes. Of any other the file refers to
+            the class, as ``torch.save``'s does.
+        f: a path, or what is opened for writing bytes.
     """
-    serialization.save(m, f)
+    example = getattr(m, "_traced_example", None)
+    if example is None:
+        serialization.save(m, f)
+        return
+    from compat.export import export as exported, save as write
+
+    write(exported(m, *example), f)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
-    """Reads a module that ``torch.jit.save`` has written."""
+    """Reads a module: what ``torch.jit.save`` has written, here or in PyTorch.
+
+    A module that PyTorch has traced or scripted is run by its own code, operator by operator.
+
+    Raises:
+        NotImplementedError: for what a file of PyTorch's calls and is not supported; it is named.
+        ValueError: if there is no such file.
+    """
+    if isinstance(f, str | os.PathLike):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {f} does not exist")
+        f = os.fspath(f)
+    names = _records(f)
+    if "program.json" in names:
+        from compat.export import load as program
+
+        return program(f).module()
+    if any("/code/" in name for name in names):
+        from compat._serialization.zip_reader import PyTorchFileReader
+        from compat.jit._archive import read
+
+        return read(PyTorchFileReader(f), map_location)
     return serialization.load(f, map_location=map_location, weights_only=False)
+
+
+def _records(f: Any) -> list[str]:
+    """The names in a zip file; none of another one."""
+    at = None if isinstance(f, str) else f.tell()
+    try:
+        with zipfile.ZipFile(f) as archive:
+            return archive.namelist()
+    except zipfile.BadZipFile:
+        return []
+    finally:
+        if at is not None:
+            f.seek(at)
 
 
 def script_if_tracing(fn: F) -> F:
     """A function to be scripted while a trace is recorded: it is given back."""
     return fn
+
+
+_script_if_tracing = script_if_tracing
 
 
 def _mark(fn: Any, modifier: str) -> Any:

@@ -1,0 +1,239 @@
+"""``torch.compile(backend=function)``: a call's functions as an ``fx`` graph, which the backend makes a callable of.
+
+A call is traced once for each kind of arguments: functions of ``torch`` and methods of tensors become nodes, with the
+module's own parameters under their names. A call that asks a tensor for its value cannot be one graph; it runs as it
+is.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import TorchFunctionMode, is_tensor_method_or_property
+from compat._core.transforms.grad_mode import mode
+from compat.fx.graph import Graph
+from compat.fx.graph_module import GraphModule
+from compat.fx.node import Node
+from compat.nn.modules.module import Module
+
+__all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "trace"]
+
+#: Methods that give values.
+_VALUES = frozenset((
+    "item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__array__",
+    "is_nonzero", "__contains__", "equal", "allclose",
+))  # fmt: skip
+
+
+class GraphBreak(RuntimeError):
+    """Why a call is not one graph, in words."""
+
+
+class _Functions(TorchFunctionMode):
+    """Makes the graph of functions that are called within it."""
+
+    def __init__(self, names: dict[int, str]):
+        self.graph = Graph()
+        self.attributes: dict[str, Any] = {}
+        self._names = names
+        self._nodes: dict[int, Node] = {}
+        self._held: list[Any] = []
+
+    def know(self, t: Tensor, node: Node) -> None:
+        """Has a node stand for a tensor."""
+        node.meta["example_value"] = t
+        self._nodes[id(t)] = node
+        self._held.append(t)
+
+    def operand(self, x: Any) -> Any:
+        """A part of an argument as the graph has it."""
+        if not isinstance(x, Tensor):
+            return x
+        if id(x) not in self._nodes:
+            name = self._names.get(id(x)) or f"_tensor_constant{len(self.attributes)}"
+            self.attributes[name] = x
+            self.know(x, self.graph.get_attr(name))
+        return self._nodes[id(x)]
+
+    def __torch_function__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        if name in _VALUES:
+            raise GraphBreak(f"{name.strip('_')} asks a tensor for its value")
+        found = func(*args, **kwargs)
+        leaves = tree_flatten(found)[0]
+        writes = name.startswith("__set") or name == "backward"
+        if not writes and not any(isinstance(t, Tensor) for t in leaves):
+            return found
+        given, named = tree_map(self.operand, (tuple(args), dict(kwargs)))
+        node = self._node(func, name, given, named)
+        if isinstance(found, Tensor):
+            self.know(found, node)
+        elif isinstance(found, tuple | list):
+            for n, t in enumerate(found):
+                if isinstance(t, Tensor):
+                    self.know(t, self.graph.call_function(operator.getitem, (node, n)))
+        return found
+
+    def _node(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
+        if name == "__get__":
+            return self.graph.call_function(getattr, (args[0], _property_name(func.__self__)))
+        if name in ("__getitem__", "__setitem__"):
+            return self.graph.call_function(getattr(operator, name.strip("_")), args)
+        if is_tensor_method_or_property(func) and args and isinstance(args[0], Node):
+            return self.graph.call_method(name, args, kwargs)
+        return self.graph.call_function(func, args, kwargs)
+
+
+def _property_name(found: Any) -> str:
+    return next(name for name, value in vars(Tensor).items() if value is found)
+
+
+@dataclass
+class Traced:
+    """One graph of a function.
+
+    Attributes:
+        module: the graph.
+        inputs: the tensors that it takes.
+        results: how what it returns hangs together.
+    """
+
+    module: GraphModule
+    inputs: list[Tensor]
+    results: TreeSpec
+    others: list[Any] = field(default_factory=list)
+
+
+def trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """The graph of a call.
+
+    Raises:
+        GraphBreak: if it asks for values.
+    """
+    own = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    named = [*own.named_parameters(), *own.named_buffers()] if isinstance(own, Module) else []
+    recorder = _Functions({id(t): name for name, t in named})
+    leaves, _ = tree_flatten((args, kwargs))
+    inputs = [t for t in leaves if isinstance(t, Tensor)]
+    for n, t in enumerate(inputs):
+        recorder.know(t, recorder.graph.placeholder(f"L_args_{n}_"))
+    with recorder:
+        found = function(*args, **kwargs)
+    flat, shape = tree_flatten(found)
+    recorder.graph.output(tuple(recorder.operand(t) for t in flat))
+    return Traced(GraphModule(recorder.attributes, recorder.graph), inputs, shape)
+
+
+class ByBackend:
+    """A function whose calls run what a backend made of their graphs.
+
+    Args:
+        function: the function.
+        backend: from a ``GraphModule`` and example inputs to what runs it, which returns a tuple or list.
+        fullgraph: whether a call that is not one graph is an error.
+        options: for the backend.
+    """
+
+    def __init__(self, function: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: Any = None):
+        functools.update_wrapper(self, function, updated=())
+        self.function, self.backend, self.fullgraph = function, backend, fullgraph
+        self.options = {} if options is None else {"options": options}
+        self._made: dict[Any, tuple[Callable[..., Any], TreeSpec] | None] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, shape = tree_flatten((args, kwargs))
+        key = (str(shape), mode.grad, getattr(self.function, "training", None), *map(_kind, leaves))
+        if key not in self._made:
+            self._made[key] = self._make(args, kwargs)
+        made = self._made[key]
+        if made is None:
+            return self.function(*args, **kwargs)
+        run, results = made
+        found = run(*[t for t in leaves if isinstance(t, Tensor)])
+        return tree_unflatten(list(found) if isinstance(found, tuple | list) else [found], results)
+
+    def _make(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Callable[..., Any], TreeSpec] | None:
+        try:
+            traced = trace(self.function, args, kwargs)
+        except GraphBreak as why:
+            if self.fullgraph:
+                raise RuntimeError(f"compile(fullgraph=True): the call is not one graph: {why}") from None
+            warnings.warn(
+                f"torch.compile: the backend is not called, as the call is not one graph: {why}", stacklevel=3
+            )
+            return None
+        return self.backend(traced.module, traced.inputs, **self.options), traced.results
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _kind(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return tuple(x.shape), x.dtype, x.requires_grad
+    return x if isinstance(x, bool | int | float | str | None) else id(x)
+
+
+@dataclass
+class ExplainOutput:
+    """What ``explain`` found.
+
+    Attributes:
+        graphs: one, or none of a call that is not one graph.
+        break_reasons: why.
+        op_count: how many functions it calls.
+    """
+
+    graphs: list[GraphModule]
+    graph_count: int
+    graph_break_count: int
+    break_reasons: list[Any]
+    op_count: int
+    ops_per_graph: list[list[Any]]
+    out_guards: list[Any] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"Graph Count: {self.graph_count}", f"Graph Break Count: {self.graph_break_count}"]
+        lines += [f"Op Count: {self.op_count}", "Break Reasons:", *[f"  {why}" for why in self.break_reasons]]
+        return "\n".join(lines)
+
+
+def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
+    """What graph a function's calls are, and why they are not one.
+
+    Args:
+        f: the function or module; what this returns is called with its arguments.
+
+    Example:
+        >>> import compat as torch
+        >>> print(torch._dynamo.explain(lambda x: torch.sin(x) + 1)(torch.ones(2)))
+        Graph Count: 1
+        Graph Break Count: 0
+        Op Count: 2
+        Break Reasons:
+        >>> print(torch._dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(2)))
+        Graph Count: 0
+        Graph Break Count: 1
+        Op Count: 0
+        Break Reasons:
+          bool asks a tensor for its value
+    """
+
+    def explained(*args: Any, **kwargs: Any) -> ExplainOutput:
+        function = getattr(f, "_orig_mod", getattr(f, "function", f))
+        try:
+            traced = trace(function, args, kwargs)
+        except GraphBreak as why:
+            return ExplainOutput([], 0, 1, [str(why)], 0, [])
+        calls = [n.target for n in traced.module.graph.nodes if n.op.startswith("call_")]
+        return ExplainOutput([traced.module], 1, 0, [], len(calls), [calls])
+
+    return explained(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else explained

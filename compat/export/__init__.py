@@ -1,0 +1,20 @@
+"""``torch.export``: models as graphs of operators and as StableHLO, in files that need none of their Python.
+
+Example:
+    >>> import io
+    >>> import compat as torch
+    >>> file = io.BytesIO()
+    >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
+    >>> torch.export.save(program, file)
+    >>> torch.export.load(file).module()(torch.zeros(3, 2)).shape
+    torch.Size([3, 1])
+"""
+
+from compat.export._files import load, save
+from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec, export
+
+__all__ = [
+    "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec", "export", "load", "save",
+]  # fmt: skip
+
+export_for_training = export

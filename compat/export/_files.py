@@ -1,0 +1,225 @@
+"""Files of exported programs.
+
+A file is a zip archive of ``program.json`` (the graph, what it takes and returns), ``weights.npz`` (the weights by
+name), ``constants.npz`` and ``program.stablehlo``, which is the compiled program as ``funcgrad.tools.export`` and
+``jax.export`` read it: a function of the weights in a dictionary and of a list of inputs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import operator
+import zipfile
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from compat import ops
+from compat._core.dispatch.overloads import OpOverload
+from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.device import device
+from compat._core.types.memory_format import (
+    LAYOUTS,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+)
+from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec
+from compat.fx.graph import Graph
+from compat.fx.graph_module import GraphModule
+from compat.fx.node import Node
+from compat.nn.parameter import Parameter
+from funcgrad.tools import export as _functions
+
+_VERSION = 1
+_FORMATS: dict[str, Any] = {
+    **LAYOUTS, **{str(f).removeprefix("torch."): f for f in (
+        contiguous_format, preserve_format, channels_last, channels_last_3d)},
+}  # fmt: skip
+
+# ---------------------------------------------------------------- what nodes are called with
+
+
+def _encode(x: Any) -> Any:
+    """An argument as JSON: what is not plain is a list of one word and what follows."""
+    if isinstance(x, bool | int | str | None):
+        return x
+    if isinstance(x, float):
+        return x if math.isfinite(x) else ["float", repr(x)]
+    if isinstance(x, Node):
+        return ["node", x.name]
+    if isinstance(x, tuple | list):
+        return [type(x).__name__ if type(x) in (tuple, list) else "tuple", *map(_encode, x)]
+    if isinstance(x, dict):
+        return ["dict", *[[_encode(k), _encode(v)] for k, v in x.items()]]
+    for kind, word in ((dtypes.dtype, "dtype"), (memory_format, "format"), (layout, "format"), (device, "device")):
+        if isinstance(x, kind):
+            return [word, str(x).removeprefix("torch.")]
+    raise TypeError(f"torch.export.save: {x!r} of type {type(x).__name__} cannot be written into a file")
+
+
+def _decode(x: Any, nodes: dict[str, Node]) -> Any:
+    if not isinstance(x, list):
+        return x
+    word, *rest = x
+    if word == "node":
+        return nodes[rest[0]]
+    if word in ("tuple", "list"):
+        parts = [_decode(part, nodes) for part in rest]
+        return tuple(parts) if word == "tuple" else parts
+    if word == "dict":
+        return {_decode(k, nodes): _decode(v, nodes) for k, v in rest}
+    kinds: dict[str, Any] = {
+        "float": float,
+        "dtype": dtypes.NAMES.__getitem__,
+        "format": _FORMATS.__getitem__,
+        "device": device,
+    }
+    return kinds[word](rest[0])
+
+
+def _target(node: Node) -> str:
+    if node.target is operator.getitem:
+        return "getitem"
+    if isinstance(node.target, OpOverload):
+        return str(node.target)
+    raise TypeError(f"torch.export.save: {node.target!r} is no operator")
+
+
+def _operator(name: str) -> Any:
+    if name == "getitem":
+        return operator.getitem
+    library, packet, overload = name.split(".", 2)
+    found = getattr(ops, library)
+    return getattr(found, packet).overload(overload) if library == "aten" else getattr(getattr(found, packet), overload)
+
+
+def _structure(spec: TreeSpec) -> Any:
+    """A tree of containers as JSON, its leaves numbered."""
+    return _encode(tree_unflatten(list(range(spec.num_leaves)), spec))
+
+
+def _spec(structure: Any) -> TreeSpec:
+    found: TreeSpec = tree_flatten(_decode(structure, {}))[1]
+    return found
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _arrays(tensors: dict[str, Tensor]) -> bytes:
+    file = io.BytesIO()
+    # What NumPy's files do not know is written as its bits.
+    given = {name: t.detach().numpy(force=True) for name, t in tensors.items()}
+    np.savez(file, **{n: a.view(np.uint16) if a.dtype == ml_dtypes.bfloat16 else a for n, a in given.items()})
+    return file.getvalue()
+
+
+def _tensors(data: bytes, kinds: dict[str, str]) -> dict[str, Tensor]:
+    found = {}
+    with np.load(io.BytesIO(data)) as arrays:
+        for name in arrays.files:
+            given = arrays[name].view(ml_dtypes.bfloat16) if kinds[name] == "bfloat16" else arrays[name]
+            found[name] = names_of("torch")["tensor"](given)
+    return found
+
+
+# ---------------------------------------------------------------- files
+
+
+def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> None:
+    """Writes a program into a file.
+
+    Args:
+        ep: the program.
+        f: a path, or what is opened for writing bytes.
+        extra_files: more files of the archive, by name.
+
+    Raises:
+        TypeError: for what is no program, and for a program whose arguments or results are in containers of other
+            types than tuples, lists and dictionaries.
+        ImportError: without the package ``flatbuffers``.
+    """
+    if not isinstance(ep, ExportedProgram):
+        raise TypeError(f"The 'ep' parameter must be an instance of 'ExportedProgram', got '{type(ep).__name__}'")
+    every = {**ep.state_dict, **ep.constants}
+    program = {
+        "version": _VERSION,
+        "nodes": [
+            [n.op, n.name, _target(n) if n.op == "call_function" else str(n.target), _encode(n.args), _encode(n.kwargs)]
+            + ([_encode(n.meta["type"])] if n.op == "placeholder" else [])
+            for n in ep.graph.nodes
+        ],
+        "inputs": [[s.kind.name, s.arg, s.target] for s in ep.graph_signature.input_specs],
+        "outputs": [s.arg for s in ep.graph_signature.output_specs],
+        "dtypes": {name: str(t.dtype).removeprefix("torch.") for name, t in every.items()},
+        "in": _structure(ep.in_spec),
+        "out": _structure(ep.out_spec),
+    }
+    with zipfile.ZipFile(f, "w") as archive:
+        archive.writestr("program.json", json.dumps(program))
+        archive.writestr("weights.npz", _arrays(ep.state_dict))
+        archive.writestr("constants.npz", _arrays(ep.constants))
+        archive.writestr("program.stablehlo", ep.stablehlo.serialize())
+        for name, content in (extra_files or {}).items():
+            archive.writestr(f"extra/{name}", content)
+
+
+def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> ExportedProgram:
+    """Reads what ``save`` has written.
+
+    Args:
+        f: a path, or what is opened for reading bytes.
+        extra_files: names of more files, whose contents are put in their places.
+
+    Raises:
+        RuntimeError: for a file that ``save`` here has not written, PyTorch's ``.pt2`` among them.
+    """
+    try:
+        archive = zipfile.ZipFile(f)
+        program = json.loads(archive.read("program.json"))
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise RuntimeError(
+            "torch.export.load: the file is not one of compat's; of PyTorch's own programs, export the model here"
+        ) from error
+    with archive:
+        state = _tensors(archive.read("weights.npz"), program["dtypes"])
+        constants = _tensors(archive.read("constants.npz"), program["dtypes"])
+        compiled = _functions.load(archive.read("program.stablehlo"))
+        for name in extra_files or {}:
+            assert extra_files is not None
+            extra_files[name] = archive.read(f"extra/{name}").decode()
+    specs = [InputSpec(InputKind[kind], arg, target) for kind, arg, target in program["inputs"]]
+    signature = ExportGraphSignature(specs, [OutputSpec(arg) for arg in program["outputs"]])
+    for name in signature.parameters:
+        state[name] = Parameter(state[name], requires_grad=state[name].is_floating_point())
+    graph = _graph(program["nodes"])
+    return ExportedProgram(
+        GraphModule({}, graph), signature, state, constants, _spec(program["in"]), _spec(program["out"]), None, compiled
+    )
+
+
+def _graph(rows: list[Any]) -> Graph:
+    graph = Graph()
+    nodes: dict[str, Node] = {}
+    for op, name, target, args, kwargs, *kind in rows:
+        if op == "output":
+            graph.output(_decode(args, nodes)[0])
+            continue
+        if op == "placeholder":
+            made = graph.placeholder(name)
+            shape, dtype = _decode(kind[0], nodes)
+            made.meta["type"] = tuple(shape), dtype
+        else:
+            made = graph.call_function(_operator(target), _decode(args, nodes), _decode(kwargs, nodes))
+        nodes[name] = made
+    return graph

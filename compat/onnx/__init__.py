@@ -1,0 +1,85 @@
+"""``torch.onnx``: models as ONNX files, built by the package ``onnx``.
+
+A model is called once with example arguments; the operators that it runs (``torch.fx.experimental.proxy_tensor``) are
+written as ONNX's. What depends on values or on sizes is in the file as the example had it, but for axes that are said
+to change.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from compat.onnx._export import ONNXProgram, OnnxExporterError, export, is_in_onnx_export
+
+__all__ = [
+    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "export",
+    "is_in_onnx_export", "is_onnxrt_backend_supported", "register_custom_op_symbolic",
+    "unregister_custom_op_symbolic",
+]  # fmt: skip
+
+
+class TrainingMode(enum.Enum):
+    """How a model is exported: as for inference, as it is, or as for training."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.Enum):
+    """What becomes of operators that ONNX has not; here they are an error, whatever this says."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+class TensorProtoDataType(enum.IntEnum):
+    """ONNX's numbers of dtypes."""
+
+    UNDEFINED = 0
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+
+
+#: What packages said of operators of their own, which TorchScript's exporter would call.
+_symbolic: dict[tuple[str, int], Callable[..., Any]] = {}
+
+
+def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int) -> None:
+    """Keeps a function that writes an operator for TorchScript's exporter. ``export`` here does not call it: an
+    operator that it does not know is an error, unless ``custom_translation_table`` says how it is written.
+
+    Raises:
+        ValueError: for a name that is not ``library::operator``.
+    """
+    if symbolic_name.count("::") != 1:
+        raise ValueError(f"Failed to register operator {symbolic_name}. The symbolic name must match 'domain::name'")
+    _symbolic[symbolic_name, opset_version] = symbolic_fn
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Forgets what ``register_custom_op_symbolic`` kept."""
+    _symbolic.pop((symbolic_name, opset_version), None)
+
+
+def is_onnxrt_backend_supported() -> bool:
+    """Whether ``torch.compile`` runs by onnxruntime: it does not."""
+    return False

@@ -1,0 +1,59 @@
+"""``torch.utils._foreach_utils``: what optimizers ask before they go through many tensors at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat._core.types.device import device as Device
+
+__all__: list[str] = []
+
+
+def _get_foreach_kernels_supported_devices() -> list[str]:
+    """The types of devices on which functions of many tensors are one kernel."""
+    return ["cuda", "xpu", "mtia"]
+
+
+def _get_fused_kernels_supported_devices() -> list[str]:
+    """The types of devices on which an optimizer's step is one kernel."""
+    return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia"]
+
+
+def _device_has_foreach_support(device: Device) -> bool:
+    """Whether functions of many tensors are for a device."""
+    return device.type in (*_get_foreach_kernels_supported_devices(), "cpu")
+
+
+def _has_foreach_support(tensors: Sequence[Any], device: Device) -> bool:
+    """Whether functions of many tensors are for these."""
+    return _device_has_foreach_support(device)
+
+
+def _group_tensors_by_device_and_dtype(
+    tensorlistlist: Sequence[Sequence[Any]], with_indices: bool = False
+) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
+    """Tensors side by side, by the device and dtype of those in the first list.
+
+    Args:
+        tensorlistlist: lists of the same length; all but the first may hold None.
+        with_indices: whether to tell which ones they were.
+
+    Returns:
+        By device and dtype the lists' parts, and indices or an empty list.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.utils._foreach_utils import _group_tensors_by_device_and_dtype
+        >>> groups = _group_tensors_by_device_and_dtype([[torch.ones(1), torch.ones(1, dtype=torch.int64)]], True)
+        >>> [(str(kind), indices) for (_, kind), (_, indices) in groups.items()]
+        [('torch.float32', [0]), ('torch.int64', [1])]
+    """
+    found: dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]] = {}
+    for n, row in enumerate(zip(*tensorlistlist)):
+        lists, indices = found.setdefault((row[0].device, row[0].dtype), ([[] for _ in tensorlistlist], []))
+        for column, value in zip(lists, row):
+            column.append(value)
+        if with_indices:
+            indices.append(n)
+    return found

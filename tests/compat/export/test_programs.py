@@ -1,0 +1,243 @@
+"""Graphs of operators, exported programs and their files, and backends of ``compile``."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from compat import nn
+from compat.fx.experimental.proxy_tensor import make_fx
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind: Any, **said: Any) -> None:
+        super().__init__()
+        self.layers = kind(5, 6, 2, **said)
+        self.out = nn.Linear(6 * (2 if said.get("bidirectional") else 1), 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.layers(x)[0])
+
+
+def convolutions() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Dropout(), nn.Linear(64, 2),
+    )  # fmt: skip
+
+
+def attention() -> nn.Module:
+    return nn.Sequential(nn.Embedding(11, 8), nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), nn.Linear(8, 3))
+
+
+MODELS: list[tuple[Callable[[], nn.Module], Callable[[], torch.Tensor]]] = [
+    (convolutions, lambda: torch.randn(2, 3, 8, 8)),
+    (attention, lambda: torch.randint(11, (2, 5))),
+    (lambda: Recurrent(nn.LSTM, bidirectional=True), lambda: torch.randn(7, 2, 5)),
+    (lambda: Recurrent(nn.GRU, batch_first=True), lambda: torch.randn(7, 2, 5)),
+    (lambda: Recurrent(nn.RNN), lambda: torch.randn(7, 2, 5)),
+]
+NAMES = ["convolutions", "attention", "lstm", "gru", "rnn"]
+
+
+@pytest.mark.parametrize(("make", "example"), MODELS, ids=NAMES)
+def test_a_program_goes_through_a_file_and_trains(make: Any, example: Any) -> None:
+    torch.manual_seed(0)
+    net, x = make().eval(), example()
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(net, (x,)), file)
+    module = torch.export.load(file).module()
+    torch.testing.assert_close(module(x), net(x))
+    module(x).sum().backward()
+    net(x).sum().backward()
+    for name, p in net.named_parameters():
+        torch.testing.assert_close(dict(module.named_parameters())[name].grad, p.grad, rtol=1e-4, atol=1e-5)
+
+
+OUTSIDE = """
+import io, sys, zipfile
+import numpy as np
+from funcgrad.tools.export import load
+archive = zipfile.ZipFile(sys.argv[1])
+parts = [dict(np.load(io.BytesIO(archive.read(name)))) for name in ("weights.npz", "constants.npz")]
+weights = parts[0] | parts[1]
+found = load(archive.read("program.stablehlo"))(weights, [np.load(sys.argv[2])])[0]
+np.save(sys.argv[3], np.asarray(found))
+print("compat" in sys.modules)
+"""
+
+
+def test_stablehlo_runs_where_compat_is_not_imported(tmp_path: Path) -> None:
+    net, x = convolutions().eval(), torch.randn(2, 3, 8, 8)
+    torch.export.save(torch.export.export(net, (x,)), tmp_path / "net.pt2")
+    np.save(tmp_path / "x.npy", x.numpy())
+    said = [str(tmp_path / name) for name in ("net.pt2", "x.npy", "y.npy")]
+    run = subprocess.run([sys.executable, "-c", OUTSIDE, *said], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "False"
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), net(x).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert "stablehlo" in torch.export.export(net, (x,)).stablehlo.stablehlo
+
+
+def test_what_export_does_not_take() -> None:
+    net, x = nn.Linear(2, 1), torch.ones(3, 2)
+    with pytest.raises(NotImplementedError, match="dynamic_shapes"):
+        torch.export.export(net, (x,), dynamic_shapes={"input": {0: 1}})
+    with pytest.raises(TypeError, match="Expecting `args` to be a tuple"):
+        torch.export.export(net, x)  # type: ignore[arg-type]
+    program = torch.export.export(net, (x,))
+    with pytest.raises(AssertionError, match=r"Guard failed: input input_1 is .* got torch.float32 of shape \[4, 2\]"):
+        program.module()(torch.ones(4, 2))
+    with pytest.raises(RuntimeError, match="module\\(\\)"):
+        program(x)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("other", "")
+    with pytest.raises(RuntimeError, match="not one of compat's"):
+        torch.export.load(file)
+
+
+def test_graphs_of_operators_have_weights_by_name_and_follow_what_is_written() -> None:
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = net(x)
+        y.add_(1)
+        return y * y
+
+    graph, x = make_fx(f)(torch.randn(3, 2)), torch.randn(3, 2)
+    torch.testing.assert_close(graph(x), f(x))
+    assert "torch.ops.aten.addmm.default" in graph.code
+    assert "0.weight" in [n.target for n in make_fx(net)(x).graph.nodes]
+
+
+def test_a_decomposition_replaces_an_operator() -> None:
+    table = {torch.ops.aten.silu.default: lambda x: x * torch.sigmoid(x)}
+    graph = make_fx(nn.functional.silu, table)(torch.ones(2))
+    assert [str(n.target) for n in graph.graph.nodes if n.op == "call_function"] == [
+        "aten.sigmoid.default", "aten.mul.Tensor",
+    ]  # fmt: skip
+
+
+def test_what_a_trace_does_not_see_is_an_error_rather_than_a_constant() -> None:
+    net = Recurrent(nn.GRU, batch_first=True)
+    with pytest.raises(RuntimeError, match=r"the trace does not see how a tensor .* torch.no_grad\(\)"):
+        make_fx(net)(torch.randn(7, 2, 5))
+
+
+def test_a_backend_is_called_with_a_graph_once_for_each_kind_of_call() -> None:
+    seen: list[Any] = []
+
+    def backend(module: Any, inputs: Any) -> Any:
+        seen.append((module, inputs))
+        return module.forward
+
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1))
+    compiled, x = torch.compile(net, backend=backend), torch.randn(2, 3)
+    assert torch.equal(compiled(x), net(x)) and torch.equal(compiled(x + 1), net(x + 1))
+    compiled(x).sum().backward()
+    assert len(seen) == 1 and net[0].weight.grad is not None
+    assert next(n.target for n in seen[0][0].graph.nodes if n.op == "call_function") is nn.functional.linear
+    compiled(torch.randn(5, 3))
+    assert len(seen) == 2
+    changed = torch.compile(lambda a, b: {"sum": a + b, "n": 3}, backend=lambda g, _: lambda *t: (g(*t)[0] * 2, 3))
+    assert changed(torch.ones(1), torch.ones(1))["sum"].item() == 4
+
+
+def test_a_call_that_asks_for_values_is_no_graph() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return x if x.sum() > 0 else -x
+
+    with pytest.warns(UserWarning, match="bool asks a tensor for its value"):
+        assert torch.compile(f, backend=lambda g, _: g)(-torch.ones(1)).item() == 1
+    with pytest.raises(RuntimeError, match="not one graph"):
+        torch.compile(f, backend=lambda g, _: g, fullgraph=True)(torch.ones(1))
+    assert torch._dynamo.explain(f)(torch.ones(1)).graph_break_count == 1
+
+
+def test_a_traced_module_is_saved_with_what_it_does(tmp_path: Path) -> None:
+    net, x = convolutions().eval(), torch.randn(2, 3, 8, 8)
+    traced = torch.jit.trace(net, x)
+    traced.save(tmp_path / "net.pt")
+    torch.testing.assert_close(torch.jit.load(tmp_path / "net.pt")(x), net(x))
+
+
+# ---------------------------------------------------------------- what PyTorch has written
+
+CODE = """class Net(Module):
+  __parameters__ = ["weight", ]
+  __buffers__ = []
+  weight : Tensor
+  training : bool
+  def forward(self: __torch__.Net,
+    x: Tensor,
+    n: int=2) -> Tensor:
+    weight = (self.pair)[0]
+    y = torch.linear(x, weight, None)
+    for i in range(n):
+      _0 = torch.eq(torch.remainder(i, 2), 0)
+      if _0:
+        y0 = torch.add(y, CONSTANTS.c0)
+      else:
+        y0 = torch.mul(y, 3.)
+      y = y0
+    return {last}
+"""
+
+
+def archive(tmp_path: Path, last: str) -> Path:
+    """A file as TorchScript has it."""
+    weights = io.BytesIO()
+    torch.save((torch.tensor([[1.0, 2.0]]),), weights)
+    weights.seek(0)
+    given = zipfile.ZipFile(weights)
+    root = given.namelist()[0].split("/")[0]
+    path = tmp_path / "script.pt"
+    state = given.read(f"{root}/data.pkl")
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("script/code/__torch__.py", CODE.replace("{last}", last))
+        # The tuple of one tensor becomes the state of an object of the file's class.
+        body = state[2:-1].rstrip(b".")
+        pickled = b"\x80\x02c__torch__\nNet\n)\x81}(X\x04\x00\x00\x00pair" + body + b"X\x08\x00\x00\x00training\x89ub."
+        out.writestr("script/data.pkl", pickled)
+        out.writestr("script/constants.pkl", state)
+        for name in given.namelist():
+            if "/data/" in name:
+                out.writestr(name.replace(f"{root}/data/", "script/data/"), given.read(name))
+                out.writestr(name.replace(f"{root}/data/", "script/constants/"), given.read(name))
+        out.writestr("script/version", "3\n")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    torch.manual_seed(0)
+
+
+def test_code_of_a_file_is_run_operator_by_operator(tmp_path: Path) -> None:
+    net = torch.jit.load(archive(tmp_path, "y"))
+    x = torch.tensor([[1.0, 1.0]])
+    assert net(x).tolist() == [[12.0, 15.0]] and isinstance(net, torch.jit.ScriptModule)
+    assert net(x, 1).tolist() == [[4.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    ("last", "message"),
+    [
+        ("torch.no_such_operator(y)", "aten::no_such_operator, which is not supported"),
+        ("ops.prim.NoSuch(y)", "prim::NoSuch, which is not supported"),
+        ("y.__class__", "asks for __class__"),
+        ("[v for v in y]", "a ListComp, which is not supported"),
+    ],
+)
+def test_what_is_in_a_file_and_not_supported_is_named(tmp_path: Path, last: str, message: str) -> None:
+    with pytest.raises(NotImplementedError, match=message):
+        torch.jit.load(archive(tmp_path, last))(torch.ones(1, 2))
