@@ -6,6 +6,7 @@ import doctest
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -85,7 +86,21 @@ def _cases() -> list[Any]:
     return [pytest.param(n, marks=pytest.mark.deferral) if n in marked else n for n in module_names()]
 
 
+@pytest.fixture
+def no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An example shows an error's message; the notes below it, which lead to the documentation, are not shown."""
+    only = traceback.format_exception_only
+    monkeypatch.setattr(traceback, "format_exception_only", lambda *args, **options: only(*map(_bare, args), **options))
+
+
+def _bare(error: Any) -> Any:
+    if isinstance(error, BaseException):
+        vars(error).pop("__notes__", None)
+    return error
+
+
 @pytest.mark.parametrize("name", _cases())
+@pytest.mark.usefixtures("no_notes")
 def test_examples(name: str) -> None:
     module = importlib.import_module(name)
     runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)

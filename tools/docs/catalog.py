@@ -1,0 +1,139 @@
+"""The reference's contents: public names gathered into entries, entries put on pages.
+
+An entry is what one docstring explains. It has all the names that stand for it: a function, the method, the in-place
+variant, other names. Each name has one place in the reference, which is also its anchor.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tools.docs import docstrings, families, operators
+from tools.docs.names import Name, public_names
+
+#: In which order an entry's names are looked at for the one to head it.
+_FIRST = ("torch", "torch.nn", "torch.optim", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional")
+
+
+@dataclass
+class Entry:
+    """What is explained in one place.
+
+    Attributes:
+        names: all that stand for it, the one that heads it first.
+        home: the module it is written in.
+        operator: its declaration as an operator, if it has one.
+    """
+
+    names: list[Name]
+    home: str
+    operator: operators.Operator | None = None
+    doc: docstrings.Doc = field(default_factory=docstrings.Doc)
+
+    @property
+    def title(self) -> str:
+        return self.names[0].address
+
+    @property
+    def value(self) -> Any:
+        return self.names[0].value
+
+    @property
+    def summary(self) -> str:
+        return self.doc.summary
+
+
+@dataclass
+class Page:
+    """A page of the reference.
+
+    Attributes:
+        path: where it is, without a suffix: ``torch/pointwise-trigonometry``.
+        section: which part of the navigation it is in.
+    """
+
+    path: str
+    title: str
+    section: str
+    about: str = ""
+    entries: list[Entry] = field(default_factory=list)
+
+
+def _key(value: Any) -> int:
+    op = operators.describe(value) if not isinstance(value, type) else None
+    function = operators.function_of(value)
+    return op.key if op is not None else id(getattr(function, "__func__", function))
+
+
+def _rank(name: Name) -> tuple:
+    place = name.place
+    order = _FIRST.index(place) if place in _FIRST else len(_FIRST) + place.count(".")
+    alias = getattr(operators.function_of(name.value), "__name__", name.last) != name.last
+    return (
+        name.last.endswith("_") and not name.last.startswith("_"),
+        order,
+        alias,
+        place == "torch.Tensor",
+        name.address,
+    )
+
+
+@functools.cache
+def entries() -> list[Entry]:
+    """All entries, in the order of their titles."""
+    groups: dict[Any, list[Name]] = {}
+    for name in public_names():
+        groups.setdefault((name.address.partition(".")[0] == "funcgrad", _key(name.value)), []).append(name)
+    made = [_entry(names) for names in _joined(groups.values())]
+    return sorted(made, key=lambda entry: entry.title.lower())
+
+
+def _joined(groups: Iterable[list[Name]]) -> list[list[Name]]:
+    """Groups with the method beside the function of that name, and ``exp_`` beside ``exp``."""
+    found: dict[str, list[Name]] = {}
+    rest = []
+    for group in groups:
+        first = min(group, key=_rank)
+        if first.place in ("torch", "torch.Tensor", "torch.nn.functional") and not isinstance(first.value, type):
+            plain = first.place == "torch.nn.functional" and not first.last.endswith("_")
+            found.setdefault(first.address if plain else first.last.rstrip("_"), []).extend(group)
+        else:
+            rest.append(group)
+    return [*found.values(), *rest]
+
+
+def _entry(names: list[Name]) -> Entry:
+    ordered = sorted({n.address: n for n in names}.values(), key=_rank)
+    described = [n for n in ordered if (getattr(n.value, "__doc__", None) or "").strip()]
+    head = described[0] if described else ordered[0]
+    operator = next((op for n in ordered if (op := operators.describe(n.value)) and op.node), None)
+    operator = operator or operators.describe(head.value)
+    text = inspect.getdoc(head.value) if not isinstance(head.value, type) else head.value.__doc__
+    return Entry(ordered, operators.home(head.value), operator, docstrings.parse(text))
+
+
+@functools.cache
+def pages() -> list[Page]:
+    """All pages with their entries, in the navigation's order."""
+    found: dict[str, Page] = {}
+    for entry in entries():
+        path, title, section, about = families.place(entry.title, entry.home, isinstance(entry.value, type))
+        page = found.setdefault(path, Page(path, title, section, about))
+        page.entries.append(entry)
+    order = list(families.SECTIONS)
+    return sorted(found.values(), key=lambda page: (order.index(page.section), families.rank(page.path), page.title))
+
+
+@functools.cache
+def places() -> dict[str, tuple[str, str]]:
+    """The page's path, and the anchor there, of every name."""
+    found: dict[str, tuple[str, str]] = {}
+    for page in pages():
+        for entry in page.entries:
+            for name in entry.names:
+                found[name.address] = (page.path, name.address)
+    return found

@@ -1,0 +1,225 @@
+"""What the documentation's build does beside MkDocs: mkdocs.yml names this file under ``hooks``.
+
+It adds the pages of the reference, takes each page's description from its first sentences, writes formulas as MathML,
+draws a card for each page, and hands the search our names.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import posixpath
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import get_toc
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tools.docs import cards, catalog, families, formulas, notebooks, render  # noqa: E402
+
+FOLDER = "reference"
+#: Where in the navigation the reference goes: the item of this name is replaced.
+PLACE = "Reference"
+_made: dict[str, Any] = {}
+_searched: list[dict[str, Any]] = []
+_cards: dict[str, tuple[str, str]] = {}
+_notebooks: dict[str, str] = {}
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    from funcgrad import __version__
+
+    config.extra["release"] = __version__
+    if os.environ.get("MIKE_DOCS_VERSION"):
+        config.extra["version"] = {"provider": "mike"}
+    _made.clear()
+    for page in catalog.pages():
+        _made[f"{FOLDER}/{page.path}.md"] = page
+    for namespace in render.INDICES:
+        _made[_index_path(namespace)] = namespace
+    _insert(config.nav or [], _navigation())
+    return config
+
+
+def _index_path(namespace: str) -> str:
+    return f"{FOLDER}/{namespace.partition('.')[0]}/all-{namespace}.md"
+
+
+def _navigation() -> list[Any]:
+    found: list[Any] = [f"{FOLDER}/index.md"]
+    indices = [{n: _index_path(n)} for n in render.INDICES]
+    found.append({"All names": indices})
+    for key, title in families.SECTIONS.items():
+        pages = [{p.title: f"{FOLDER}/{p.path}.md"} for p in catalog.pages() if p.section == key]
+        found.append({title: pages})
+    return found
+
+
+def _insert(nav: list[Any], pages: list[Any]) -> None:
+    for item in nav:
+        if isinstance(item, dict) and PLACE in item:
+            item[PLACE] = pages
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for path in _made:
+        files.append(File.generated(config, path, content=""))
+    for name in sorted((Path(__file__).parent / "theme" / "javascripts").glob("*.js")):
+        files.append(File.generated(config, f"javascripts/{name.name}", abs_src_path=str(name)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    made = _made.get(page.file.src_uri)
+    if made is None:
+        page.meta.setdefault("description", _first_sentences(markdown))
+        if notebooks.has_code(markdown):
+            _notebooks[page.file.dest_uri.removesuffix(".html") + ".ipynb"] = notebooks.notebook(
+                markdown, page.canonical_url or ""
+            )
+            page.meta["notebook"] = posixpath.basename(page.file.dest_uri).removesuffix(".html") + ".ipynb"
+        return _linked(markdown, page)
+    page.meta["search"] = {"exclude": True}
+    page.meta["title"] = title = f"{made}: all names" if isinstance(made, str) else made.title
+    page.meta["description"] = f"Every public name of {made}." if isinstance(made, str) else render.about(made)
+    page.edit_url = None
+    return f"# {title}"
+
+
+_NAMED = re.compile(r"\[([^\]\n]+)\]\[((?:torch|funcgrad|compat)\.[\w.]+)\]")
+
+
+def _linked(markdown: str, page: Page) -> str:
+    """``[`text`][torch.exp]`` as a link to the place of that name in the reference."""
+    folder = posixpath.dirname(page.file.src_uri)
+
+    def link(found: re.Match[str]) -> str:
+        path, anchor = catalog.places()[found[2]]
+        return f"[{found[1]}]({posixpath.relpath(f'{FOLDER}/{path}.md', folder or '.')}#{anchor})"
+
+    return _NAMED.sub(link, markdown)
+
+
+def _first_sentences(markdown: str) -> str:
+    """The first two sentences of a page's first paragraph, without its markup."""
+    for paragraph in re.split(r"\n\s*\n", re.sub(r"^```.*?^```", "", markdown, flags=re.DOTALL | re.MULTILINE)):
+        if re.match(r"[#<|!\-]", paragraph.strip() or "#"):
+            continue
+        text = re.sub(r"\[([^\]]+)\]\([^)]*\)|\[([^\]]+)\]\[[^\]]*\]", r"\1\2", paragraph)
+        text = re.sub(r"[`*$]", "", " ".join(text.split()))
+        return " ".join(re.split(r"(?<=[.:])\s", text)[:2])[:300]
+    return ""
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    made = _made.get(page.file.src_uri)
+    _cards[page.file.src_uri] = (str(page.meta.get("title") or page.title), str(page.meta.get("description") or ""))
+    if made is None:
+        content = formulas.written(content)
+        if "notebook" in page.meta:
+            link = (
+                f'<p class="r-node"><a href="{page.meta["notebook"]}" download>Download this page as a notebook</a></p>'
+            )
+            content = content.replace("</h1>", f"</h1>{link}", 1)
+        return content
+    if isinstance(made, str):
+        path = page.file.src_uri.removeprefix(f"{FOLDER}/").removesuffix(".md")
+        title = f"<h1>{made}: all names</h1><p>Every public name of <code>{made}</code>, by family.</p>"
+        text, headings = render.index_html(made, path)
+        page.toc = _toc(made, headings)
+        return title + text
+    text, headings = render.page_html(made)
+    page.toc = _toc(made.title, headings)
+    page.present_anchor_ids = (
+        (page.present_anchor_ids or set())
+        | {e.title for e in made.entries}
+        | {n.address for e in made.entries for n in e.names}
+    )
+    _searched.extend(_documents(made, page))
+    return text
+
+
+def _toc(title: str, headings: list[dict[str, Any]]) -> Any:
+    return get_toc([{"level": 1, "id": "", "name": title, "html": title, "data-toc-label": "", "children": headings}])
+
+
+def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
+    """What the search knows of a page of the reference: the page, and each of its entries with all its names."""
+    found = [{"location": page.url, "title": made.title, "text": render.about(made)}]
+    for entry in made.entries:
+        names = [n.address for n in entry.names]
+        if isinstance(entry.value, type) and entry.title != "torch.Tensor":
+            names += [f"{entry.title}.{name}" for name, _ in render.members(entry.value)]
+        found.append(
+            {
+                "location": f"{page.url}#{entry.title}",
+                "title": entry.title,
+                "text": entry.summary.replace("``", ""),
+                "names": names,
+            }
+        )
+        if entry.title in ("torch.nn.Module", "torch.Tensor"):  # whose methods other classes repeat
+            found[-1]["weight"] = 15
+    return found
+
+
+def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Any) -> dict[str, Any]:
+    context["card"] = cards.path_of(page.file.src_uri)
+    return context
+
+
+_WORKER = re.compile(r"assets/javascripts/workers/search\.\w+\.min\.js")
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    frame, article, content = output.partition("<article class")  # the theme indents its own by up to forty blanks
+    return (
+        re.sub(r"\s*\n\s*", "\n", _WORKER.sub("javascripts/search.js", frame))
+        + article
+        + _WORKER.sub("javascripts/search.js", content)
+    )
+
+
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    return _WORKER.sub("javascripts/search.js", output)
+
+
+@event_priority(50)
+def on_pre_build(config: MkDocsConfig) -> None:
+    _searched.clear()
+    _cards.clear()
+    _notebooks.clear()
+
+
+@event_priority(50)  # before the search writes its index
+def on_post_build(config: MkDocsConfig) -> None:
+    index = config.plugins["material/search"].search_index
+    words = {p.url: p.meta.get("words") for p in _pages(config)}
+    for entry in index.entries:
+        if words.get(entry["location"]):
+            entry["names"] = [word.strip() for word in words[entry["location"]].split(",")]
+        entry["text"] = html.unescape(re.sub(r"<[^>]+>", " ", entry["text"]))
+    index.entries.extend(_searched)
+    for path, text in _notebooks.items():
+        (Path(config.site_dir) / path).write_text(text, encoding="utf-8")
+    cards.draw_all(_cards, Path(config.site_dir), config.site_name)
+
+
+_kept: list[Page] = []
+
+
+def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> Any:
+    _kept[:] = nav.pages
+    return nav
+
+
+def _pages(config: MkDocsConfig) -> list[Page]:
+    return _kept

@@ -1,0 +1,133 @@
+"""Public names: what a user of ``compat`` and ``funcgrad`` can write, and what it stands for."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tools.docs.operators import published
+
+#: Modules of compat that PyTorch has not: they keep our package's name.
+OURS = ("compat.runtime", "compat.install", "compat.utils.einops")
+#: Modules that hold what other addresses show; nobody imports from them.
+INTERNAL = ("compat.nn.modules.utils", "compat.distributions.utils", "compat.nn.common_types", "compat.utils.hooks")
+#: The packages of funcgrad by the names that users write.
+FUNCGRAD = {
+    "funcgrad": "funcgrad", "funcgrad.numpy": "funcgrad.numpy", "funcgrad.numpy.linalg": "funcgrad.linalg",
+    "funcgrad.fft": "funcgrad.fft", "funcgrad.lax": "funcgrad.lax", "funcgrad.nn": "funcgrad.nn",
+    "funcgrad.nn.initializers": "funcgrad.initializers", "funcgrad.random": "funcgrad.random",
+    "funcgrad.special": "funcgrad.special", "funcgrad.scipy.linalg": "funcgrad.scipy.linalg",
+    "funcgrad.scipy.signal": "funcgrad.scipy.signal", "funcgrad.scipy.integrate": "funcgrad.scipy.integrate",
+    "funcgrad.parallel": "funcgrad.parallel", "funcgrad.core.trees": "funcgrad.trees",
+    "funcgrad.transforms.checkpoint_policies": "funcgrad.checkpoint_policies",
+    "funcgrad.tools.debug": "funcgrad.debug", "funcgrad.tools.extend": "funcgrad.extend",
+    "funcgrad.tools.flatten_util": "funcgrad.flatten_util", "funcgrad.tools.test_util": "funcgrad.tools.test_util",
+    "funcgrad.tools.costs": "funcgrad.tools.costs", "funcgrad.tools.drawing": "funcgrad.drawing",
+    "funcgrad.tools.export": "funcgrad.tools.export", "funcgrad.interop": "funcgrad.interop",
+    **{
+        f"funcgrad.scipy.stats.{name}": f"funcgrad.scipy.stats.{name}"
+        for name in (
+            "norm", "t", "gamma", "beta", "chi2", "poisson", "expon", "uniform", "laplace", "dirichlet",
+            "multivariate_normal",
+        )
+    },
+    "funcgrad.scipy.stats": "funcgrad.scipy.stats",
+}  # fmt: skip
+
+
+#: What modules of funcgrad import for their own use.
+_CORE = ("funcgrad.core.", "funcgrad.primitives.", "funcgrad.arguments.", "funcgrad.interpreters.", "funcgrad.runtime.")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A public name.
+
+    Attributes:
+        address: as users write it: ``torch.nn.functional.relu``.
+        value: what it stands for.
+        module: the module, or the class, that has it.
+    """
+
+    address: str
+    value: Any
+    module: Any
+
+    @property
+    def place(self) -> str:
+        return self.address.rpartition(".")[0]
+
+    @property
+    def last(self) -> str:
+        return self.address.rpartition(".")[2]
+
+
+def label(module: str) -> str:
+    """What users call a module of compat: by PyTorch's name, unless it is one of ours."""
+    return module if module.startswith(OURS) else "torch" + module.removeprefix("compat")
+
+
+def public_names() -> list[Name]:
+    """Every public callable of both packages, and the methods and attributes of ``Tensor``."""
+    compat = importlib.import_module("compat")
+    modules = list(_modules(compat))  # some publish methods of tensors
+    found = [Name(f"torch.{n}", v, compat) for n, v in _members(compat)]
+    found += [Name(f"torch.Tensor.{n}", v, compat.Tensor) for n, v in _attributes(compat.Tensor)]
+    for module in modules:
+        found += [Name(f"{label(module.__name__)}.{n}", v, module) for n, v in _members(module)]
+    for path, shown in FUNCGRAD.items():
+        module = importlib.import_module(path)
+        found += [Name(f"{shown}.{n}", v, module) for n, v in _members(module)]
+    return found
+
+
+def constants() -> list[Name]:
+    """The dtypes, layouts and numbers of ``torch``."""
+    compat = importlib.import_module("compat")
+    kinds = (compat.dtype, compat.layout, compat.memory_format, float)
+    return [Name(f"torch.{n}", v, compat) for n, v in sorted(vars(compat).items()) if isinstance(v, kinds)]
+
+
+def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        private = any(part.startswith("_") for part in info.name.split("."))
+        if not private and not info.name.startswith(INTERNAL):
+            yield importlib.import_module(info.name)
+
+
+def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
+    listed = getattr(module, "__all__", None)
+    for name in dir(module) if listed is None else listed:
+        value = None if name.startswith("_") else getattr(module, name, None)
+        if not callable(value) or isinstance(value, types.ModuleType):
+            continue
+        if name in published(module.__name__) or _belongs(value, module, listed is not None):
+            yield name, value
+
+
+def _belongs(value: Any, module: types.ModuleType, listed: bool) -> bool:
+    """Whether a name is the module's to show, and not something that its code imports."""
+    home = str(getattr(value, "__module__", "") or type(value).__module__)
+    root = home.partition(".")[0]
+    if isinstance(value, types.GenericAlias) or root == "typing":
+        return False
+    if listed or module.__name__ == "compat":
+        return root in ("compat", "torch", "funcgrad", "jax") and (listed or home != "compat._core.types.errors")
+    if module.__name__ in FUNCGRAD and hasattr(module, "__path__"):
+        return root == "jax" or (root == "funcgrad" and not home.startswith(_CORE))
+    if module.__name__ == "compat.cuda":
+        return root in ("compat", "torch") and not home.startswith("compat._core.")
+    same = {home, home.replace("torch", "compat", 1)} & {module.__name__}
+    within = hasattr(module, "__path__") and home.replace("torch", "compat", 1).startswith(f"{module.__name__}.")
+    return bool(same or within)
+
+
+def _attributes(kind: type) -> Iterator[tuple[str, Any]]:
+    for name in dir(kind):
+        if not name.startswith("_"):
+            yield name, inspect.getattr_static(kind, name) if name == "as_subclass" else getattr(kind, name)

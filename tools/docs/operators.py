@@ -1,0 +1,194 @@
+"""What the reference reads of an operator: the one module that knows how operators of ``compat`` are declared.
+
+Everything else asks ``describe``. When declarations change, this file changes, and nothing else of the documentation.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from compat._core.operators import declared
+from compat._core.tensor import registry
+
+#: What annotations of declarations stand for in a signature.
+ANNOTATIONS = {
+    "Array": "Tensor", "Arrays": "Sequence[Tensor]", "Scalar": "Number", "Dim": "int", "Dims": "int | Sequence[int]",
+    "Ints": "int | Sequence[int]", "Index": "int", "Sizes": "Sequence[int]", "Dtype": "dtype", "Any": "",
+    "MemoryFormat": "memory_format", "dtypes.dtype": "dtype",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A declared operator.
+
+    Attributes:
+        key: what is the same for all functions that were made of one declaration.
+        node: the class of its backward node, or "" where it has none.
+        saves: the names of what the node saves, as its ``_saved_…`` attributes have them.
+        out: whether the function that was asked about takes ``out=``.
+        uses: the operators with a node that a composite function is made of, by their nodes' names.
+    """
+
+    key: int
+    node: str = ""
+    saves: tuple[str, ...] = ()
+    out: bool = False
+    uses: tuple[str, ...] = ()
+
+
+def function_of(value: Any) -> Any:
+    """The plain function behind a public name, which may look at the types of its arguments first."""
+    return getattr(value, "_function", value)
+
+
+def published(module: str) -> frozenset[str]:
+    """The names of the operators and functions that are public in a module of compat, ``compat.nn.functional``."""
+    return frozenset(registry.names_of(module.removeprefix("compat").removeprefix(".") or "torch"))
+
+
+@functools.cache
+def _declared() -> dict[Any, Any]:
+    found = {}
+    for op in declared.every():
+        found[op.function] = op
+        for made, _ in op.entries:
+            found[made] = op
+    return found
+
+
+def describe(value: Any) -> Operator | None:
+    """What there is to say of a public function as an operator; None for a function that is none."""
+    function = function_of(_getter(value))
+    op = _lookup(function)
+    if op is None:
+        uses = tuple(dict.fromkeys(_nodes(function, 3)))
+        return Operator(id(function), uses=uses) if uses else None
+    scope = getattr(function, "__globals__", {})
+    return Operator(id(op), *_node(op), out=bool(scope.get("has_out")))
+
+
+def _node(op: Any) -> tuple[str, tuple[str, ...]]:
+    node = getattr(op, "node", None)
+    saved = op.saved.split() if isinstance(getattr(op, "saved", ()), str) else getattr(op, "saved", ())
+    if node is None or node.__name__ == "Underivable":
+        return "", ()
+    return node.__name__, tuple(item.replace(".", "_") for item in saved)
+
+
+def _nodes(function: Any, depth: int) -> Iterator[str]:
+    """The nodes of the operators that a function's code names, and those of the functions of ours that it calls."""
+    if not isinstance(function, FunctionType) or depth == 0:
+        return
+    for name in _names(inspect.unwrap(function).__code__):
+        value = inspect.unwrap(function).__globals__.get(name)
+        op = value if isinstance(value, declared.Declared) else _lookup(value)
+        if op is not None:
+            yield from [node] if (node := _node(op)[0]) else []
+        elif isinstance(value, FunctionType) and (value.__module__ or "").startswith("compat._operators"):
+            yield from _nodes(value, depth - 1)
+
+
+def _lookup(value: Any) -> Any:
+    known = isinstance(value, FunctionType | declared.Declared)
+    return _declared().get(value) if known else None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_GLOBAL":
+            yield step.argval
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def signature(value: Any) -> inspect.Signature | None:
+    """The signature to show of a callable; None where Python knows none."""
+    function = function_of(value)
+    try:
+        found = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    op = describe(value)
+    parameters = list(found.parameters.values())
+    if op is not None and op.out and "out" not in found.parameters:
+        kind = inspect.Parameter.KEYWORD_ONLY
+        place = next((i for i, p in enumerate(parameters) if p.kind is p.VAR_KEYWORD), len(parameters))
+        parameters.insert(place, inspect.Parameter("out", kind, default=None, annotation="Tensor | None"))
+    returns = found.return_annotation
+    if op is not None and returns in ("Any", found.empty):
+        returns = "Tensor"
+    hidden = [p for p in parameters if not (p.kind is p.VAR_KEYWORD and p.name in ("named", "more"))]
+    return found.replace(parameters=hidden, return_annotation=returns)
+
+
+def home(value: Any) -> str:
+    """The module in which a public function or class is written."""
+    value = _getter(value)
+    named = str(getattr(value, "__module__", "") or "")
+    if named.startswith("funcgrad."):
+        return named  # functions made by another module's function say whose they are
+    op = _lookup(function_of(value))
+    found = _module_of(op.body if op is not None else function_of(value))
+    if op is not None and op.__module__.startswith("compat._operators"):
+        return op.__module__
+    if found.startswith("compat._core.operators"):
+        return _owner(op if op is not None else function_of(value), found)
+    return found
+
+
+def _getter(value: Any) -> Any:
+    """The function behind a property."""
+    return (getattr(value, "read", None) or value.fget) if isinstance(value, property) else value
+
+
+def _module_of(value: Any) -> str:
+    code = getattr(inspect.unwrap(value), "__code__", None) if callable(value) else None
+    file = code.co_filename if code is not None else ""
+    for package in ("compat", "funcgrad"):
+        _, found, path = file.rpartition(f"/{package}/")
+        if found:
+            return f"{package}." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return str(getattr(value, "__module__", "") or "")
+
+
+def _owner(value: Any, default: str) -> str:
+    """The family's module that has something made by the core among its names, or among those of what it wraps."""
+    if (found := _owners().get(id(value))) is not None:
+        return found
+    for cell in getattr(value, "__closure__", None) or ():
+        for held in _flat(cell.cell_contents):
+            module = _owners().get(id(_lookup(held)), _module_of(held)) if isinstance(held, FunctionType) else ""
+            if module.startswith("compat._operators"):
+                return module
+    return default
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
+
+
+@functools.cache
+def _owners() -> dict[int, str]:
+    found: dict[int, str] = {}
+    for module in [m for name, m in sorted(sys.modules.items()) if name.startswith("compat._operators.")]:
+        assigned = set(re.findall(r"^(\w+)(?:: Any)? = ", inspect.getsource(module), re.MULTILINE))
+        for name, value in vars(module).items():
+            if name in assigned and isinstance(value, FunctionType | declared.Declared):
+                found.setdefault(id(value), module.__name__)
+                if isinstance(value, FunctionType) and (op := _lookup(value)) is not None:
+                    found.setdefault(id(op), module.__name__)
+    return found
