@@ -14,7 +14,7 @@ export PYTHON
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs docs-build docs-outputs bench parity clean
+.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -35,16 +35,25 @@ lint: $(VENV)/.has-dev ## formatting, lint, types, who imports whom
 	$(bin)/mypy
 	$(bin)/lint-imports
 	$(bin)/python tools/house_rules.py
+	$(bin)/python tools/index_names.py --check
 
-format: $(VENV)/.has-dev ## rewrite the code as lint wants it, where a tool can
+format: $(VENV)/.has-dev ## rewrite the code and the index of names as lint wants them, where a tool can
 	$(bin)/ruff check --fix-only .
 	$(bin)/ruff format .
+	$(bin)/python tools/index_names.py
 
-docs: docs-build ## build the documentation strictly, then serve it
-	$(bin)/mkdocs serve --dev-addr $(ADDRESS)
+docs: $(VENV)/.has-docs ## build the documentation strictly, serve it, and build again what changes
+	$(bin)/mkdocs serve --strict --dev-addr $(ADDRESS)
 
 docs-build: $(VENV)/.has-docs ## build the documentation strictly, into site/
 	$(bin)/mkdocs build --strict
+
+docs-check: $(VENV)/.has-docs ## crawl site/: links, anchors, weights; BROWSER=1 looks at it in Chromium
+	$(bin)/python tools/docs/crawl.py site $(if $(BROWSER),--browser --search)
+
+docs-deploy: $(VENV)/.has-docs ## put the documentation on the branch gh-pages: VERSION=1.2 ALIAS=latest
+	$(bin)/mike deploy --push --update-aliases $(VERSION) $(ALIAS)
+	$(if $(ALIAS),$(bin)/mike set-default --push $(ALIAS))
 
 docs-outputs: $(VENV)/.has-test ## run the pages' code and write its output into them
 	$(bin)/python tests/docs/pages.py --write
@@ -55,8 +64,15 @@ bench: $(VENV)-parity/.has-bench ## measure against PyTorch and JAX, as ratios f
 parity: $(VENV)-parity/.has-parity ## compare with real PyTorch, op by op (PARITY= is where its tools are)
 	$(VENV)-parity/bin/python tests/parity/run.py --tools $(PARITY) $(ARGS)
 
+ecosystem: $(VENV)-parity/.has-parity ## names of PyTorch's that packages in SITE= mention and compat has not
+	mkdir -p out
+	$(VENV)-parity/bin/python tests/ecosystem/names.py scan $(SITE) > out/mentioned.json
+	$(VENV)-parity/bin/python tests/ecosystem/names.py have out/mentioned.json > out/pytorch.json
+	$(VENV)-parity/bin/python -m compat tests/ecosystem/names.py have out/mentioned.json > out/compat.json
+	$(VENV)-parity/bin/python tests/ecosystem/names.py missing out/mentioned.json out/pytorch.json out/compat.json
+
 clean: ## back to a fresh clone: environments, caches and outputs removed
-	rm -rf $(VENV) $(VENV)-parity build dist site out
+	rm -rf $(VENV) $(VENV)-parity build dist site out .cache
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -68,6 +84,7 @@ define install
 @echo "Installing funcgrad[$(1)] and what it needs into $(@D) (minutes the first time)"
 @$(@D)/bin/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --editable '.[$(1)]'
 @$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torchviz==0.0.3
+@$(@D)/bin/python -m funcgrad.native || echo 'No native kernels: XLA computes everything.'
 @touch $@
 endef
 

@@ -35,6 +35,7 @@ NAMES = (
     "import_time",
     "lowering",
     "new_shapes",
+    "compile_times",
 )
 RESULTS = Path("out/benchmarks/results.json")
 

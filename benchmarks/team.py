@@ -31,6 +31,7 @@ def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str,
     The folder decides whether a process is the first of its kind: whatever a framework keeps from one process to the
     next, it keeps there.
     """
+    _installed_kernels(caches)
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
     return {
         **{name: value for name, value in os.environ.items() if name != "COMPAT_EAGER"},
@@ -44,6 +45,15 @@ def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         **own,
     }
+
+
+def _installed_kernels(caches: Path) -> None:
+    """Puts compat's kernels into empty caches: they are part of an installation, made once, as PyTorch's library is."""
+    made = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "funcgrad" / "native"
+    place = caches / "funcgrad" / "native"
+    if made.is_dir() and not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(made, target_is_directory=True)
 
 
 class Worker:
