@@ -4,6 +4,8 @@
 
 - JAX is the backend, not the autodiff: ``funcgrad`` and ``compat`` never name ``jax.grad``, ``jax.vjp``, ``jax.vmap``
   and their kin, under whatever alias. ``funcgrad/interop.py`` may: it wraps foreign JAX functions.
+- What a function looks up is not changed from outside: ``compat`` names ``__globals__`` only where it reads the user's
+  functions, to trace them or to know what a compiled step depends on.
 - A file stays under 600 lines.
 """
 
@@ -18,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = ("funcgrad", "compat")
 CHECKED = (*PRODUCT, "tests", "tools", "examples", "benchmarks")
 MAY_DIFFERENTIATE_WITH_JAX = ("funcgrad/interop.py",)
+MAY_READ_GLOBALS = ("compat/_compile/guards.py", "compat/fx/_symbolic_trace.py")
 MOST_LINES = 600
 
 # Dotted names under which JAX differentiates or batches a function. Whatever begins with one is forbidden too.
@@ -94,6 +97,13 @@ def jax_autodiff(tree: ast.AST) -> Iterator[Finding]:
                 yield node.lineno, f"{name}: JAX is the backend here, not the autodiff"
 
 
+def read_globals(tree: ast.AST) -> Iterator[Finding]:
+    for node in ast.walk(tree):
+        name = node.attr if isinstance(node, ast.Attribute) else node.value if isinstance(node, ast.Constant) else None
+        if name == "__globals__":
+            yield node.lineno, "__globals__: pass a function what it needs instead of changing what it looks up"
+
+
 def findings(path: str, source: str) -> Iterator[Finding]:
     """What is wrong with a file, given its path from the repository's root."""
     length = source.count("\n")
@@ -101,6 +111,8 @@ def findings(path: str, source: str) -> Iterator[Finding]:
         yield length, f"{length} lines; a file stays under {MOST_LINES}"
     if Path(path).parts[0] in PRODUCT and path not in MAY_DIFFERENTIATE_WITH_JAX:
         yield from jax_autodiff(ast.parse(source, path))
+    if path.startswith("compat/") and path not in MAY_READ_GLOBALS:
+        yield from read_globals(ast.parse(source, path))
 
 
 def main() -> int:

@@ -189,9 +189,10 @@ class Watch:
             self._note(functools.partial(_contents, cell), None, _contents(cell, None))
         self._note(functools.partial(getattr, function), "__defaults__", function.__defaults__)
         self._note(functools.partial(getattr, function), "__kwdefaults__", function.__kwdefaults__)
+        scope = function.__globals__  # of the user's function: it may be of no module, as what ``exec`` defines
         for name in _names(function.__code__):
-            if name in function.__globals__:
-                self._note(function.__globals__.get, name, function.__globals__[name])
+            if name in scope:
+                self._note(scope.get, name, scope[name])
 
     def _object(self, value: Any) -> None:
         if (type(value).__module__ or "").partition(".")[0] in _LIBRARIES:

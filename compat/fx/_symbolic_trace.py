@@ -273,7 +273,7 @@ class Tracer(TracerBase):
         for names, name in _wrapped:
             original = names[name] if name in names else getattr(builtins, name)
             places.append((names, name, _noting(original)))
-        names = getattr(inspect.unwrap(function), "__globals__", {})
+        names = getattr(inspect.unwrap(function), "__globals__", {})  # the user's, which may be of no module
         for owner in (names, *map(vars, self._modules_to_wrap)):
             for name, value in list(owner.items()):
                 if not name.startswith("_") and callable(value) and _known(value, self._functions_to_wrap):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from compat._core.dispatch import factory_modes
 from compat._core.dispatch.dispatch_mode import unwatched, watched
 from compat._core.dispatch.overrides import has_say, state
+from compat._core.dispatch.torch_dispatch import show_backward
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 
@@ -46,7 +46,7 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        factory_modes.enable()
+        show_backward()
         stack = ExitStack()
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called

@@ -35,7 +35,7 @@ def split_for_reverse(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
     """
     forward = Staging("jit")
     with running(forward, floor=True):
-        inputs = [forward.input(t) for t in program.input_types]
+        inputs = [forward.wrap(t) for t in program.input_types]
 
         def f(*wanted: Any) -> list[Any]:
             given = iter(wanted)
@@ -65,7 +65,7 @@ def split_for_forward(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
     """
     staging = Staging("jit")
     with running(staging, floor=True):
-        inputs = [staging.input(t) for t in program.input_types]
+        inputs = [staging.wrap(t) for t in program.input_types]
         outs, linear = linearize_flat(lambda *xs: evaluate(program, xs), inputs, needs)
         linear = dead_code(common_subexpressions(linear))
         nonzero = [not isinstance(a, Literal) for a in linear.outputs]  # of a linear program a number can only be zero
@@ -80,7 +80,7 @@ def split_for_forward(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
 def _stage_backward(pullback: Pullback, program: Program, needs: tuple[bool, ...]) -> tuple[list[Any], Backward]:
     staging = Staging("jit")
     with running(staging, floor=True):
-        cts = [staging.input(t.strong()) for t in program.output_types]
+        cts = [staging.wrap(t.strong()) for t in program.output_types]
         found = iter(pullback(cts))
         whole = [next(found) if n else None for n in needs]
         nonzero = [ct is not None for ct in whole]

@@ -249,6 +249,7 @@ def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         known: Cache[Any, Any] = Cache(Group(name, limit))
+        plain: Any = function
 
         @wraps(function)
         def kept(*args: Any) -> Any:
@@ -256,7 +257,7 @@ def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]
                 return known[args][0]
             except KeyError:
                 pass
-            value = cast(Any, function)(*args)
+            value = plain(*args)
             known[args] = (value,)
             return value
 

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeVar
 
 from funcgrad.core.caching import Cache, Group
 
-_HIDDEN = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep]
+_hidden: tuple[str, ...] = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,)
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 
@@ -92,13 +92,15 @@ class ProgramError(FuncgradError):
 
 def hide_frames_below(folder: str) -> None:
     """Do not take files under ``folder`` for the user's own when a message names a line."""
-    _HIDDEN.append(os.path.abspath(folder) + os.sep)
+    global _hidden
+    _hidden = (*_hidden, os.path.abspath(folder) + os.sep)
+    _own.clear()
     _library.clear()
 
 
 def is_library(filename: str) -> bool:
     """Whether a file is one of those that messages do not show."""
-    return filename.startswith((*_HIDDEN, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
+    return filename.startswith((*_hidden, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
 
 
 def is_installed(filename: str) -> bool:
@@ -110,6 +112,8 @@ Source = tuple[CodeType, int]
 """A place in the user's code: a code object and the offset of an instruction in it."""
 
 _FILES = Group("files of code", 4096)
+#: Files of the library, and others by whether messages hide them.
+_own: set[str] = set()
 _library: Cache[str, bool] = Cache(_FILES)
 _installed: Cache[str, bool] = Cache(_FILES)
 
@@ -124,11 +128,15 @@ def user_location(skip: int = 0) -> Source | None:
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename
-        hidden = _library.get(filename)
-        if hidden is None:
-            hidden = _library[filename] = is_library(filename)
-        if not hidden:
-            return code, frame.f_lasti
+        if filename not in _own:
+            if filename.startswith(_hidden):
+                _own.add(filename)
+            else:
+                hidden = _library.get(filename)
+                if hidden is None:
+                    hidden = _library[filename] = is_library(filename)
+                if not hidden:
+                    return code, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
     return None
 

@@ -58,7 +58,7 @@ class ArrayType:
             self = _types.find(key)
         if self is None:
             self = super().__new__(cls)
-            self.shape = tuple(int(n) for n in shape)
+            self.shape = tuple(map(int, shape))
             self.dtype = dtypes.canonical(dtype)
             self.weak = bool(weak)
             self.varying = varying

@@ -11,23 +11,37 @@ from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
 def dead_code(program: Program) -> Program:
     """The program without the equations and constants that no output depends on; its inputs stay."""
-    live, kept = _live(program)
-    constants = [(v, x) for v, x in program.constants if v in live]
-    return Program(program.inputs, constants, kept, program.outputs, program.name)
+    return part(program, program.inputs, program.outputs, program.name)
+
+
+def part(
+    program: Program, inputs: Sequence[Var], outputs: Sequence[Atom], name: str, first: int | None = None
+) -> Program:
+    """What computes some of a program's values.
+
+    Args:
+        inputs: the program's own, at least those that they depend on.
+        outputs: these values.
+        name: what it is called when printed.
+        first: how many equations compute them, what follows being of no concern; None for all.
+    """
+    live, kept = _live(program.equations[:first], outputs)
+    constants = [(v, x) for v, x in program.constants if v in live] if program.constants else []
+    return Program(inputs, constants, kept, outputs, name)
 
 
 def used_inputs(program: Program) -> list[bool]:
     """Which inputs the outputs depend on, equation by equation."""
-    live, _ = _live(program)
+    live, _ = _live(program.equations, program.outputs)
     return [v in live for v in program.inputs]
 
 
-def _live(program: Program) -> tuple[set[Atom], list[Equation]]:
-    """The atoms and the equations that the outputs depend on."""
-    live = set(program.outputs)
+def _live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[set[Atom], list[Equation]]:
+    """The atoms and the equations that some values depend on."""
+    live = set(outputs)
     kept: list[Equation] = []
-    for equation in reversed(program.equations):
-        if not live.isdisjoint(equation.outputs) or _acts(equation):
+    for equation in reversed(equations):
+        if not live.isdisjoint(equation.outputs) or equation.primitive.effect or (equation.params and _acts(equation)):
             kept.append(equation)
             live.update(equation.inputs)
     kept.reverse()

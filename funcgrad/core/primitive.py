@@ -57,12 +57,13 @@ class Primitive:
         varying: ``(axes, **params) -> axes``: along which axes of a mesh results vary if the operands together vary
             along ``axes``; without it, along the same.
         exact: ``infer`` says that itself, for each result.
+        closed: dtypes of which operands that are all of one type give a result of that type.
     """
 
     __slots__ = (
         "name", "infer", "lower", "multiple", "elementwise", "differentiable",
         "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "widen", "effect", "varying",
-        "exact", "_types",
+        "exact", "_types", "closed",
     )  # fmt: skip
 
     def __init__(
@@ -80,6 +81,7 @@ class Primitive:
         widen: Rule | None = None,
         varying: Rule | None = None,
         exact: bool = False,
+        closed: frozenset[Any] = frozenset(),
         bilinear: bool = False,
         multiple: bool = False,
         elementwise: bool = False,
@@ -98,6 +100,7 @@ class Primitive:
         self.widen = widen
         self.varying = varying
         self.exact = exact or widen is not None
+        self.closed = closed
         self.bilinear = bilinear
         self.multiple = multiple
         self.elementwise = elementwise
@@ -125,7 +128,12 @@ class Primitive:
         return result
 
     def _infer(self, types: Sequence[ArrayType], params: dict[str, Any]) -> list[ArrayType]:
-        axes = frozenset() if self.exact else self.common(types, params)
+        axes = _NOWHERE
+        if not self.exact:
+            for t in types:
+                if t.varying or "over" in params:
+                    axes = self.common(types, params)
+                    break
         try:
             found = self.infer(*[t.with_varying(_NOWHERE) for t in types] if axes else types, **params)
         except (TypeError, ValueError) as error:

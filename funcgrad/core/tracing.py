@@ -64,7 +64,7 @@ class Interpreter:
     def __init__(self) -> None:
         self.level = 0
         self.alive = True
-        self.source = user_location()
+        self.source = state.source or user_location()
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The result of ``primitive`` on operands of which at least one is this interpreter's tracer."""
@@ -278,6 +278,7 @@ class _State(threading.local):
         depth: how deep transforms are nested.
         floor: the interpreter that takes operations which no tracer claims.
         source: the user's line that the operations stand for, where it is not the line that is running now.
+        folding: whether JAX computes with plain arrays at once, also where it traces.
         deferring: how deep calls of transforms are nested whose callers look at results only.
         axes: by name, the axes that are there: those that surrounding transforms batch along, with the number of each
             example there, traced, and how many there are; and a mesh's, with a ``MeshAxis`` instead of the number.
@@ -289,6 +290,7 @@ class _State(threading.local):
         self.deferring = 0
         self.floor: Interpreter | None = None
         self.source: Source | None = None
+        self.folding = False
 
 
 state = _State()
@@ -304,15 +306,18 @@ def current_source() -> Source | None:
     return state.source or user_location(BOUND)
 
 
-@contextmanager
-def located() -> Iterator[None]:
+class located:
     """Within it, all operations come from the user's line that is running now, which is looked for once."""
-    before = state.source
-    try:
-        state.source = before or user_location(BOUND)
-        yield
-    finally:
-        state.source = before
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = state.source
+        if self.before is None:
+            state.source = user_location(1)
+
+    def __exit__(self, *exc: object) -> None:
+        state.source = self.before
 
 
 class Base(Interpreter):
@@ -388,25 +393,35 @@ def _leaked(tracer: Tracer) -> NoReturn:
     )
 
 
-@contextmanager
-def running(interpreter: Interpreter, *, floor: bool = False) -> Iterator[None]:
+class running:
     """Runs the body with ``interpreter`` as the innermost one; afterwards its tracers are dead.
 
     Args:
         floor: also take the operations that have no traced operand, so that constants are staged too.
     """
-    depth, outer_floor = state.depth, state.floor
-    try:  # around what is set, too: an interrupt may come at any call
-        state.depth = interpreter.level = depth + 1
-        if floor:
-            state.floor = interpreter
-        if not depth:
-            _thread_runs(True)
-        yield
-    finally:
-        state.depth, state.floor = depth, outer_floor
-        interpreter.alive = False
-        if not depth:
+
+    __slots__ = ("interpreter", "floor", "before")
+
+    def __init__(self, interpreter: Interpreter, *, floor: bool = False):
+        self.interpreter, self.floor = interpreter, floor
+        self.before = state.depth, state.floor
+
+    def __enter__(self) -> None:
+        depth = self.before[0]
+        try:  # an interrupt may come at any call
+            state.depth = self.interpreter.level = depth + 1
+            if self.floor:
+                state.floor = self.interpreter
+            if not depth:
+                _thread_runs(True)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *exc: object) -> None:
+        state.depth, state.floor = self.before
+        self.interpreter.alive = False
+        if not self.before[0]:
             _thread_runs(False)
 
 

@@ -72,7 +72,10 @@ def conjugated_late(program: Program, past: Sequence[Var]) -> Program:
           return d
         }
     """
-    if not any(equation.primitive is conj for equation in program.equations):
+    for equation in program.equations:
+        if equation.primitive is conj:
+            break
+    else:
         return program
     types = [v.type for v in program.inputs]
     return stage(lambda *arrays: _turned(program, arrays, set(past)), types, name=program.name)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from funcgrad.core.errors import ConcretizationError, Source
+from funcgrad.core.errors import ConcretizationError, Source, user_location
 from funcgrad.core.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import (
     Interpreter,
     Tracer,
+    array_classes,
     concrete,
-    current_source,
     differentiated_by,
     running,
     state,
@@ -26,17 +25,24 @@ from funcgrad.core.tracing import (
 )
 from funcgrad.interpreters.evaluate import evaluate
 
+try:
+    # Not public: ``ensure_compile_time_eval`` is this, by way of a generator.
+    from jax._src.config import eager_constant_folding as _folding
+except ImportError:
+
+    def _folding(enabled: bool) -> Any:  # type: ignore[misc]
+        return jax.ensure_compile_time_eval()
+
+
+_new: Any = object.__new__
+
 
 class StagedTracer(Tracer):
     """An array known by its type only."""
 
     __slots__ = ("variable",)
     interpreter: Staging
-
-    def __init__(self, interpreter: Staging, variable: Var):
-        self.interpreter = interpreter
-        self.type = variable.type
-        self.variable = variable
+    variable: Var
 
     def underlying(self) -> Any:
         needed = self.interpreter.needed(self.variable)
@@ -65,28 +71,51 @@ class Staging(Interpreter):
         constants: what was met that is not this interpreter's: arrays, and tracers of outer interpreters.
     """
 
-    __slots__ = ("equations", "constants", "_captured", "_literals", "_places", "_placed", "_values", "description")
+    __slots__ = (
+        "equations",
+        "constants",
+        "_added",
+        "_captured",
+        "_literals",
+        "_places",
+        "_placed",
+        "_values",
+        "description",
+    )
 
     def __init__(self, description: str = "trace") -> None:
         super().__init__()
         self.description = description
         self.equations: list[Equation] = []
         self.constants: list[tuple[Var, Any]] = []
+        self._added: list[StagedTracer] = []
         self._captured: dict[int, Var] = {}
         self._literals: dict[tuple[ArrayType, bytes], Literal] = {}
         self._places: dict[Var, int] = {}  # of the equations, by what they compute; so far of the first so many
         self._placed = 0
         self._values: dict[Var, Any] = {}
 
-    def input(self, type: ArrayType) -> StagedTracer:
-        return StagedTracer(self, Var(type))
+    def wrap(self, type: ArrayType) -> StagedTracer:
+        """What stands for a new variable."""
+        variable, tracer = _new(Var), _new(StagedTracer)
+        variable.type = type
+        tracer.interpreter, tracer.type, tracer.variable = self, type, variable
+        return tracer
+
+    def added(self, type: ArrayType) -> StagedTracer:
+        """One more input of the program, behind the others: for what is known only while the function runs."""
+        tracer = self.wrap(type)
+        self._added.append(tracer)
+        return tracer
 
     def atom(self, x: Any) -> Atom:
         """The variable or literal that stands for ``x`` in the program; equal literals are one object."""
         if isinstance(x, StagedTracer) and x.interpreter is self:
             return x.variable
-        type = type_of(x)
-        x = typed(x)
+        if isinstance(x, np.generic):
+            type = ArrayType((), x.dtype)
+        else:
+            type, x = type_of(x), typed(x)
         if isinstance(x, np.generic):
             key = type, x.tobytes()
             literal = self._literals.get(key)
@@ -103,15 +132,32 @@ class Staging(Interpreter):
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if primitive.close is not None:
             operands, params = primitive.close(self, operands, params)
-        inputs = [x.variable if type(x) is StagedTracer and x.interpreter is self else self.atom(x) for x in operands]
-        types = primitive.output_types([a.type for a in inputs], params)
+        inputs: list[Atom] = []
+        types: list[ArrayType] = []
+        alike = True
+        for x in operands:
+            atom = x.variable if x.__class__ is StagedTracer and x.interpreter is self else self.atom(x)
+            inputs.append(atom)
+            types.append(atom.type)
+            alike = alike and atom.type is types[0]
+        if alike and types and types[0].dtype in primitive.closed:
+            found: Sequence[ArrayType] = types
+        else:
+            found = primitive.output_types(types, params)
+        # As they are made once for each operation, without constructors of Python's.
+        equation = _new(Equation)
+        equation.primitive, equation.inputs, equation.params = primitive, inputs, params
+        equation.source = state.source or user_location(2)
+        self.equations.append(equation)
         if primitive.multiple:
-            outputs = [Var(t) for t in types]
-            self.equations.append(Equation(primitive, inputs, outputs, params, current_source()))
-            return [StagedTracer(self, v) for v in outputs]
-        output = Var(types[0])
-        self.equations.append(Equation(primitive, inputs, [output], params, current_source()))
-        return StagedTracer(self, output)
+            results = [self.wrap(t) for t in found]
+            equation.outputs = [t.variable for t in results]
+            return results
+        variable, result = _new(Var), _new(StagedTracer)
+        result.interpreter, result.type, result.variable = self, found[0], variable
+        variable.type = found[0]
+        equation.outputs = [variable]
+        return result
 
     def needed(self, variable: Var) -> list[Equation] | None:
         """The equations that a variable comes of, None where they start from what has no value or act on the world."""
@@ -161,7 +207,11 @@ class Staging(Interpreter):
 
     def program(self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str) -> Program:
         return Program(
-            [t.variable for t in inputs], self.constants, self.equations, [self.atom(x) for x in outputs], name
+            [t.variable for t in (*inputs, *self._added)],
+            self.constants,
+            self.equations,
+            [self.atom(x) for x in outputs],
+            name,
         )
 
 
@@ -182,23 +232,38 @@ def stage(
         description: what an error message calls the transform.
         by: the interpreter that writes it down, if it is not just any.
     """
+    if not state.folding:
+        with folding():
+            return stage(f, types, name=name, description=description, by=by)
     interpreter = Staging(description) if by is None else by
-    # Plain arrays that the function closes over stay plain, also where JAX traces: what their own methods and operators
-    # compute is computed now.
-    with uncollected(), jax.ensure_compile_time_eval(), running(interpreter, floor=True):
-        inputs = [interpreter.input(t) for t in types]
-        outputs = f(*inputs)
-        return interpreter.program(inputs, list(outputs), name)
-
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Within it Python does not look for cycles of garbage: a trace makes many objects that all stay, and to look at
-    them again and again takes time that grows faster than the program."""
-    enabled = gc.isenabled()
-    gc.disable()
+    collects = gc.isenabled()
     try:
-        yield
+        # A trace makes many objects that all stay: to look at them again and again for garbage takes time that grows
+        # faster than the program.
+        gc.disable()
+        with running(interpreter, floor=True):
+            inputs = [interpreter.wrap(t) for t in types]
+            return interpreter.program(inputs, list(f(*inputs)), name)
     finally:
-        if enabled:
+        if collects:
             gc.enable()
+
+
+class folding:
+    """Within it plain arrays that a staged function closes over stay plain, also where JAX traces: what their own
+    methods and operators compute is computed now."""
+
+    __slots__ = ("before", "entered")
+
+    def __enter__(self) -> None:
+        self.before = state.folding
+        self.entered = _folding(True)
+        self.entered.__enter__()
+        state.folding = True
+
+    def __exit__(self, *exc: object) -> None:
+        state.folding = self.before
+        self.entered.__exit__(None, None, None)
+
+
+array_classes.add(StagedTracer)

@@ -91,7 +91,7 @@ def linearize_flat(
     """
     staging = Staging("linearize")
     with running(staging):
-        inputs = [staging.input(type_of(p)) if n else None for p, n in zip(primals, needs, strict=True)]
+        inputs = [staging.wrap(type_of(p)) if n else None for p, n in zip(primals, needs, strict=True)]
         outs, tangents = jvp_flat(f, primals, inputs)
         tangents = [_materialize(t, o) for t, o in zip(tangents, outs, strict=True)]
         program = staging.program([t for t in inputs if t is not None], tangents, "linear")

@@ -10,7 +10,17 @@ import numpy as np
 
 from funcgrad.core import trees
 from funcgrad.core.errors import ConcretizationError
-from funcgrad.core.tracing import JaxArray, Tracer, check_constant, concrete, is_array, lost, type_of
+from funcgrad.core.tracing import (
+    JaxArray,
+    Tracer,
+    array_classes,
+    bind,
+    check_constant,
+    concrete,
+    is_array,
+    lost,
+    type_of,
+)
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import astype, placed
@@ -20,11 +30,16 @@ from funcgrad.runtime.process import in_child, process
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
+    #: What it is of operands of one type.
+    primitive = getattr(function, "primitive", None)
+
     def method(self: Any, other: Any) -> Any:
-        return function(self, other) if is_array(other) else NotImplemented
+        if primitive is not None and isinstance(other, Tracer) and isinstance(self, Tracer) and other.type is self.type:
+            return bind(primitive, (self, other), {})
+        return function(self, other) if other.__class__ in array_classes or is_array(other) else NotImplemented
 
     def reflected_method(self: Any, other: Any) -> Any:
-        return function(other, self) if is_array(other) else NotImplemented
+        return function(other, self) if other.__class__ in array_classes or is_array(other) else NotImplemented
 
     return reflected_method if reflected else method
 

@@ -186,6 +186,11 @@ def promoted(*xs: Any, floating: bool = False) -> list[Any]:
 
 def promoted_pair(x: Any, y: Any, floating: bool = False) -> tuple[Any, Any]:
     """``promoted`` for two operands, as nearly all functions of arrays have."""
+    traced_x, traced_y = isinstance(x, Tracer), isinstance(y, Tracer)
+    if (traced_x and (traced_y or isinstance(y, np.generic))) or (traced_y and isinstance(x, np.generic)):
+        dtype = x.type.dtype if traced_x else x.dtype
+        if dtype == (y.type.dtype if traced_y else y.dtype) and not (floating and not dtypes.is_inexact(dtype)):
+            return x, y
     kinds = _kind(x), _kind(y)
     convert_x, convert_y = _promotions.get((floating, kinds)) or _promotion(kinds, floating)
     return x if convert_x is None else convert_x(x), y if convert_y is None else convert_y(y)

@@ -5,6 +5,7 @@ There is no table of functions: ``numpy.f`` of a traced array is ``funcgrad.nump
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import sys
@@ -42,6 +43,7 @@ def _namespace(module: str) -> ModuleType | None:
         return None
 
 
+@functools.cache
 def _find(module: str, name: str, what: str) -> Callable[..., Any]:
     function = getattr(_namespace(module), name, None)
     if function is None:
@@ -54,6 +56,8 @@ def _find(module: str, name: str, what: str) -> Callable[..., Any]:
 
 def _without_defaults(what: str, kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keyword arguments that say something; NumPy passes some on that do not."""
+    if not kwargs:
+        return kwargs
     given = {k: v for k, v in kwargs.items() if v is not _NO_VALUE}
     out = given.pop("out", None)
     if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
@@ -98,6 +102,8 @@ def _array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
 def _elementwise(what: str, name: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     # A universal function that NumPy does not have is one of scipy.special.
     function = _find("numpy" if hasattr(np, name) else "numpy.special", name, what)
+    if not kwargs:
+        return _call(what, function, inputs, kwargs)
     dtype = kwargs.pop("dtype", None)
     if name not in ("matmul", "vecdot", "matvec", "vecmat"):
         kwargs = {k: v for k, v in kwargs.items() if k not in ("casting", "order", "subok")}

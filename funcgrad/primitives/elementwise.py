@@ -12,7 +12,7 @@ from jax import lax
 from funcgrad.core import dtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive, Rule
-from funcgrad.core.tracing import type_of
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives.complex_lowering import of_both_kinds
 
 # ---------------------------------------------------------------- shapes, types, broadcasting
@@ -25,7 +25,10 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
         ValueError: naming the operation and all the shapes.
     """
     first = shapes[0]
-    if all(s == first for s in shapes):
+    for shape in shapes:
+        if shape != first:
+            break
+    else:
         return first
     rank = max(map(len, shapes))
     result = []
@@ -47,14 +50,22 @@ def spread(*xs: Any) -> list[Any]:
 
 
 def _infer(name: str, accepts: str, result: np.dtype | None) -> Rule:
+    accepted = _accepted[accepts]
+
     def infer(*types: ArrayType, **params: Any) -> ArrayType:
-        dtype = types[0].dtype
-        if any(t.dtype != dtype for t in types):
-            raise TypeError(f"{name}: operands must have one dtype, got {' and '.join(map(str, types))}")
-        if not _accepted(accepts, dtype):
-            raise TypeError(f"{name}: takes {_WORDS[accepts]} arrays, got {types[0]}")
-        shape = broadcast_shapes(name, *[t.shape for t in types])
-        return ArrayType(shape, result or dtype, result is None and all(t.weak for t in types))
+        first = types[0]
+        dtype, shape, weak = first.dtype, first.shape, first.weak
+        for t in types:
+            if t.dtype != dtype:
+                raise TypeError(f"{name}: operands must have one dtype, got {' and '.join(map(str, types))}")
+            if t.shape != shape:
+                shape = broadcast_shapes(name, *[t.shape for t in types]) if shape and t.shape else shape or t.shape
+            weak = weak and t.weak
+        if dtype not in accepted:
+            raise TypeError(f"{name}: takes {_WORDS[accepts]} arrays, got {first}")
+        if result is None and shape == first.shape and weak == first.weak:
+            return first
+        return ArrayType(shape, result or dtype, result is None and weak)
 
     return infer
 
@@ -65,25 +76,16 @@ _WORDS = {
 }  # fmt: skip
 
 
-def _accepted(accepts: str, dtype: np.dtype) -> bool:
-    match accepts:
-        case "number":
-            return dtype != dtypes.bool_
-        case "inexact":
-            return dtypes.is_inexact(dtype)
-        case "float":
-            return dtypes.is_floating(dtype)
-        case "complex":
-            return dtypes.is_complex(dtype)
-        case "integer":
-            return dtypes.is_integer(dtype)
-        case "bits":
-            return dtype == dtypes.bool_ or dtypes.is_integer(dtype)
-        case "real":
-            return dtype != dtypes.bool_ and not dtypes.is_complex(dtype)
-        case "ordered":
-            return not dtypes.is_complex(dtype)
-    return True
+_DTYPES = frozenset(dtypes.SHORT)
+_FLOATING = frozenset(d for d in _DTYPES if dtypes.is_floating(d))
+_COMPLEX = frozenset(d for d in _DTYPES if dtypes.is_complex(d))
+_INTEGER = frozenset(d for d in _DTYPES if dtypes.is_integer(d))
+_BOOL = frozenset([dtypes.bool_])
+_accepted = {
+    "any": _DTYPES, "number": _DTYPES - _BOOL, "inexact": _FLOATING | _COMPLEX, "float": _FLOATING,
+    "complex": _COMPLEX, "integer": _INTEGER, "bits": _INTEGER | _BOOL, "real": _DTYPES - _BOOL - _COMPLEX,
+    "ordered": _DTYPES - _COMPLEX,
+}  # fmt: skip
 
 
 def elementwise(
@@ -105,6 +107,7 @@ def elementwise(
     return Primitive(
         name,
         infer=_infer(name, accepts, result),
+        closed=_accepted[accepts] if result is None else frozenset(),
         lower=lambda *xs, **params: lowering(*(spread(*xs) if len(xs) > 1 else xs), **params),
         partials=partials,
         elementwise=True,
@@ -134,7 +137,7 @@ def _in_float32(lower: Callable[..., Any]) -> Callable[..., Any]:
 
 def number(value: complex, like: Any) -> np.generic:
     """``value`` as a scalar of the dtype of ``like``, for use in a rule."""
-    return type_of(like).dtype.type(value)
+    return (like.type if isinstance(like, Tracer) else type_of(like)).dtype.type(value)
 
 
 def scale(x: Any, factor: float) -> Any:
@@ -417,6 +420,9 @@ count_leading_zeros = elementwise("clz", lax.clz, accepts="integer")
 def _infer_select(condition: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     if condition.dtype != dtypes.bool_ or x.dtype != y.dtype:
         raise TypeError(f"select: wants a bool condition and two operands of one dtype, got {condition}, {x} and {y}")
+    for wide, other in ((x, y), (y, x)):
+        if wide.shape == condition.shape and (wide is other or (not other.shape and wide.weak <= other.weak)):
+            return wide
     return ArrayType(broadcast_shapes("select", condition.shape, x.shape, y.shape), x.dtype, x.weak and y.weak)
 
 

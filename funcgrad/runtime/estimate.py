@@ -58,7 +58,7 @@ _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 def equation_cost(equation: Equation) -> float:
     """What one equation adds."""
     name = equation.primitive.name
-    inner = sum([equations_cost(p) for p in _programs(equation)])
+    inner = sum([equations_cost(p) for p in _programs(equation)]) if equation.params else 0.0
     return _TIMES.get(name, EQUATION * _FUNCTIONS.get(name, 1.0)) + inner
 
 
@@ -72,7 +72,7 @@ def _programs(equation: Equation) -> Iterable[Program]:
 @kept_with_program
 def equations_cost(program: Program) -> float:
     """What the equations of a program take, if nothing is computed again."""
-    return sum([equation_cost(e) for e in program.equations])
+    return sum(map(equation_cost, program.equations))
 
 
 @kept_with_program

@@ -49,3 +49,8 @@ def test_names_are_found_without_their_modules() -> None:
         "assert scope['atan2'] is torch.atan2 and 'Tensor' in scope"
     )
     modules_after(program)
+
+
+def test_the_constructor_of_tensors_is_there_at_once() -> None:
+    program = "import compat as torch\nassert torch.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0]"
+    assert "compat._operators.create.legacy_constructors" in modules_after(program)

@@ -67,3 +67,9 @@ def test_length() -> None:
 
 def test_the_repository_keeps_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert house_rules.main() == 0, capsys.readouterr().out
+
+
+def test_what_functions_look_up_is_not_changed() -> None:
+    for source in ("f.__globals__['x'] = 1", "getattr(f, '__globals__')"):
+        assert found("compat/_core/x.py", source)
+        assert found("compat/_compile/guards.py", source) == []

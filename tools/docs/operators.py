@@ -60,8 +60,8 @@ def _declared() -> dict[Any, Any]:
     found = {}
     for op in declared.every():
         found[op.function] = op
-        for made, _ in op.entries:
-            found[made] = op
+        for entry in op.entries:
+            found[entry.function] = op
     return found
 
 
@@ -72,8 +72,8 @@ def describe(value: Any) -> Operator | None:
     if op is None:
         uses = tuple(dict.fromkeys(_nodes(function, 3)))
         return Operator(id(function), uses=uses) if uses else None
-    scope = getattr(function, "__globals__", {})
-    return Operator(id(op), *_node(op), out=bool(scope.get("has_out")))
+    out = any(entry.out for entry in op.entries if entry.function is function)
+    return Operator(id(op), *_node(op), out=out)
 
 
 def _node(op: Any) -> tuple[str, tuple[str, ...]]:

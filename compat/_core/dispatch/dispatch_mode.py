@@ -1,7 +1,4 @@
-"""Showing each operation to those who watch: what ``TorchDispatchMode`` rests on.
-
-Nobody watches most of the time, and then nothing is looked at. While somebody does, the functions by which operations
-are called find no plans, so that every call goes to ``miss``, which is here for as long.
+"""The layers of the dispatcher for modes and profilers: what ``TorchDispatchMode`` rests on.
 
 An operation whose gradient is wanted is recorded first, so that its node saves its operands as always; what the mode
 then gives takes the place of the result's memory. The result that was recorded is never computed, since operations are
@@ -10,21 +7,21 @@ deferred and nobody asks for it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from compat._core.autograd.saved_variable import Packed, SavedResult, exchanged, hooks
-from compat._core.dispatch.overloads import name_of, overload_of
+from compat._core.dispatch import factory_modes
+from compat._core.dispatch.overloads import OpOverload, name_of, overload_of
 from compat._core.dispatch.overrides import Declined, answer_of_mode, state
-from compat._core.operators.declared import Declared, every
 from compat._core.operators.signature import MISSING
 from compat._core.operators.view_op import ViewOp
 from compat._core.pytree.trees import tree_leaves
 from compat._core.schema.parameter import Param
 from compat._core.tensor.autograd_state import SHARED
+from compat._core.tensor.dispatcher import Call, Function, add_layer, all_calls
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode, no_grad
@@ -32,106 +29,69 @@ from compat._core.types.memory_format import preserve_format
 
 #: Parameters of operations that follow from others.
 _FOLLOWING = frozenset(["power"])
-_watching = 0
-_lock = threading.Lock()
-_NOTHING: dict = {}
 
 
 @function("C._watched")
 @contextmanager
 def watched() -> Iterator[None]:
     """Within it operations are shown to ``state.modes``."""
-    global _watching
-    with _lock:
-        _watching += 1
-        if _watching == 1:
-            for declared in every():
-                for function, inplace in declared.entries:
-                    _hide(declared, function, inplace)
-    try:
+    add_layer("profiler", _noting, _noted)
+    add_layer("mode", lambda call: bool(state.modes), _shown)
+    with all_calls():
         yield
-    finally:
-        with _lock:
-            _watching -= 1
-            if _watching == 0:
-                for declared in every():
-                    for function, _ in declared.entries:
-                        _give_back(function)
 
 
-def _hide(declared: Declared, function: Any, inplace: bool) -> None:
-    scope = function.__globals__
-    scope["hidden"] = scope["plans"], scope["miss"]
-    scope["plans"] = _NOTHING
-    scope["miss"] = partial(_show, declared, function, inplace, scope["miss"])
+def _noting(call: Call) -> bool:
+    return mode.observer is not None and not state.modes and not isinstance(call.operator, Function)
 
 
-def interpose(declared: Declared, function: Any, inplace: bool, show: Callable[..., Any]) -> None:
-    """Has calls of a function made for an operation that find no plan come to ``show``, which is called as ``_show``
-    is; a mode comes before it."""
-    scope = function.__globals__
-    if "hidden" not in scope:
-        scope["miss"] = partial(show, declared, function, inplace, scope["miss"])
-        return
-    plans, miss = scope["hidden"]
-    scope["hidden"] = plans, partial(show, declared, function, inplace, miss)
-    scope["miss"] = partial(_show, declared, function, inplace, scope["hidden"][1])
+def _noted(call: Call, below: Callable[[], Any]) -> Any:
+    """The layer of a profiler: a call within the context that it makes for it."""
+    assert mode.observer is not None
+    with mode.observer(f"aten::{name_of(call.operator.name, call.inplace)}", call.args):
+        return below()
 
 
-def _give_back(function: Any) -> None:
-    scope = function.__globals__
-    if "hidden" in scope:  # what was declared meanwhile was not hidden
-        scope["plans"], scope["miss"] = scope.pop("hidden")
-
-
-def _show(
-    declared: Declared,
-    called: Any,
-    inplace: bool,
-    miss: Callable[..., Any],
-    args: list,
-    out: Any = None,
-    named: Any = None,
-) -> Any:
-    """One call: the innermost mode says what it gives."""
-    if not state.modes:
-        if mode.observer is None:
-            return miss(args, out, named)
-        with mode.observer(f"aten::{name_of(declared.name, inplace)}", args):
-            return miss(args, out, named)
-    given = declared.by_name(args, named)
-    overload = overload_of(declared.name, inplace, given, out is not None)
+def _shown(call: Call, below: Callable[[], Any]) -> Any:
+    """The layer of modes: the innermost one says what a call gives."""
+    if isinstance(call.operator, Function):
+        return factory_modes.shown(call, below)
     ran: list[Any] = []
-    called, shown, keywords = called_with(declared, called, args, out, named)
+    called, shown, keywords = shown_call(call)
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Any, **kwargs: Any) -> Any:
         ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    ask = partial(answer_of_mode, overload, call, shown, keywords)
-    record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
+    ask = partial(answer_of_mode, overload_called(call), run, shown, keywords)
+    record = bool(mode.grad) and any(t.requires_grad for t in _tensors([call.args, call.out]))
     try:
-        if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
-            return _recorded(partial(miss, args, out, named), ask)
+        if record and not (isinstance(call.operator, ViewOp) or call.inplace or call.out is not None):
+            return _recorded(below, ask)
         found = ask()
     except Declined:
-        return miss(args, out, named)
+        return below()
     # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
     elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
     if not elsewhere:
         return found
     with around():
-        return miss(args, out, named)
+        return below()
 
 
 def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
-def called_with(
-    declared: Declared, called: Callable[..., Any], args: Sequence[Any], out: Any, named: Any
-) -> tuple[Callable[..., Any], tuple, dict[str, Any]]:
+def overload_called(call: Call) -> OpOverload:
+    """The overload that a call is of."""
+    given = call.operator.by_name(call.args, call.named)
+    return overload_of(call.operator.name, call.inplace, given, call.out is not None)
+
+
+def shown_call(call: Call) -> tuple[Callable[..., Any], tuple, dict[str, Any]]:
     """What calling what is shown does, and the arguments as it is shown: without those that are as by default."""
+    declared, called, args, out, named = call.operator, call.function, call.args, call.out, call.named
     positional: list[Any] = []
     keywords: dict[str, Any] = dict(named or {})
     hidden: dict[str, Any] = {}

@@ -301,9 +301,9 @@ def public_function(name: str) -> Callable[..., Any]:
     if found is not None:
         return found
     for declared in every():
-        for function, inplace in declared.entries:
-            if _NAMES.get(declared.name, declared.name) + "_" * inplace == name:
-                return function
+        for entry in declared.entries:
+            if name_of(declared.name, entry.writes) == name:
+                return entry.function
     raise NotImplementedError(f"Could not run 'aten::{name}': there is no such operation on the CPU")
 
 

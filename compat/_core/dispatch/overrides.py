@@ -83,18 +83,18 @@ class Shown(OpOverload):
 # ---------------------------------------------------------------- types
 
 
-class AskingLayout(Layout):
-    """The layout of a tensor whose type is to be asked: as another one, ``plain``, but it cannot be a key."""
+class OverriddenLayout(Layout):
+    """The layout of a tensor whose type overrides operators: as another one, ``plain``, but no plan is made for it."""
 
     __slots__ = ("plain",)
-    __hash__ = None  # type: ignore[assignment]
+    overridden = True
     plain: Layout
 
 
-@memoized("layouts of types that are asked", 4096)
-def asking_layout(layout: Layout) -> AskingLayout:
+@memoized("layouts of types that override operators", 4096)
+def overridden_layout(layout: Layout) -> OverriddenLayout:
     """A layout with which no plan is found."""
-    made = AskingLayout()
+    made = OverriddenLayout()
     made.plain = layout
     for slot in Layout.__slots__:
         if slot != "__weakref__":
@@ -212,6 +212,7 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
 
 
 __all__ = [
-    "AskingLayout", "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode",
-    "asking_layout", "has_say", "nobody_knows", "owners", "state",
+    "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode",
+    "has_say", "nobody_knows", "overridden_layout", "owners", "state",
+    "OverriddenLayout",
 ]  # fmt: skip

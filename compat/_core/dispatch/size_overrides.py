@@ -14,9 +14,8 @@ from typing import Any
 from compat._core.dispatch.op_namespace import namespace
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten, showing
 from compat._core.dispatch.overrides import nobody_knows, state
-from compat._core.dispatch.torch_dispatch import replace
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import OverridableProperty
+from compat._core.tensor.torch_function import Overridable, OverridableProperty
 from compat._core.types.memory_format import contiguous_format
 from compat._core.types.size import Size
 
@@ -58,12 +57,13 @@ def ask_for(
 @functools.cache
 def _have_ask(name: str, packet: OpOverloadPacket) -> None:
     """Has a method or a property of all tensors ask the type of those that want it; a class keeps none of its own."""
-    if name not in _PROPERTIES:
-        replace(Tensor, name, functools.partial(_asking, name, packet))
-        return
     getattr(Tensor, name)  # which imports its module, if it is not yet
     found: Any = vars(Tensor)[name]
-    if isinstance(found, OverridableProperty):
+    if isinstance(found, Overridable):
+        found._function = _asking(name, packet, found._function)
+    elif name not in _PROPERTIES:
+        setattr(Tensor, name, _asking(name, packet, found))
+    elif isinstance(found, OverridableProperty):
         found.read = _asking(name, packet, found.read)
     else:
         setattr(Tensor, name, property(_asking(name, packet, found.fget), found.fset, found.fdel, found.__doc__))

@@ -1,8 +1,8 @@
 """Types that say what operations on their tensors do: ``__torch_dispatch__``, below the graph.
 
-A program without such types pays nothing for them. A tensor of one has a layout that cannot be a key, so that no plan
-is found for a call with it and every such call comes to ``_missed``; there its type is asked. Nothing else changes for
-the calls without one.
+A program without such types pays nothing for them. A tensor of one has a layout of its own kind, for which no plan is
+made, so that every call with it goes through the layers of the dispatcher (``compat._core.tensor.dispatcher``); one of
+them is here, and calls ``__torch_dispatch__``. Nothing else changes for the calls without one.
 
 The graph is made above, as in PyTorch: the operation is recorded on what is known of the operands without asking, and
 what the type gives takes the place of the recorded results in the graph. These are never computed: the memory of a
@@ -14,7 +14,6 @@ an optimizer does to one parameter.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,36 +21,43 @@ from functools import partial
 from typing import Any
 
 from compat._core.autograd.saved_variable import Packed, SavedResult
-from compat._core.dispatch.dispatch_mode import called_with, exchange, interpose, kept_of, node_of, packed_later
+from compat._core.dispatch.dispatch_mode import (
+    exchange,
+    kept_of,
+    node_of,
+    overload_called,
+    packed_later,
+    shown_call,
+)
 from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing, twin
-from compat._core.dispatch.overloads import aten, overload_of
+from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
-    AskingLayout,
     Declined,
     DisableTorchDispatch,
+    OverriddenLayout,
     Shown,
     _disabled_torch_dispatch_impl,
     answer,
     answer_of_mode,
-    asking_layout,
     has_say,
+    overridden_layout,
     owners,
     state,
 )
 from compat._core.memory.strides import Layout
 from compat._core.operators import kernel as kernels
 from compat._core.operators import multi_tensor
-from compat._core.operators.declared import Declared, every
 from compat._core.operators.view_op import ViewOp
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
 from compat._core.tensor.autograd_state import Version
-from compat._core.tensor.registry import names_of
+from compat._core.tensor.dispatcher import Call, Function, add_layer
+from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
+from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
 from compat._core.transforms.grad_mode import mode
 from funcgrad.core.caching import memoized
 
-# ---------------------------------------------------------------- layouts that are no keys
+# ---------------------------------------------------------------- layouts
 
 
 _slot: Any = Tensor.__dict__["_layout"]
@@ -59,46 +65,59 @@ _slot: Any = Tensor.__dict__["_layout"]
 
 def _read_layout(t: Tensor) -> Layout:
     layout: Layout = _slot.__get__(t)
-    return layout if state.below else asking_layout(layout)
+    return layout if state.below else overridden_layout(layout)
 
 
 def _write_layout(t: Tensor, layout: Layout) -> None:
-    _slot.__set__(t, layout.plain if type(layout) is AskingLayout else layout)
+    _slot.__set__(t, layout.plain if type(layout) is OverriddenLayout else layout)
 
 
 # ---------------------------------------------------------------- calls
 
 
-def _missed(
-    declared: Declared,
-    called: Any,
-    inplace: bool,
-    miss: Callable[..., Any],
-    args: list,
-    out: Any = None,
-    named: Any = None,
-) -> Any:
-    """A call that found no plan: the types of its tensors say what it gives, if they have a say."""
-    asked = owners([args, out, named])
+def _overridden(call: Call) -> bool:
+    """Whether a tensor among the arguments, of a function the first, has the layout of a type that overrides
+    operators."""
+    if isinstance(call.operator, Function):
+        first = call.args[0] if call.args else None
+        return isinstance(first, Tensor) and type(first._layout) is OverriddenLayout
+    return any(isinstance(t, Tensor) and type(t._layout) is OverriddenLayout for t in tree_leaves(call.values))
+
+
+def _override(call: Call, below: Callable[[], Any]) -> Any:
+    """The layer of subclasses: the types of a call's tensors say what it gives, if they override operators."""
+    if isinstance(call.operator, Function):
+        return _override_function(call, below)
+    asked = owners(call.values)
     if not asked:
-        for t in tree_leaves([args, out, named]):
+        for t in tree_leaves(call.values):
             if type(t) is Tensor:
                 _write_layout(t, t._layout)  # it may have got that of another tensor
-        return miss(args, out, named)
-    given = declared.by_name(args, named)
-    overload = overload_of(declared.name, inplace, given, out is not None)
-    called, shown, keywords = called_with(declared, called, args, out, named)
+        return below()
+    overload = overload_called(call)
+    called, shown, keywords = shown_call(call)
     ask = partial(answer, asked, overload, called, shown, keywords)
     if pushing([shown, keywords]):
-        ask = partial(pushed, overload, inplace, called, shown, keywords)
-    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out, named]))
-    if out is not None and wanted:
+        ask = partial(pushed, overload, call.inplace, called, shown, keywords)
+    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(call.values))
+    if call.out is not None and wanted:
         with DisableTorchDispatch():
-            return miss(args, out, named)  # which complains
-    if inplace or out is not None:
-        return _written(args[0] if inplace else out, partial(miss, args, out, named), ask, wanted)
-    view = isinstance(declared, ViewOp)
-    return _made(args, partial(miss, args, out, named), ask, view) if wanted or view else ask()
+            return below()  # which complains
+    if call.inplace or call.out is not None:
+        return _written(call.args[0] if call.inplace else call.out, below, ask, wanted)
+    view = isinstance(call.operator, ViewOp)
+    return _made(call.args, below, ask, view) if wanted or view else ask()
+
+
+def _override_function(call: Call, below: Callable[[], Any]) -> Any:
+    asked, handler = owners(call.args[:1]), HANDLERS.get(call.operator.address)
+    if not asked or handler is None:
+        return below()
+
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        return call.run(args, None, kwargs)
+
+    return handler(plain, asked, *call.args, **(call.named or {}))
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -231,42 +250,16 @@ def _each_row(jobs: Sequence[multi_tensor.Job]) -> list[multi_tensor.Job]:
 # ---------------------------------------------------------------- types
 
 
-#: Methods that are no declared operations, and functions of the first argument, with how each is shown.
-_METHODS = {
-    "detach": "detach.default", "item": "_local_scalar_dense.default", "new_zeros": "new_zeros.default",
-    "new_ones": "new_ones.default", "new_empty": "new_empty.default", "new_full": "new_full.default",
-    "new_empty_strided": "new_empty_strided.default",
-}  # fmt: skip
-#: Methods that write random numbers.
-_FILLING = (
-    "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "cauchy_", "geometric_", "log_normal_",
-)  # fmt: skip
-_FUNCTIONS = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
-_NO_MEMORY = {
-    "numpy": ".numpy() is not supported for tensor subclasses.",
-    "tolist": ".tolist() is not supported for tensor subclasses, got {}",
-}
-_listeners: list[Callable[[], None]] = []
-_enabled = False
-_enabling = threading.Lock()
+#: What types make of functions that are no declared operations, by their addresses: called with what the function does
+#: without them, the tensors of the types that are asked, and the arguments.
+HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
-def _if_asked(plain: Callable[..., Any], other: Callable[..., Any]) -> Any:
-    """A function that is another one where its first argument's type has a say; that one takes this type's tensors."""
-
-    @functools.wraps(plain)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        asked = owners(args[:1])
-        return other(asked, *args, **kwargs) if asked else plain(*args, **kwargs)
-
-    return call
-
-
-def _shown_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose first argument's type is asked, as an operation without a gradient."""
+def _shown_as(shown: str) -> Callable[..., Any]:
+    """Has the first argument's type be asked, as of an operation without a gradient."""
     name, _, overload = shown.partition(".")
 
-    def call(asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
+    def call(plain: Any, asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
         made = answer(asked, aten.packet(name).overload(overload), plain, args, kwargs)
         if name == "detach" and isinstance(made, Tensor):
             made._counter = args[0]._counter
@@ -275,33 +268,25 @@ def _shown_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _filled_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _filled_as(shown: str) -> Callable[..., Any]:
     """``_shown_as`` for what writes into its first argument."""
-    ask = _shown_as(shown, plain)
+    ask = _shown_as(shown)
 
-    def call(asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        _written(self, lambda: None, partial(ask, asked, self, *args, **kwargs), False)
+    def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _written(self, lambda: None, partial(ask, plain, asked, self, *args, **kwargs), False)
         return self
 
     return call
 
 
-def _data(asked: list[Tensor], t: Tensor) -> Any:
-    """``detach``, with a version counter of its own."""
-    made = t.detach()
-    if isinstance(made, Tensor):
-        made._counter = Version(1)
-    return made
+def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda plain, asked, t: kind(t.item())
 
 
-def _number(kind: Callable[[Any], Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda asked, t: kind(t.item())
-
-
-def _without_memory(plain: Callable[..., Any], complaint: str) -> Callable[..., Any]:
+def _without_memory(complaint: str) -> Callable[..., Any]:
     """A method that needs the memory of a tensor, of a type that may have none."""
 
-    def call(asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if is_wrapper(self):
             raise RuntimeError(complaint.format(type(self).__name__))
         return plain(self, *args, **kwargs)
@@ -309,60 +294,60 @@ def _without_memory(plain: Callable[..., Any], complaint: str) -> Callable[..., 
     return call
 
 
-def replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
-    """Puts ``make(plain)`` in place of a public function, also of one that asks ``__torch_function__``; returns it."""
-    getattr(place, name)  # which imports its module, if it is not yet
-    found = vars(place)[name]
-    if isinstance(found, Overridable):
-        found._function = made = make(found._function)
-    else:
-        made = make(found)
-        setattr(place, name, made)
+for _name in ("detach", "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided"):
+    HANDLERS[f"Tensor.{_name}"] = _shown_as(f"{_name}.default")
+HANDLERS["Tensor.item"] = _shown_as("_local_scalar_dense.default")
+for _name in ("uniform", "normal", "random", "exponential", "bernoulli", "cauchy", "geometric", "log_normal"):
+    HANDLERS[f"Tensor.{_name}_"] = _filled_as(f"{_name}_.default")
+HANDLERS["Tensor.set_"] = _filled_as("set_.source_Tensor")
+for _name in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
+    HANDLERS[f"torch.{_name}"] = _shown_as(f"{_name}.default")
+for _kind in (bool, int, float, complex):
+    HANDLERS[f"Tensor.__{_kind.__name__}__"] = _number(_kind)
+HANDLERS["Tensor.numpy"] = _without_memory(".numpy() is not supported for tensor subclasses.")
+HANDLERS["Tensor.tolist"] = _without_memory(".tolist() is not supported for tensor subclasses, got {}")
+
+
+def _data(t: Tensor) -> Any:
+    """``detach``, with a version counter of its own."""
+    made = t.detach()
+    if isinstance(made, Tensor):
+        made._counter = Version(1)
     return made
 
 
-def replace_if_asked(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
-    """Puts ``_if_asked(plain, make(plain))`` in place of a public function; returns it."""
-    return replace(place, name, lambda plain: _if_asked(plain, make(plain)))
+def _reads_data(plain: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+    return lambda t: _data(t) if owners([t]) else plain(t)
+
+
+_listeners: list[Callable[[], None]] = []
+_enabled = False
+_enabling = threading.Lock()
 
 
 def _enable() -> None:
-    """Has calls that find no plan come here, and what is no declared operation ask types, too."""
+    """Adds the layer of types."""
     global _enabled
     with _enabling:
         if _enabled:
             return
         _enabled = True
-        for declared in every():
-            for entry, inplace in declared.entries:
-                interpose(declared, entry, inplace, _missed)
+        load_all()
+        add_layer("subclass", _overridden, _override)
         show_backward()
         multi_tensor.asked = _each_row
-        for name, shown in _METHODS.items():
-            replace_if_asked(Tensor, name, partial(_shown_as, shown))
-        for kind in (bool, int, float, complex):
-            replace_if_asked(Tensor, f"__{kind.__name__}__", partial(_number, kind))
-        for name in _FILLING:
-            replace_if_asked(Tensor, name, partial(_filled_as, f"{name}.default"))
-        for name, complaint in _NO_MEMORY.items():
-            replace_if_asked(Tensor, name, partial(_without_memory, complaint=complaint))
-        replace_if_asked(Tensor, "set_", partial(_filled_as, "set_.source_Tensor"))
         data: Any = Tensor.__dict__["data"]
         if isinstance(data, OverridableProperty):
             read: Any = data.read
-            data.read = _if_asked(read, _data)
+            data.read = _reads_data(read)
         else:
-            _tensor.data = property(_if_asked(data.fget, _data), data.fset, data.fdel, data.__doc__)
-        for name in _FUNCTIONS:
-            names_of("torch")[name] = replace_if_asked(
-                sys.modules["compat"], name, partial(_shown_as, f"{name}.default")
-            )
+            _tensor.data = property(_reads_data(data.fget), data.fset, data.fdel, data.__doc__)
         for listener in _listeners:
             listener()
 
 
 def when_enabled(listener: Callable[[], None]) -> None:
-    """Has a function called once there is a type with a say."""
+    """Has a function called once there is a type that overrides operators."""
     _listeners.append(listener)
 
 
@@ -383,4 +368,4 @@ _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)
 
-__all__ = ["replace", "replace_if_asked", "when_enabled"]
+__all__ = ["HANDLERS", "when_enabled"]

@@ -9,7 +9,7 @@ from typing import Any
 from compat._core.dispatch.dispatched_duals import NoMemory, is_wrapper
 from compat._core.dispatch.overrides import has_say, owners
 from compat._core.dispatch.size_overrides import ask_for
-from compat._core.dispatch.torch_dispatch import replace_if_asked, when_enabled
+from compat._core.dispatch.torch_dispatch import HANDLERS, when_enabled
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, contiguous_strides, layout_of, room
 from compat._core.tensor.registry import publish
@@ -120,42 +120,36 @@ def place_of(t: Tensor) -> tuple:
 # ---------------------------------------------------------------- as Python objects
 
 
-def _deep_copied(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _deep_copied(plain: Any, asked: list[Tensor], self: Tensor, memo: dict) -> Any:
     """``deepcopy``: a wrapper is cloned as its type says."""
-
-    def call(asked: list[Tensor], self: Tensor, memo: dict) -> Any:
-        if not is_wrapper(self) or not self.is_leaf or id(self) in memo:
-            return plain(self, memo)
-        with no_grad():
-            made = self.clone()
-        if type(made) is not type(self):
-            raise RuntimeError(
-                "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types "
-                "that implement clone() and for which cloning returns another instance of the same subclass. You "
-                "should either properly implement clone() for your subclass or override __deepcopy__() if it is "
-                "intended behavior for clone() to return an instance of a different type."
-            )
-        memo[id(self)] = made
-        made._rg = self._rg
-        if self._meta is not None and self._meta.grad is not None:
-            autograd_of(made).grad = copy.deepcopy(self._meta.grad, memo)
-        for name, value in state_of(self).items():
-            set_state(made, {name: copy.deepcopy(value, memo)})
-        return made
-
-    return call
+    if not is_wrapper(self) or not self.is_leaf or id(self) in memo:
+        return plain(self, memo)
+    with no_grad():
+        made = self.clone()
+    if type(made) is not type(self):
+        raise RuntimeError(
+            "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types "
+            "that implement clone() and for which cloning returns another instance of the same subclass. You "
+            "should either properly implement clone() for your subclass or override __deepcopy__() if it is "
+            "intended behavior for clone() to return an instance of a different type."
+        )
+    memo[id(self)] = made
+    made._rg = self._rg
+    if self._meta is not None and self._meta.grad is not None:
+        autograd_of(made).grad = copy.deepcopy(self._meta.grad, memo)
+    for name, value in state_of(self).items():
+        set_state(made, {name: copy.deepcopy(value, memo)})
+    return made
 
 
-def _address(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _address(plain: Any, asked: list[Tensor], t: Tensor) -> Any:
     """``data_ptr``: a wrapper has none."""
-    return lambda asked, t: 0 if is_wrapper(t) else plain(t)
+    return 0 if is_wrapper(t) else plain(t)
 
 
-def _reduced(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _reduced(plain: Any, asked: list[Tensor], t: Tensor, protocol: Any) -> Any:
     """How a wrapper is pickled: as what it is known to be, and its attributes."""
-    return lambda asked, t, protocol: (
-        (rebuilt, (type(t), place_of(t), state_of(t))) if is_wrapper(t) else plain(t, protocol)
-    )
+    return (rebuilt, (type(t), place_of(t), state_of(t))) if is_wrapper(t) else plain(t, protocol)
 
 
 def _check_same(t: Tensor, cls: type) -> None:
@@ -171,16 +165,18 @@ def _check_same(t: Tensor, cls: type) -> None:
         )
 
 
-def _as_own(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _as_own(plain: Any, asked: list[Tensor], self: Tensor, cls: Any) -> Any:
     """``as_subclass`` of a tensor whose type has a say."""
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        return plain(self, cls)
+    _check_same(self, cls)
+    return self._alias()
 
-    def call(asked: list[Tensor], self: Tensor, cls: Any) -> Any:
-        if not isinstance(cls, type) or not issubclass(cls, Tensor):
-            return plain(self, cls)
-        _check_same(self, cls)
-        return self._alias()
 
-    return call
+HANDLERS |= {
+    "Tensor.__deepcopy__": _deep_copied, "Tensor.__reduce_ex__": _reduced, "Tensor.as_subclass": _as_own,
+    "Tensor.data_ptr": _address,
+}  # fmt: skip
 
 
 def _made_of(plain: Callable[..., Any]) -> Any:
@@ -200,9 +196,6 @@ def _made_of(plain: Callable[..., Any]) -> Any:
 def _enable() -> None:
     """There is a type with a say."""
     kind: Any = Tensor
-    for name, make in (("__deepcopy__", _deep_copied), ("__reduce_ex__", _reduced), ("as_subclass", _as_own)):
-        replace_if_asked(Tensor, name, make)
-    replace_if_asked(Tensor, "data_ptr", _address)
     for name in ("__new__", "_make_subclass"):
         setattr(kind, name, _made_of(getattr(kind, name)))
 

@@ -84,6 +84,8 @@ class Layout:
         "base", "size", "stride", "dtype", "conj", "neg", "access",
         "ndim", "numel", "whole", "contiguous", "dense", "lens", "__weakref__",
     )  # fmt: skip
+    #: Whether it is of a type that overrides operators: then there is no plan for it.
+    overridden = False
     base: Base
     size: Size
     stride: Ints

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from compat._core.operators.plan import Kind, type_of_kind
 from compat._core.schema.parameter import Param
 from compat._core.types import dtype as dtypes
 from funcgrad.core.ir import ArrayType
-from funcgrad.core.tracing import type_of
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives.elementwise import cast, real
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import reshape
@@ -87,12 +86,27 @@ class Call:
         result = list(arrays)
         if self.op.row.dtypes.promote is None:
             return result
-        common = self.common([None if a is None else type_of(a) for a in arrays])
+        types = [None if a is None else a.type if isinstance(a, Tracer) else type_of(a) for a in arrays]
+        if self._alike(types):
+            return result
+        common = self.common(types)
         for i in self.promotable:
             dtype = SINGLE if common in HALVES and self._unrounded(i, result[i]) else common
-            if result[i] is not None and (type_of(result[i]).dtype != dtype or type_of(result[i]).weak):
+            t = types[i]
+            if t is not None and (t.dtype != dtype or t.weak):
                 result[i] = _cast(result[i], dtype)
         return result
+
+    def _alike(self, types: Sequence[ArrayType | None]) -> bool:
+        """Whether the operands are of one floating-point dtype, which then is the common one, and none is a number."""
+        found = None
+        for i in self.promotable:
+            t = types[i]
+            if t is not None:
+                found = t.dtype if found is None else found
+                if t.dtype != found or t.weak or not t.inexact or self.numbers[i] is not None:
+                    return False
+        return found is not None and found not in HALVES
 
     def _unrounded(self, i: int, x: Any) -> bool:
         """Whether an operand is not rounded to half precision: for PyTorch's kernels it is a number."""
@@ -101,14 +115,16 @@ class Call:
     def common(self, types: Sequence[ArrayType | None]) -> Any:
         """The dtype that PyTorch's rules give the operands, as NumPy's."""
         groups: tuple[list, list, list] = ([], [], [])
+        seen: set[tuple] = set()
         for i in self.promotable:
             t, kind = types[i], self.numbers[i]
             if t is None:
                 continue
-            if kind is None:
-                groups[0 if t.ndim else 1].append(dtypes.from_numpy(t.dtype))
-            else:
+            if kind is not None:
                 groups[2].append(kind)
+            elif (t.dtype, not t.ndim) not in seen:
+                seen.add((t.dtype, not t.ndim))
+                groups[not t.ndim].append(dtypes.from_numpy(t.dtype))
         common = dtypes.combine(*groups)
         if self.op.row.dtypes.promote == "float" and common.category < dtypes.FLOATING:
             common = dtypes.get_default_dtype()
@@ -119,9 +135,10 @@ class Call:
         op = self.op
         assert op.stated is not None
         known = self.arguments(self.promoted(primals))
-        known |= {f"result{i}": r for i, r in enumerate(results)} | {f"ct{i}": c for i, c in enumerate(cts)}
         known |= {"result": results[0], "ct": cts[0], **dict(zip(op.results, results))}
-        found = op.stated(*[known[n] for n in inspect.signature(op.stated).parameters])
+        for i, (result, ct) in enumerate(zip(results, cts)):
+            known[f"result{i}"], known[f"ct{i}"] = result, ct
+        found = op.stated(*[known[n] for n in op.stated_names])
         slots = [s for p, s in self.slots if p.kind in ("array", "arrays") and p.edge]
         grads: list[Any] = [None] * len(primals)
         for slot, grad in zip(slots, found if isinstance(found, tuple) else (found,)):
@@ -141,6 +158,11 @@ class Call:
     def elementwise_strides(self, kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
         """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions. What is
         brought to the common dtype counts as the copy that PyTorch makes of it, which has no strides of zero."""
+        for kind in kinds:
+            if not isinstance(kind, Layout) or not kind.contiguous or kind.size != kinds[0].size:
+                break
+        else:
+            return [None] * len(types)  # row-major, as they are
         common = None if self.op.row.dtypes.promote is None else self.common([type_of_kind(k) for k in kinds])
         operands = []
         for i in self.operands:
@@ -162,7 +184,10 @@ def _fit(grad: Any, operand: Any) -> Any:
     """A gradient summed to the operand's size, and in its dtype."""
     if grad is None or operand is None:
         return None
-    have, want = type_of(grad), type_of(operand)
+    have = grad.type if isinstance(grad, Tracer) else type_of(grad)
+    want = operand.type if isinstance(operand, Tracer) else type_of(operand)
+    if have is want:
+        return grad
     if have.shape != want.shape:
         shift = have.ndim - want.ndim
         axes = tuple(range(shift)) + tuple(

@@ -99,29 +99,17 @@ def full_address(where: str) -> str:
 
 
 class Complaints:
-    """What the entry function of an operation does when its call found no plan.
+    """What the entry function of an operator says of wrong arguments.
 
     Args:
         where: the address at which it is public.
-        params: the operation's parameters.
-        run: what is done then.
+        params: the operator's parameters.
     """
 
-    def __init__(self, where: str, params: tuple[Param, ...], run: Callable[..., Any]):
+    def __init__(self, where: str, params: tuple[Param, ...]):
         self.where = full_address(where)
         self.method = where.startswith("Tensor.")
         self.params = params
-        self.run = run
-
-    def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
-        """Runs the call; where it fails for its arguments, that is said in PyTorch's words."""
-        try:
-            return self.run(list(args), out, named)
-        except Exception:
-            problem = self._problem(args, (), named or {}, out)
-            if problem is None:
-                raise
-        raise problem
 
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any = None) -> None:
         """Complains of arguments that there are no parameters for; a parameter may have other names.
@@ -134,17 +122,15 @@ class Complaints:
         left_out = {p.name for p, a in zip(params, args[self.method :]) if a is MISSING or a is p.default}
         if not more and all(ALIASES.get(name) in left_out or name in own for name in named):
             return
-        problem = self._problem(args, more, named, out)
+        problem = self.problem(args, more, named, out)
         name = self.where.rpartition(".")[2]
         if problem is None and more:
             count, given = len(self.params) - self.method, len(args) + len(more) - self.method
             problem = TypeError(f"{name}() takes {count} positional arguments but {given} were given")
         raise problem or TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
 
-    def _problem(
-        self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any
-    ) -> TypeError | None:
-        """What is wrong with the arguments, be the defaults among them given or left out."""
+    def problem(self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> TypeError | None:
+        """What PyTorch says of the arguments, be the defaults among them given or left out; None if they are right."""
         problem = None
         for left_out in (True, False):
             placed, by_name = self._given(args, more, named, left_out)
@@ -208,7 +194,7 @@ def _complaining_where_public(function: Any, place: str, name: str) -> Any:
     has any, and to take arrays of funcgrad's for tensors."""
     if place not in _OF_TENSORS or name.startswith("_") or not isinstance(function, FunctionType):
         return function
-    if function in _speaking or "words" in function.__globals__:
+    if function in _speaking:
         return function
     if name in _OF_ANYTHING or not function.__module__.startswith(_OPERATORS):
         return function

@@ -32,7 +32,7 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -59,9 +59,11 @@ def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
     """What runs a plan whose program is noted down: from tensors and numbers to what ``plan.finish`` makes of the
     results."""
     scope = _scope(plan)
-    scope |= {f"layout{i}": layout for i, layout in enumerate(plan.outputs)}
     scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish}
-    scope |= {f"fit{i}": bounds.otherwise for i, bounds in plan.bounds.items()}
+    for i, layout in enumerate(plan.outputs):
+        scope[f"layout{i}"] = layout
+    for i, bounds in plan.bounds.items():
+        scope[f"fit{i}"] = bounds.otherwise
     scope["record"] = runtime.record if len(plan.outputs) == 1 else runtime.record_all
     return _function(plan, written_run(plan), scope)
 
@@ -90,12 +92,8 @@ def _function(plan: Plan, source: str, scope: dict[str, Any]) -> Callable[[Seque
 def _compiled(source: str) -> CodeType:
     defined: dict[str, Any] = {}
     exec(compile(source, _PLACE, "exec"), defined)
-    (function,) = (f for f in defined.values() if isinstance(f, FunctionType))
+    _, function = defined.popitem()
     return function.__code__
-
-
-def _tuple(items: Iterable[str]) -> str:
-    return f"({', '.join(items)})" if len(items := list(items)) != 1 else f"({items[0]},)"
 
 
 # ---------------------------------------------------------------- the text
@@ -103,67 +101,73 @@ def _tuple(items: Iterable[str]) -> str:
 
 def written_run(plan: Plan) -> str:
     """The text of ``runner``'s function."""
-    buffers, numbers = [], []
+    buffers, numbers = "", ""  # each followed by a comma, so that they are tuples whatever their number
     for i, what in plan.places:
         if what == NUMBER:
             bounds = plan.bounds.get(i)
-            numbers.append(f"v{i}" if bounds is None else bounds.written(f"v{i}", f"fit{i}"))
+            numbers += f"v{i}," if bounds is None else f"{bounds.written(f'v{i}', f'fit{i}')},"
         else:
-            buffers.append(f"v{i}._storage.buffer")
-            numbers += [f"v{i}._offset"] if what == BUFFER_AND_OFFSET else []
-    results = range(len(plan.outputs))
-    found = ", ".join(f"r{nr}" for nr in results)
+            buffers += f"v{i}._storage.buffer,"
+            numbers += f"v{i}._offset," if what == BUFFER_AND_OFFSET else ""
+    found, made, tensors, linked = [], [], [], []
+    for nr in range(len(plan.outputs)):
+        found.append(f"r{nr}")
+        made.append(f"t{nr} = make(r{nr}, layout{nr})")
+        tensors.append(f"t{nr}")
+        if plan.node is not None and plan.differentiable[nr]:
+            linked += [f"t{nr}._rg = True", f"t{nr}._node = node", *([f"t{nr}._nr = {nr}"] if nr else [])]
     lines = _unpacked(plan)
-    lines += _node(plan) if plan.node is not None else []
-    lines.append(f"{found or '_'} = record(code, {_tuple(buffers)}, {_tuple(numbers)})")
-    lines += [f"t{nr} = make(r{nr}, layout{nr})" for nr in results]
     if plan.node is not None:
-        for nr in results:
-            if plan.differentiable[nr]:
-                lines += [f"t{nr}._rg = True", f"t{nr}._node = node", *([f"t{nr}._nr = {nr}"] if nr else [])]
-        lines += _kept_results(plan)
-    tensors = f"[{', '.join(f't{nr}' for nr in results)}]"
-    lines.append(f"return {'t0' if plan.finish is ONE else tensors if plan.finish is list else f'finish({tensors})'}")
+        lines += _node(plan)
+        linked += _kept_results(plan) if plan.results else []
+    lines.append(f"{', '.join(found) or '_'} = record(code, ({buffers}), ({numbers}))")
+    lines += made + linked
+    several = f"[{', '.join(tensors)}]"
+    lines.append(f"return {'t0' if plan.finish is ONE else several if plan.finish is list else f'finish({several})'}")
     return "\n    ".join(["def run(values):", *lines])
 
 
 def _unpacked(plan: Plan) -> list[str]:
-    names = ", ".join(f"v{i}" for i in range(len(plan.kinds)))
-    return [f"{names}{',' * (len(plan.kinds) == 1)} = values"] if names else []
+    names = [f"v{i}" for i in range(len(plan.kinds))]
+    return [f"{', '.join(names)}{',' * (len(names) == 1)} = values"] if names else []
 
 
 def _node(plan: Plan) -> list[str]:
     """Makes a node that keeps operands."""
     lines = ["node = new(kind)", "node.plan = plan", "node._sequence = next_sequence()", "node._hooks = None"]
-    functions = []
+    functions = ""
     for place, i in enumerate(plan.edges):
         if i is None:
-            functions.append("NO_EDGE")
+            functions += "NO_EDGE,"
         else:
             lines.append(f"n{place} = v{i}._node")
             lines.append(f"e{place} = (n{place}, v{i}._nr) if n{place} is not None else leaf_edge(v{i})")
-            functions.append(f"e{place}")
-    given = [f"v{i}" if number else "None" for i, number in enumerate(plan.numeric)] if any(plan.numeric) else []
-    lines += [f"node.next_functions = {_tuple(functions)}", f"node.numbers = {_tuple(given)}"]
+            functions += f"e{place},"
+    given, packed, saved = "", "", ""
+    if any(plan.numeric):
+        for i, number in enumerate(plan.numeric):
+            given += f"v{i}," if number else "None,"
+    for i in plan.saves:
+        packed += f"save(v{i}),"
+        saved += f"(v{i},v{i}._counter.version),"
+    lines += [f"node.next_functions = ({functions})", f"node.numbers = ({given})"]
     if not plan.saves:
         return [*lines, "node.saved = ()", "if hooks.used: made(node)"]
-    packed = _tuple(f"save(v{i})" for i in plan.saves)
-    saved = _tuple(f"(v{i}, v{i}._counter.version)" for i in plan.saves)
     return [
         *lines,
         "if hooks.used:",
-        f"    node.saved = {packed}",
+        f"    node.saved = ({packed})",
         "    made(node)",
         "else:",
         "    try:",
-        f"        node.saved = {saved}",
+        f"        node.saved = ({saved})",
         "    except AttributeError:  # an inference tensor counts no versions, and complains; nothing is kept of None",
-        f"        node.saved = {packed}",
+        f"        node.saved = ({packed})",
     ]
 
 
 def _kept_results(plan: Plan) -> list[str]:
     """Has the node keep those results that backward needs."""
     through = plan.differentiable
-    kept = [f"save_result(t{nr}, {nr})" if through[nr] else f"save(t{nr})" for nr in plan.results]
-    return [f"node.saved += {_tuple(kept)}"] if kept else []
+    kept = [f"save_result(t{nr}, {nr})," if through[nr] else f"save(t{nr})," for nr in plan.results]
+    return [f"node.saved += ({''.join(kept)})"] if kept else []

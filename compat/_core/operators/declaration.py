@@ -222,12 +222,16 @@ def check_row(
     tensors = [p.name for p in params if p.kind in ("array", "arrays")]
     dynamic = [p.name for p in params if p.dynamic]
     every = [p.name for p in params]
-    check_names(name, "dtypes.of", row.dtypes.of.split(), dynamic)
-    check_names(name, "dtypes.unrounded", row.dtypes.unrounded.split(), tensors)
-    check_names(name, "dtypes.fits", row.dtypes.fits, every)
-    check_names(name, "arguments.integers", row.arguments.integers.split(), tensors)
-    check_names(name, "arguments.deprecated", row.arguments.deprecated.split(), [p.name for p in params if p.keyword])
-    check_names(name, "gradients.without", row.gradients.without.split(), tensors)
+    for what, names, known in (
+        ("dtypes.of", row.dtypes.of.split(), dynamic),
+        ("dtypes.unrounded", row.dtypes.unrounded.split(), tensors),
+        ("dtypes.fits", row.dtypes.fits, every),
+        ("arguments.integers", row.arguments.integers.split(), tensors),
+        ("arguments.deprecated", row.arguments.deprecated.split(), [p.name for p in params if p.keyword]),
+        ("gradients.without", row.gradients.without.split(), tensors),
+    ):
+        if names:
+            check_names(name, what, names, known)
     _check_saves(name, row, every, tensors, results)
     _check_layout(name, row, tensors)
     undefined = row.gradients.undefined

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import Any
 
-from compat._core.operators.call_errors import Complaints, of_tensors
+from compat._core.operators.call_errors import Complaints, of_tensors, speaks
 from compat._core.operators.signature import MISSING, cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.parameter import Param
 from compat._core.schema.shown_signature import SchemaSignature
+from compat._core.tensor.dispatcher import Call, dispatch, layers
 from compat._core.tensor.registry import address_of, load_all, publish
+from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad.core.caching import Cache, Group
 
@@ -41,7 +42,7 @@ class Declared:
 
     Attributes:
         name: as the user writes it.
-        params: its parameters.
+        params: its parameters, and their names.
         schemas: the overloads that it computes, in PyTorch's grammar.
         plans: by what the entry function found its arguments to be.
         function: what users call.
@@ -58,42 +59,30 @@ class Declared:
         self.__doc__, self.__module__ = body.__doc__, body.__module__
         self.body = body
         self.params = params
+        self.names = [p.name for p in params]
         self.schemas = schemas
         self.plans: Cache[tuple, Any] = Cache(CALLS)
         self.numbers = False
-        #: The functions that were made for it to be called by, and whether each writes into the first argument.
-        self.entries: list[tuple[FunctionType, bool]] = []
+        #: The functions by which it is called.
+        self.entries: list[Entry] = []
         _every.append(self)
 
     def _entry(
-        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, writes: bool, words: Complaints | None = None
+        self,
+        name: str,
+        miss: Callable[..., Any],
+        plans: dict,
+        out: bool,
+        writes: bool,
+        words: Complaints | None = None,
     ) -> Callable[..., Any]:
-        tensors = [p.name for p in self.params if p.kind == "array"]
-
-        def older(args: Sequence[Any], out: Any) -> Any:
-            try:
-                return older_call(name, tensors, self.older, made, args, out)
-            except TypeError:
-                words = made.__globals__["words"]
-                if words is not None:
-                    words.refuse(args[: words.method], args[words.method :], {}, out)
-                raise
-
-        made: Any = entry(
-            name, self.params, miss, plans, out=out, offsets=self.offsets, recorded=self.recorded,
-            older=older if self.older else None, words=words, writes=writes,
-        )  # fmt: skip
-        made.__doc__ = self.body.__doc__
-        made.__module__ = self.body.__module__
-        made.__qualname__ = name
-        made.__signature__ = SchemaSignature(self.params, self.schemas, out)
-        made.__wrapped__ = self.body  # its source is the one to show
-        self.entries.append((made, writes))
-        return made
+        made = Entry(self, name, miss, plans, out, writes, words)
+        self.entries.append(made)
+        return made.function
 
     def _publish(self, made: Any, names: list[str]) -> None:
         """Makes a function made for it public. Under its own name its module has the declaration instead."""
-        own, others = of_tensors(names) if made in dict(self.entries) else ([], names)
+        own, others = of_tensors(names) if made in _entries else ([], names)
         for name in own:
             publish(self._other(made, name), name)
         self._publish_functions(made, others)
@@ -103,22 +92,19 @@ class Declared:
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:
         """Makes a function public that complains under the first of the names; others have functions of their own."""
-        spoken = [n for n in names if n.partition(".")[0] in _SPOKEN] if made in dict(self.entries) else []
+        spoken = [n for n in names if n.partition(".")[0] in _SPOKEN] if made in _entries else []
         for name in spoken[1:]:
             publish(self._other(made, name), name)
         publish(made, *[n for n in names if n not in spoken[1:]])
-        if names and made in dict(self.entries):
-            scope = made.__globals__
-            words = Complaints((spoken or names)[0], self.params, scope["miss"])
-            scope["miss"], scope["words"] = words.miss, words
+        if names and made in _entries:
+            _entries[made].words = Complaints((spoken or names)[0], self.params)
 
     def _other(self, made: Any, where: str) -> Callable[..., Any]:
         """What does what a function made for it does, but complains of its arguments as what is public there."""
-        scope = made.__globals__
-        words = Complaints(where, self.params, scope["miss"])
+        entered, words = _entries[made], Complaints(where, self.params)
         place, _, name = where.rpartition(".")
-        out, writes = scope["has_out"] and not words.method, dict(self.entries)[made]
-        found: Any = self._entry(name, words.miss, scope["plans"], out, writes, words)
+        out = entered.out and not words.method
+        found: Any = self._entry(name, entered.run, entered.plans, out, entered.writes, words)
         found.__module__ = "compat" if place in ("torch", "Tensor") else f"compat.{place}"
         found.__name__, found.__qualname__ = name, where if words.method else name
         return found
@@ -127,11 +113,14 @@ class Declared:
         """The arguments, each of the kind its parameter wants."""
         if named:
             args = renamed(name, self.params, args, named)
-        return [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
+        return [
+            a if isinstance(a, Tensor) and p.kind == "array" else cleaned(name, p, i + 1, a, self.numbers)
+            for i, (p, a) in enumerate(zip(self.params, args))
+        ]
 
     def by_name(self, args: Sequence[Any], named: Any) -> dict[str, Any]:
         """The arguments that were given, by name; ``named`` are those without a place among the parameters."""
-        given = dict(zip([p.name for p in self.params], args))
+        given = dict(zip(self.names, args))
         return {k: v for k, v in given.items() if v is not MISSING} | (named or {})
 
     def values(self, args: Sequence[Any]) -> list[Any]:
@@ -147,6 +136,77 @@ class Declared:
     def statics(self, args: Sequence[Any], ndim: int) -> dict[str, Any]:
         """The static arguments by name, dimensions counted from the left."""
         return {p.name: wrapped(p, a, ndim) for p, a in zip(self.params, args) if not p.dynamic}
+
+
+class Entry:
+    """A function by which users call an operator.
+
+    Attributes:
+        operator: the operator.
+        function: what is called; generated (``compat._core.operators.signature.entry``).
+        plans: where it looks for a plan.
+        run: ``(args, out, named)``, what a call does that found none.
+        out: whether it takes a tensor for the result.
+        writes: whether it writes into the first argument.
+        words: what complains of wrong arguments; None until it is known where the function is public.
+    """
+
+    def __init__(
+        self,
+        operator: Declared,
+        name: str,
+        run: Callable[..., Any],
+        plans: dict,
+        out: bool,
+        writes: bool,
+        words: Complaints | None = None,
+    ):
+        self.operator, self.plans, self.run = operator, plans, run
+        self.out, self.writes, self.words = out, writes, words
+        made: Any = entry(
+            name, operator.params, self.miss, plans, out=out, offsets=operator.offsets, recorded=operator.recorded,
+            older=self._deprecated if operator.older else None, words=lambda: self.words, writes=writes,
+        )  # fmt: skip
+        made.__doc__ = operator.body.__doc__
+        made.__module__ = operator.body.__module__
+        made.__qualname__ = name
+        made.__signature__ = SchemaSignature(operator.params, operator.schemas, out)
+        made.__wrapped__ = operator.body  # its source is the one to show
+        self.name, self.function = name, speaks(made)
+        _entries[made] = self
+
+    def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
+        """What the function does with a call that found no plan: it goes through the layers of the dispatcher."""
+        if layers:
+            return dispatch(Call(self.operator, self.function, self.writes, args, out, named, self.plan))
+        return self.plan(args, out, named)
+
+    def plan(self, args: Sequence[Any], out: Any, named: Any) -> Any:
+        """Runs the plan of a call; where it fails for its arguments, that is said in PyTorch's words."""
+        if self.words is None:
+            return self.run(args, out, named)
+        try:
+            return self.run(list(args), out, named)
+        except Exception:
+            problem = self.words.problem(args, (), named or {}, out)
+            if problem is None:
+                raise
+        raise problem
+
+    def _deprecated(self, args: Sequence[Any], out: Any) -> Any:
+        """A call with more positional arguments than there are parameters, as PyTorch once had them."""
+        operator = self.operator
+        tensors = [p.name for p in operator.params if p.kind == "array"]
+        try:
+            return older_call(self.name, tensors, operator.older, self.function, args, out)
+        except TypeError:
+            if self.words is not None:
+                self.words.refuse(list(args[: self.words.method]), args[self.words.method :], {}, out)
+            raise
+
+
+#: By function.
+_entries: dict[Callable[..., Any], Entry] = {}
 
 
 def forget_plans() -> None:

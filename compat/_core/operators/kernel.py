@@ -15,19 +15,19 @@ import numpy as np
 from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.derivative_names import OF_ITS_OWN
 from compat._core.operators.op_node import Underivable, derived_node_class
-from compat._core.operators.plan import Kind, Plan, is_number
+from compat._core.operators.plan import Kind, Plan
 from compat._core.tensor.tensor import Tensor, sync
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.scalar_conversion import Rule
 from funcgrad.core.caching import Cache, Group
 from funcgrad.core.dtypes import is_complex, is_inexact
 from funcgrad.core.ir import ArrayType, Equation, Program, Var
-from funcgrad.core.passes import common_subexpressions, dead_code, used_inputs
+from funcgrad.core.passes import common_subexpressions, dead_code, part, used_inputs
 from funcgrad.core.tracing import located, type_of
 from funcgrad.interpreters.conjugate import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import vjp_flat
-from funcgrad.interpreters.staging import stage
+from funcgrad.interpreters.staging import Staging, folding, stage
 from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
 
@@ -38,9 +38,7 @@ askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
 
 #: Kernels by static arguments; and what all kernels have made of themselves.
 KERNELS = Group("kernels", 4096)
-_PLANS = Group("plans", 8192)
-_PROGRAMS = Group("programs of kernels", 8192)
-_DERIVATIVES = Group("derivatives of kernels", 16384)
+_MADE = Group("plans", 16384)
 
 
 class Kernel:
@@ -68,8 +66,7 @@ class Kernel:
 
     __slots__ = (
         "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "absent", "constant", "shows",
-        "keeps", "plans", "device", "strict", "formula", "fits",
-        "_programs", "_derivatives",
+        "keeps", "made", "derivable", "device", "strict", "formula", "fits",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +93,8 @@ class Kernel:
         self.body = body
         self.inputs = tuple(inputs)
         self.node = node
+        #: Whether it has a derivative at all.
+        self.derivable = node is not Underivable
         self.strides = strides
         self.edges = tuple(range(len(inputs))) if edges is None else tuple(edges)
         self.saveable = saveable
@@ -108,9 +107,8 @@ class Kernel:
         self.strict = strict
         self.formula = formula
         self.fits = fits
-        self.plans: Cache[tuple, Any] = Cache(_PLANS)
-        self._programs: Cache[tuple, Program] = Cache(_PROGRAMS)
-        self._derivatives: Cache[tuple, Derivative] = Cache(_DERIVATIVES)
+        #: What was made of it: plans, programs, derivatives, and how these run.
+        self.made: Cache[tuple, Any] = Cache(_MADE)
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
@@ -135,40 +133,48 @@ class Kernel:
         Args:
             target: the input that the result is written into; None for a new tensor.
         """
-        key = (kinds, mask, target, mode.inference)
-        found = self.plans.get(key) or self.plans.again(key)
+        key = ("plan", kinds, mask, target, mode.inference)
+        found = self.made.get(key) or self.made.again(key)
         if found is None:
-            with located():
-                found = self.plans[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
+            with located(), folding():
+                found = self.made[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
         return found
 
     def program(self, types: tuple[ArrayType | None, ...]) -> Program:
         """What it does to arrays of ``types``; absent inputs (None) have no variable."""
-        found = self._programs.get(types) or self._programs.again(types)
+        found = self.known_program(types)
         if found is None:
             present = [t for t in types if t is not None]
+            absent = len(present) < len(types)
 
             def run(*arrays: Any) -> Sequence[Any]:
                 given = iter(arrays)
                 return self.body(*[None if t is None else next(given) for t in types])
 
             with np.errstate(all="ignore"):  # static arguments may be infinite in the dtype
-                found = self._programs[types] = stage(
-                    run, present, name=self.name, description=f"the operation {self.name}"
+                found = self.made["program", types] = stage(
+                    run if absent else self.body, present, name=self.name, description=f"the operation {self.name}"
                 )
+        return found
+
+    def known_program(self, types: tuple[ArrayType | None, ...]) -> Program | None:
+        """The program for arrays of ``types``, if it was made."""
+        found: Program | None = self.made.get(("program", types))
+        return self.made.again(("program", types)) if found is None else found
+
+    def keep_program(self, types: tuple[ArrayType | None, ...], staged: Program, results: int, first: int) -> Program:
+        """Makes the program for ``types`` of one that begins with it: of its first equations and results."""
+        inputs = staged.inputs[: len(types) - types.count(None)]
+        found = self.made["program", types] = part(staged, inputs, staged.outputs[:results], self.name, first)
         return found
 
     def derivative(self, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]) -> Derivative:
         """The backward for inputs of ``types``, giving gradients where ``mask`` says."""
-        found = self._derivatives.get((types, mask)) or self._derivatives.again((types, mask))
+        key = ("derivative", types, mask)
+        found: Derivative | None = self.made.get(key) or self.made.again(key)
         if found is None:
-            found = self._derivatives[types, mask] = Derivative(self, types, mask)
+            found = self.made[key] = Derivative(self, types, mask)
         return found
-
-    @property
-    def derivable(self) -> bool:
-        """Whether it has a derivative at all."""
-        return self.node is not Underivable
 
 
 class Backward:
@@ -204,31 +210,38 @@ class Derivative:
         self.kernel = kernel
         self.types = types
         self.mask = mask
-        self.forward = kernel.program(types)
-        self.out_types = self.forward.output_types
-        self.results = len(self.out_types)
-        wanted = [m for m, t in zip(mask, types) if t is not None]
-        self._depend = _dependent(self.forward, wanted) if kernel.formula else None
-        self._backwards: Cache[tuple, Backward] = Cache(_DERIVATIVES)
-        self._staged: Cache[tuple[bool, ...], tuple[Program, list[int]]] = Cache(_DERIVATIVES)
-        used = (
-            self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
-        )
+        #: What is made of it with the gradients of all results, which is asked for twice.
+        self._whole: tuple[Program, list[int]] | None = None
+        #: The kernel's program on these types; None while it is staged together with the gradients.
+        self.forward = kernel.known_program(types)
+        if self.forward is None and kernel.derivable and not kernel.formula:
+            self._whole = self._stage(None)
+        else:
+            self.forward = kernel.program(types)
+            self._results_are(self.forward.output_types)
+        used = self._used() if any(self.differentiable) and kernel.derivable else [False] * (len(types) + self.results)
         n = len(types)
-        self.kept = [
-            t is not None and (name in kernel.keeps or (m and f"{name}?" in kernel.keeps))
-            for name, t, m in zip(kernel.inputs, types, mask)
-        ]
-        self.saved_inputs = tuple(i for i in range(n) if (used[i] or self.kept[i]) and not is_number(types[i]))
-        self.saved_results = tuple(i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps)
+        self.kept = [False] * n
+        if kernel.keeps:
+            self.kept = [
+                t is not None and (name in kernel.keeps or (m and f"{name}?" in kernel.keeps))
+                for name, t, m in zip(kernel.inputs, types, mask)
+            ]
+        numeric = [t is not None and t.weak for t in types]
+        self.saved_inputs = tuple([i for i in range(n) if (used[i] or self.kept[i]) and not numeric[i]])
+        self.saved_results = tuple([i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps])
         #: Whether operands that are numbers are needed, which PyTorch keeps as tensors.
-        self.keeps_numbers = any(used[i] and is_number(types[i]) for i in kernel.edges)
+        self.keeps_numbers = any(numeric) and any(used[i] and numeric[i] for i in kernel.edges)
         self._check(used)
 
-    def differentiable(self) -> tuple[bool, ...]:
-        """Which results have a derivative."""
-        inexact = [is_inexact(t.dtype) and i not in self.kernel.constant for i, t in enumerate(self.out_types)]
-        return tuple(inexact) if self._depend is None else tuple(map(and_, inexact, self._depend))
+    def _results_are(self, types: list[ArrayType]) -> None:
+        """Notes the types of the results, and which of them have a derivative."""
+        self.out_types, self.results = types, len(types)
+        self.differentiable = tuple([t.inexact and i not in self.kernel.constant for i, t in enumerate(types)])
+        if self.kernel.formula:
+            assert self.forward is not None
+            depend = _dependent(self.forward, [m for m, t in zip(self.mask, self.types) if t is not None])
+            self.differentiable = tuple(map(and_, self.differentiable, depend))
 
     def place_of(self, name: str) -> int | None:
         """Where a node keeps an input or a result (``result0``), None if it does not."""
@@ -244,14 +257,15 @@ class Derivative:
         Args:
             strides: how to lay out the gradient of each input, None for row-major.
         """
-        found = self._backwards.get((present, strides)) or self._backwards.again((present, strides))
+        made, key = self.kernel.made, ("backward", self.types, self.mask, present, strides)
+        found: Backward | None = made.get(key) or made.again(key)
         if found is None:
-            found = self._backwards[present, strides] = self._make(present, strides)
+            found = made[key] = self._make(present, strides)
         return found
 
     def shown(self) -> Program:
         """The program of the gradients, from those of all results, what is kept, and numbers."""
-        present = self.differentiable()
+        present = self.differentiable
         found = self.backward(present)
         if found.kernel is None:
             incoming = [t.strong() for t in self.out_types]
@@ -277,71 +291,106 @@ class Derivative:
 
     def _program(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
         """Gradients from (inputs, results, incoming gradients), and which input each output is the gradient of."""
-        found = self._staged.get(present) or self._staged.again(present)
-        if found is None:
-            found = self._staged[present] = self._stage(present)
-        return found
+        if present != self.differentiable:
+            return self._stage(present)
+        if self._whole is None:
+            self._whole = self._stage(present)
+        return self._whole
 
-    def _stage(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
+    def _stage(self, present: tuple[bool, ...] | None) -> tuple[Program, list[int]]:
+        """``_program``, staged.
+
+        Args:
+            present: which results have gradients; None for all that are differentiable, where the program of the
+                results is not known yet: it is staged along with the gradients.
+        """
         inputs = [t for t in self.types if t is not None]
-        cts = [t.strong() for t, p in zip(self.out_types, present) if p]
+        staging = Staging(f"the operation {self.kernel.name}")
         owners: list[int] = []
+        computed = 0  # equations, when the results are there
 
         def run(*arrays: Any) -> list[Any]:
             given = iter(arrays)
             primals = [None if t is None else next(given) for t in self.types]
-            received = [next(given) if p else None for p in present]
-            results, grads = (self._stated if self.kernel.stated else self._derived)(primals, received)
-            owners.extend(i for i, g in enumerate(grads) if g is not None)
-            return [*results, *[g for g in grads if g is not None]]
+            results, pullback = (self._stated if self.kernel.stated else self._derived)(primals)
+            nonlocal computed
+            computed = len(staging.equations)
+            if present is None:
+                self._results_are([type_of(r) for r in results])
+            received = [
+                staging.added(t.strong()) if p else None
+                for t, p in zip(self.out_types, self.differentiable if present is None else present)
+            ]
+            grads = pullback(received) if any(self.differentiable) else []
+            owners.extend([i for i, g in enumerate(grads) if g is not None])
+            return [*results, *[grads[i] for i in owners]]
 
-        staged = stage(run, [*inputs, *cts], name=f"{self.kernel.name}_backward")
+        staged = stage(run, inputs, name=f"{self.kernel.name}_backward", by=staging)
+        if present is None:
+            self.forward = self.kernel.keep_program(self.types, staged, self.results, computed)
         staged = conjugated_late(staged, staged.inputs[len(inputs) :])
         return _cut(staged, len(inputs), self.results, self._saveable_results()), owners
 
     def _saveable_results(self) -> list[bool]:
         saveable = self.kernel.saveable
-        if saveable is None:
+        if saveable is None or saveable.issubset(self.kernel.inputs):
             return [False] * self.results
         return [f"result{i}" in saveable or (i == 0 and "result" in saveable) for i in range(self.results)]
 
-    def _derived(self, primals: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:
+    def _run(self, arrays: list[Any]) -> list[Any]:
+        """The results."""
+        if self.forward is None:
+            return list(self.kernel.body(*arrays))
+        return evaluate(self.forward, [a for a in arrays if a is not None])
+
+    def _derived(self, primals: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
+        """The results, and their pullback, as funcgrad derives it."""
         wanted = [i for i, m in enumerate(self.mask) if m]
 
         def f(*arrays: Any) -> Sequence[Any]:
             merged = list(primals)
             for i, a in zip(wanted, arrays):
                 merged[i] = a
-            return evaluate(self.forward, [a for a in merged if a is not None])
+            return self._run(merged)
 
         results, pullback = vjp_flat(f, [primals[i] for i in wanted])
-        # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
-        found = pullback([None if ct is None else _conjugate(ct) for ct in received])
-        grads: list[Any] = [None] * len(primals)
-        complete = all(ct is not None for ct, d in zip(received, self.differentiable()) if d)
-        for i, g in zip(wanted, found):
-            if g is not None:
-                grads[i] = _conjugate(g)
-            elif complete:
-                # An operand that no result depends on has a gradient nevertheless: zero.
-                grads[i] = zeros(type_of(primals[i]))
-        return list(results), grads
 
-    def _stated(self, primals: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:
-        assert self.kernel.stated is not None
-        results = evaluate(self.forward, [a for a in primals if a is not None])
-        full = [
-            zeros(t.strong()) if ct is None and d and i not in self.kernel.absent else ct
-            for i, (ct, t, d) in enumerate(zip(received, self.out_types, self.differentiable()))
-        ]
-        grads = self.kernel.stated(primals, results, full)
-        return results, [g if m else None for g, m in zip(grads, self.mask)]
+        def pull(received: list[Any]) -> list[Any]:
+            # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
+            found = pullback([None if ct is None else _conjugate(ct) for ct in received])
+            grads: list[Any] = [None] * len(primals)
+            complete = all(ct is not None for ct, d in zip(received, self.differentiable) if d)
+            for i, g in zip(wanted, found):
+                if g is not None:
+                    grads[i] = _conjugate(g)
+                elif complete:
+                    # An operand that no result depends on has a gradient nevertheless: zero.
+                    grads[i] = zeros(type_of(primals[i]))
+            return grads
+
+        return results, pull
+
+    def _stated(self, primals: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
+        """The results, and their pullback by the explicit formula."""
+        results, stated = self._run(primals), self.kernel.stated
+        assert stated is not None
+
+        def pull(received: list[Any]) -> list[Any]:
+            full = [
+                zeros(t.strong()) if ct is None and d and i not in self.kernel.absent else ct
+                for i, (ct, t, d) in enumerate(zip(received, self.out_types, self.differentiable))
+            ]
+            return [g if m else None for g, m in zip(stated(primals, results, full), self.mask)]
+
+        return results, pull
 
     def _used(self) -> list[bool]:
         """Whether each input and each result takes part when all gradients come in."""
-        flags = iter(used_inputs(self._program(self.differentiable())[0]))
-        inputs = [False if t is None else next(flags) for t in self.types]
-        return inputs + [next(flags) for _ in range(self.results)]
+        flags = used_inputs(self._program(self.differentiable)[0])
+        for i, t in enumerate(self.types):
+            if t is None:
+                flags.insert(i, False)
+        return flags[: len(self.types) + self.results]
 
     def _make(self, present: tuple[bool, ...], strides: Sequence[Any] | None) -> Backward:
         program, owners = self._program(present)
@@ -441,11 +490,11 @@ def _cut(program: Program, inputs: int, results: int, cuttable: Sequence[bool]) 
             stand.append(atom)
         else:
             stand.append(Var(atom.type))
-    equations = []
-    for equation in program.equations:
-        if not any(v in cut for v in equation.outputs):
+    equations = [] if cut else program.equations
+    for equation in program.equations if cut else ():
+        if cut.isdisjoint(equation.outputs):
             equations.append(equation)
-        elif not all(v in cut for v in equation.outputs):
+        elif not cut.issuperset(equation.outputs):
             fresh = [Var(v.type) if v in cut else v for v in equation.outputs]
             equations.append(Equation(equation.primitive, equation.inputs, fresh, equation.params, equation.source))
     variables = [*program.inputs[:inputs], *stand, *program.inputs[inputs:]]

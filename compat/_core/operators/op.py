@@ -44,7 +44,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import signature
+from inspect import signature, unwrap
 from typing import Any, Literal
 
 import numpy as np
@@ -99,6 +99,8 @@ from funcgrad.core.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operators
 
+#: Gradients and results by number, as backward formulas name them.
+_NUMBERED = re.compile(r"(ct|result)\d+")
 #: What takes numbers even where none of its operands is a tensor.
 _OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
@@ -134,7 +136,9 @@ class Op(Declared):
         self.layout = row.layout.removeprefix("pointwise, ") if isinstance(row.layout, str) else row.layout
         self.older = tuple(row.arguments.deprecated.split())
         self.results, self.named = list(results), list(named)
+        #: An explicit backward formula, and the names of its parameters.
         self.stated: Callable[..., Any] | None = None
+        self.stated_names: tuple[str, ...] = ()
         self.absent: frozenset[int] = frozenset()
         #: Which argument asks for a gradient of another kind, and the class of the nodes that give it.
         self.asks: tuple[str, type[OpNode]] | None = None
@@ -159,11 +163,12 @@ class Op(Declared):
         """States the backward instead of deriving it; a decorator."""
         if self.node is None:
             raise OpDeclarationError(f"{self.name}: a backward is stated, but the row has no node")
-        known = [p.name for p in self.params] + [*self.results, "ct", "result"]
-        names = [n for n in signature(stated).parameters if not re.fullmatch(r"(ct|result)\d+", n)]
+        known = [*self.names, *self.results, "ct", "result"]
+        parameters = _parameters(stated)
+        names = [n for n in parameters if not _NUMBERED.fullmatch(n)]
         check_names(self.name, "the stated backward", names, known)
-        self.stated = stated
-        defaulted = [p.name for p in signature(stated).parameters.values() if p.default is None]
+        self.stated, self.stated_names = stated, tuple(parameters)
+        defaulted = [n for n, default in parameters.items() if default is None]
         self.absent = frozenset(int(n[2:]) for n in defaulted if n[:2] == "ct" and n[2:].isdigit())
         return stated
 
@@ -176,7 +181,7 @@ class Op(Declared):
         def state(gradient: Callable[[OpNode, Tensor], Tensor]) -> Callable[..., Any]:
             if self.node is None:
                 raise OpDeclarationError(f"{self.name}: a gradient is stated, but the row has no node")
-            check_names(self.name, "gradient_if", [asked], [p.name for p in self.params])
+            check_names(self.name, "gradient_if", [asked], self.names)
             self.asks = asked, with_first_gradient(self.node, gradient)
             return gradient
 
@@ -201,7 +206,7 @@ class Op(Declared):
             )
         if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg for a in self.values(args)):
             if args[0]._storage.born < mode.since:
-                capture_checks.refuse(args[0], self.name, dict(zip([p.name for p in self.params], args)))
+                capture_checks.refuse(args[0], self.name, dict(zip(self.names, args)))
             check_recorded(args[0])
         if callable(self.row.overlap.itself) and overlaps_itself(args[0].shape, args[0].stride()):
             return self.row.overlap.itself(*args)
@@ -222,29 +227,30 @@ class Op(Declared):
         late = self.row.check if isinstance(self.row.check, Late) else None
         early = self.row.check if late is None else late.early
         if early is not None:
-            early(*self._positional(args), **self._keywords(args))
+            self._call(early, args)
         if target is not None and not self.row.overlap.itself and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
         if target is not None and self.broadcasts:
             check_overlaps(args[0], values)
         if self.broadcasts:
-            size = broadcast_size(*[tuple(t.shape) for t in tensors])
+            size = broadcast_size(*[tuple(t._layout.size) for t in tensors])
             if target is not None and size != tensors[0].shape:
                 raise RuntimeError(
                     f"output with shape {list(tensors[0].shape)} doesn't match the broadcast shape {list(size)}"
                 )
         if late is not None:
-            late.check(*self._positional(args), **self._keywords(args))
+            self._call(late.check, args)
         if self.row.values is not None and any(not t.numel() for t in tensors):
             # Where there is nothing, every index is wrong, and there may be no program to be made.
-            self.row.values(*self._positional(args), **self._keywords(args))
+            self._call(self.row.values, args)
         kinds, mask = self._kinds(args)
-        statics = self.statics(args, tensors[0].dim() if tensors else 0)
+        statics = self.statics(args, tensors[0]._layout.ndim if tensors else 0)
         kernel = self._kernel(args, kinds, statics)
         if target is not None:
             self._check_target(args[0], kernel.program(tuple(type_of_kind(k) for k in kinds)))
         plan: Any = self._giving(kernel.plan(kinds, mask if mode.grad else None, target))
-        self._check_fits(args, kernel.program(plan.types))
+        if self.row.dtypes.fits:
+            self._check_fits(args, kernel.program(plan.types))
         if mode.grad and WITHIN in mask:
             plan = Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
         if self._converts() and any(t.is_complex() and t.numel() for t in tensors) and discards(plan.outputs[0].dtype):
@@ -263,7 +269,7 @@ class Op(Declared):
     def _refuse_numbers(self, args: list[Any]) -> None:
         """Complains that all operands are numbers, in the words of the operation's own if it has any."""
         if self.row.arguments.alone is not None:
-            self.row.arguments.alone(*self._positional(args))
+            self.row.arguments.alone(*[a for p, a in zip(self.params, args) if not p.keyword])
         for i, (p, a) in enumerate(zip(self.params, args)):
             if p.kind == "array" and a is not None:
                 raise wrong_argument(self.name, p.name, i + 1, "Tensor", a)
@@ -309,19 +315,29 @@ class Op(Declared):
             if p.name in self.row.dtypes.fits and not p.dynamic:
                 fitted(self.row.dtypes.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
 
-    def _positional(self, args: Sequence[Any]) -> list[Any]:
-        return [a for p, a in zip(self.params, args) if not p.keyword]
-
-    def _keywords(self, args: Sequence[Any]) -> dict[str, Any]:
-        return {p.name: a for p, a in zip(self.params, args) if p.keyword}
+    def _call(self, function: Callable[..., Any], args: Sequence[Any]) -> None:
+        """Calls a check with the arguments, those by name that have to be."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        for p, a in zip(self.params, args):
+            if p.keyword:
+                keywords[p.name] = a
+            else:
+                positional.append(a)
+        function(*positional, **keywords)
 
     # ---------------------------------------------------------------- kernels
 
     def _kernel(self, args: list[Any], kinds: tuple[Kind, ...], statics: dict[str, Any]) -> Kernel:
-        counts = tuple(len(a) for p, a in zip(self.params, args) if p.kind == "arrays")
-        numbers = tuple(None if isinstance(k, Layout) else k or type(None) for k in kinds)
-        raw = tuple(a for p, a in zip(self.params, args) if not p.dynamic)
-        key = (raw, tuple(map(type, raw)), tuple(statics.values()), counts, numbers)
+        raw: list[Any] = []
+        counts: list[int] = []
+        for p, a in zip(self.params, args):
+            if not p.dynamic:
+                raw += (a, type(a))
+            elif p.kind == "arrays":
+                counts.append(len(a))
+        numbers = tuple([None if isinstance(k, Layout) else k or type(None) for k in kinds])
+        key = (tuple(raw), tuple(statics.values()), tuple(counts), numbers)
         kernel = self.kernels.get(key) or self.kernels.again(key)
         if kernel is None:
             kernel = self.kernels[key] = self._make_kernel(args, numbers, statics)
@@ -351,10 +367,12 @@ class Op(Declared):
     def _converts(self) -> bool:
         """Whether it brings operands to the dtype of the result."""
         stated = self.row.dtypes.converts
-        return any(p.name == "dtype" for p in self.params) if stated is None else stated
+        return "dtype" in self.names if stated is None else stated
 
     def _keeps(self) -> frozenset[str]:
         """What nodes keep though gradients may do without, with a question mark where the operand's own is wanted."""
+        if "!" not in self.row.saves and "?" not in self.row.saves:
+            return frozenset()
         kept = [s for s in self.row.saves.split() if s[-1] in "!?"]
         named = [(self._parameter(s[:-1]), s[-1].replace("!", "")) for s in kept]
         return frozenset(f"{'result0' if name == 'result' else name}{mark}" for name, mark in named)
@@ -366,15 +384,15 @@ class Op(Declared):
                 continue
             name = self._parameter(item)
             names.add(name)
-            names.update(n for n in call.inputs if n.startswith(f"{name}["))
+            if name not in call.inputs:
+                names.update([n for n in call.inputs if n.startswith(f"{name}[")])
         return frozenset(names)
 
     def _parameter(self, shown: str) -> str:
         """The parameter that PyTorch shows under a name."""
-        own = {p.name for p in self.params}
         if shown in self.results:
             return f"result{self.results.index(shown)}"
-        return "input" if shown == "self" and "self" not in own else shown
+        return "input" if shown == "self" and "self" not in self.names else shown
 
     def _strides(self, call: Call) -> Any:
         rule = self.layout
@@ -427,6 +445,18 @@ class Op(Declared):
         if isinstance(param.default, float) or param.plain == "Number":
             return lambda node: node.plan.kernel.shows[name]
         return lambda node: uint64(node.plan.kernel.shows[name])
+
+
+def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of a backward formula with their defaults, ``...`` where there is none."""
+    function = unwrap(function)
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {p.name: ... if p.default is p.empty else p.default for p in signature(function).parameters.values()}
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    defaults = getattr(function, "__defaults__", None) or ()
+    found = dict.fromkeys(names, ...) | dict(zip(names[code.co_argcount - len(defaults) : code.co_argcount], defaults))
+    return found | (getattr(function, "__kwdefaults__", None) or {})
 
 
 def _metadata(node: OpNode, i: int, what: str) -> Any:

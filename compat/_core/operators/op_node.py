@@ -49,7 +49,7 @@ class OpNode(Node):
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         outputs = self.plan.outputs
-        if nr >= len(outputs) or nr in self.aside or not self.plan.derivative.differentiable()[nr]:
+        if nr >= len(outputs) or nr in self.aside or not self.plan.derivative.differentiable[nr]:
             return None  # indices behind values, too, get no gradient
         return outputs[nr].size, outputs[nr].dtype
 

@@ -53,14 +53,9 @@ _OFFSET = ArrayType((), np.dtype(np.int64))
 def type_of_kind(kind: Kind) -> ArrayType | None:
     """The type of a kernel's input: a tensor's elements, a number, or None."""
     if isinstance(kind, Layout):
-        assert kind.dtype.numpy is not None, f"{kind.dtype} has no arrays"
+        assert kind.dtype.numpy is not None and not kind.overridden, f"{kind} of {kind.dtype} has no plan"
         return ArrayType(tuple(kind.size), kind.dtype.numpy)
     return _NUMBER_TYPES.get(kind)
-
-
-def is_number(t: ArrayType | None) -> bool:
-    """Whether a kernel's input of this type is a number."""
-    return t is not None and t.weak
 
 
 def number_buffer(value: Any) -> Any:
@@ -162,7 +157,7 @@ Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def _runner(
-    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any, tangents: Tangents
+    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any, tangents: Tangents | None
 ) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is noted down with in that case."""
@@ -227,30 +222,44 @@ class Plan:
         self.kernel = kernel
         self.kinds = kinds
         self.target = target
-        self.types = types = tuple(type_of_kind(k) for k in kinds)
-        logical = kernel.program(types)
+        self.types = types = tuple([type_of_kind(k) for k in kinds])
+        wanted = tuple([m and t is not None and t.inexact for m, t in zip(mask, types)])
+        derivative = None
+        if kernel.node is not None and any(wanted):
+            with np.errstate(all="ignore"):
+                derivative = kernel.derivative(types, wanted)
+        logical = kernel.program(types) if derivative is None else derivative.forward
         self.device = kernel.device or common_device(kinds, kernel.strict and target is None) or CPU
-        self.traced = self.device is META or any(isinstance(k, Layout) and k.base.traced for k in kinds)
-        self.outputs = self._layouts(logical.output_types)
-        simple = target is None and all(
-            k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
-        )
-        bare = simple and all(_plain(o) for o in self.outputs)
+        self.traced = self.device is META
+        bare = target is None
+        for k in kinds:
+            if isinstance(k, Layout):
+                self.traced = self.traced or k.base.traced
+                bare = bare and _plain(k)
+        self.outputs = self._layouts(logical.output_types if derivative is None else derivative.out_types)
+        bare = bare and all(map(_plain, self.outputs))
         numeric = self._numbers()
 
         def of_buffers(logical: Program) -> Program:
-            return numbers_last(logical if bare else _forward(self, logical), numeric)
+            program = logical if bare else _forward(self, logical)
+            return numbers_last(program, numeric) if any(numeric) else program
 
         self.program = of_buffers(logical)
-        stated = None if kernel.stated is None else cache(lambda: of_buffers(stated_program(kernel, types)))
-        tangents = Tangents(kernel.name, kernel.node, kernel.constant, target is not None)
+        stated, tangents = None, None
+        if self.traced:
+            tangents = Tangents(kernel.name, kernel.node, kernel.constant, target is not None)
+            if kernel.stated is not None:
+                stated = cache(lambda: of_buffers(stated_program(kernel, types)))
         self.forward, self.code = _runner(
             self.program, sum(numeric), self.traced, self.device, kernel.node, stated, tangents
         )
         self.make_tensor = from_buffer if mode.inference else new_tensor
-        self._prepare(types, mask)
-        self._bound(logical)
-        self.give(list)
+        self._prepare(types, mask, derivative)
+        self.bounds: dict[int, Any] = {}
+        if any(numeric):
+            self._bound(logical)
+        self.finish: Callable[[list[Tensor]], Any] = list
+        self.run: Callable[[Sequence[Any]], Any] = self._first
 
     def _numbers(self) -> list[bool]:
         """Which arguments of the program are numbers: those given, and where in their buffers tensors begin."""
@@ -276,28 +285,23 @@ class Plan:
                 layouts.append(dense_layout(t.shape, stride, dtype, self.traced, self.device))
         return tuple(layouts)
 
-    def _prepare(self, types: tuple, mask: tuple[bool, ...]) -> None:
-        """Chooses how to run, and what a node will need."""
+    def _prepare(self, types: tuple, mask: tuple[bool, ...], derivative: Any) -> None:
+        """Notes how to run, and what a node will need."""
         kernel = self.kernel
-        wanted = tuple(
-            m and t is not None and dtypes.from_numpy(t.dtype).category >= dtypes.FLOATING for m, t in zip(mask, types)
-        )
         self.node, self.derivative = None, None
         self._make_node: Callable[[Sequence[Any]], Any] | None = None
-        if kernel.node is not None and any(wanted):
-            derivative = kernel.derivative(types, wanted)
-            if any(derivative.differentiable()):
-                self.node, self.derivative = kernel.node, derivative
-                self.edges = tuple(i if mask[i] else None for i in kernel.edges if mask[i] or kernel.derivable)
-                self.saves = derivative.saved_inputs
-                self.results = derivative.saved_results
-                self.differentiable = derivative.differentiable()
-                # Gradients come in the operands' memory order, so that accumulating them needs no copy.
-                strides = tuple(
-                    k.stride if isinstance(k, Layout) and k.dense and not k.contiguous else None for k in self.kinds
-                )
-                self.grad_strides = strides if any(strides) else None
-                self.numeric = tuple(is_number(t) for t in types)
+        if derivative is not None and any(derivative.differentiable):
+            self.node, self.derivative = kernel.node, derivative
+            self.edges = tuple([i if mask[i] else None for i in kernel.edges if mask[i] or kernel.derivable])
+            self.saves = derivative.saved_inputs
+            self.results = derivative.saved_results
+            self.differentiable = derivative.differentiable
+            # Gradients come in the operands' memory order, so that accumulating them needs no copy.
+            strides = tuple(
+                [k.stride if isinstance(k, Layout) and k.dense and not k.contiguous else None for k in self.kinds]
+            )
+            self.grad_strides = strides if any(strides) else None
+            self.numeric = tuple([t is not None and t.weak for t in types])
         self.places = [
             (i, NUMBER if not isinstance(k, Layout) else BUFFER if k.whole else BUFFER_AND_OFFSET)
             for i, k in enumerate(self.kinds)
@@ -307,7 +311,6 @@ class Plan:
     def _bound(self, logical: Program) -> None:
         """Notes which numbers are taken as they are, and which have to fit the dtype of what is computed."""
         fits = self.kernel.fits
-        self.bounds = {}
         for i, what in self.places:
             if what == NUMBER:
                 rule = fits.get(self.kernel.inputs[i]) if fits else None
@@ -318,8 +321,7 @@ class Plan:
 
     def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
         """What the caller of ``run`` gets, from a list of tensors."""
-        self.finish = finish
-        self.run: Callable[[Sequence[Any]], Any] = self._first
+        self.finish, self.run = finish, self._first
 
     # ---------------------------------------------------------------- running
 

@@ -1,21 +1,24 @@
 """Calling an operator: cleaning arguments by their kinds, keys of plans, and the generated entry function.
 
 What users call is generated for each operator from its parameters (``compat._core.schema.parameter``). It looks for a
-plan by what the arguments are: layouts of tensors, types of numbers, static values. Where there is none, or where an
-argument is not of its kind yet (a list for a tuple, NumPy's integer for Python's), the call goes to the operator's
-``miss``, which cleans the arguments here and makes a plan.
+plan by what the arguments are: layouts of tensors, types of numbers, static values. Where there is none, where an
+argument is not of its kind yet (a list for a tuple, NumPy's integer for Python's), or where a mode sees operators, the
+call goes to ``miss``: through the layers of the dispatcher (``compat._core.tensor.dispatcher``) to the operator, which
+cleans the arguments here and makes a plan.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, Protocol
 
 import numpy as np
 
 from compat._core.schema.parameter import Param
+from compat._core.tensor.dispatcher import active
 from compat._core.tensor.tensor import Tensor, refresh, sync, sync_written
 from compat._core.tensor.tracing import all_taken, taken
 from compat._core.transforms.grad_mode import mode
@@ -25,6 +28,7 @@ from funcgrad.core.caching import memoized
 
 #: Other names under which PyTorch accepts an argument.
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+_ALIASED = frozenset(ALIASES.values()) - {"input"}
 _NUMBERS = (int, float, complex, bool)
 #: Stands for an argument that was not given.
 MISSING = object()
@@ -197,7 +201,7 @@ def function({signature}):
     {guards}
     {scan}
     try:
-        plan = plans[{key}]
+        plan = plans[{key}] if not active.modes else None
     except (KeyError, TypeError, AttributeError):
         plan = None
     if plan is None:
@@ -219,9 +223,9 @@ def entry(
     offsets: bool = False,
     recorded: bool = True,
     older: Callable[[Sequence[Any], Any], Any] | None = None,
-    words: Words | None = None,
+    words: Callable[[], Words | None] = lambda: None,
     writes: bool = False,
-) -> Callable[..., Any]:
+) -> FunctionType:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
     It is generated, as a named tuple's methods are, because every instruction of it is paid on every operation.
@@ -233,34 +237,28 @@ def entry(
         offsets: whether a tensor's storage offset is part of the key.
         recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
-        words: what complains of arguments that it has no parameters for; what is called as a method has it from the
-            start, a function when it is published.
+        words: what complains of arguments that it has no parameters for; asked when the function is called first,
+            since functions get theirs when they are published.
         writes: whether the first parameter is what is written.
     """
-    # A parameter may be called mode. The plans may be replaced (``compat._core.dispatch.dispatch_mode``), so they are
-    # not set again.
-    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
-    scope["words"], scope["has_out"] = words, out
+    scope: dict[str, Any] = {}
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
-        words = scope["words"]
-        if words is not None:
-            scope["refuse"] = words.refuse
-        source, defaults = _source(params, out, offsets, older is not None, _style(words), writes)
-        scope.update(
-            Tensor=Tensor,
-            TooWide=dtype.TooWide,
-            exact=exact,
-            sync=sync if recorded else refresh,
-            sync_written=sync_written,
-            **defaults,
-        )
+        complains = words()
+        if complains is not None:
+            scope["refuse"] = complains.refuse
+        source, defaults = _source(params, out, offsets, older is not None, _style(complains), writes)
+        scope.update(  # a parameter may be called mode
+            grad__mode=mode, active=active, plans=plans, miss=miss, older=older, MISSING=MISSING,
+            Tensor=Tensor, TooWide=dtype.TooWide, exact=exact,
+            sync=sync if recorded else refresh, sync_written=sync_written, **defaults,
+        )  # fmt: skip
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-        place = os.path.join(_HERE, f"<{name}>")
+        place = f"{_HERE}{os.sep}<{name}>"
         made.__code__ = function.__code__.replace(co_name=name, co_qualname=name, co_filename=place)
         return made
 
@@ -286,8 +284,8 @@ def _source(
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
     defaults: dict[str, Any] = {}
-    starred = any(p.starred for p in params)
-    aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
+    starred = any(map(attrgetter("starred"), params))
+    aliased = starred or not _ALIASED.isdisjoint(map(attrgetter("name"), params))
     defaulted = False
     method, refused = style == "method", style != "plain"
     rest = "*more" if older or refused else "*"
@@ -303,7 +301,7 @@ def _source(
         arguments.append(n)
         if method and len(defaults) == 1:
             signature.append("/")
-        values += [f"*{n}" if p.kind == "arrays" else n] if p.dynamic else []
+        values += [f"*{n}, " if p.kind == "arrays" else f"{n}, "] if p.dynamic else []
         scan += _scan(p, params[0].name if writes else "")
         key += _key(p, offsets)
     guards = []
@@ -331,7 +329,7 @@ def _source(
         scan="\n    ".join(scan) or "pass",
         key=", ".join([*key, "grad__mode.grad"]) if key else "grad__mode.grad,",
         arguments=", ".join(arguments),
-        values="".join(v + ", " for v in values),
+        values="".join(values),
     )
     return source, defaults
 

@@ -21,6 +21,7 @@ import inspect
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from compat._core.schema.parser import Argument, FunctionSchema
@@ -57,11 +58,11 @@ class Param:
     plain: str = ""
     number: bool = False
 
-    @property
+    @cached_property
     def required(self) -> bool:
         return self.default is REQUIRED and not self.starred
 
-    @property
+    @cached_property
     def dynamic(self) -> bool:
         """Whether its value is an argument of the compiled program."""
         return self.kind in ("array", "arrays", "scalar")

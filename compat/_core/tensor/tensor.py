@@ -18,6 +18,7 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
 from compat._core.memory.typed_storage import TypedStorage, warn_typed
 from compat._core.tensor.autograd_state import APART, LOOSE, SHARED, WITHIN, Autograd, Version, View
+from compat._core.tensor.dispatcher import through_layers
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import seen
@@ -97,6 +98,9 @@ class Tensor:
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
         # The old constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
+        if _construct is None:
+            getattr(cls, "new")  # noqa: B009 - which imports the module that sets it
+        assert _construct is not None
         made = _construct(args, named)
         return made if cls is Tensor else made._of_class(cls)
 
@@ -425,7 +429,7 @@ def autograd_of(t: Tensor) -> Autograd:
     return t._meta
 
 
-_construct: Callable[[tuple, dict[str, Any]], Tensor]
+_construct: Callable[[tuple, dict[str, Any]], Tensor] | None = None
 _subclassed: Callable[[type], None] = lambda cls: None
 
 
@@ -528,3 +532,7 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     dtypes = None if t._meta is None else t._meta.grad_dtypes
     check_grad_fits(value, t, t.dtype if dtypes is None else dtypes[0] if dtypes else value.dtype)
+
+
+for _name in ("detach", "data_ptr"):
+    setattr(Tensor, _name, through_layers(Tensor.__dict__[_name], "Tensor", _name))

@@ -6,7 +6,7 @@ zero-dimensional tensors, then Python numbers, and a later group changes the res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -450,20 +450,22 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return not (to is bool_ and from_ is not bool_)
 
 
-def combine(dimensioned: Iterable[dtype], zero_dim: Iterable[dtype], numbers: Iterable[type]) -> dtype:
+def combine(dimensioned: Collection[dtype], zero_dim: Collection[dtype], numbers: Collection[type]) -> dtype:
     """The common dtype of tensors with dimensions, zero-dimensional tensors and Python numbers (their types)."""
     result = _fold(dimensioned)
     if result is None or result.category < COMPLEX:
-        result = _raise(result, _fold(zero_dim))
-        result = _raise(result, _fold(of_number(k) for k in numbers))
+        if zero_dim:
+            result = _raise(result, _fold(zero_dim))
+        if numbers:
+            result = _raise(result, _fold([of_number(k) for k in numbers]))
     assert result is not None, "no operands"
     return result
 
 
-def _fold(group: Iterable[dtype]) -> dtype | None:
+def _fold(group: Collection[dtype]) -> dtype | None:
     result = None
     for d in group:
-        result = d if result is None else promote_types(result, d)
+        result = d if result is None or result is d else promote_types(result, d)
     return result
 
 

@@ -118,7 +118,7 @@ _overwriting(atanh, "arctanh")
 def _atan2_backward(ct: Any, input: Any, other: Any) -> Any:
     square = e.square(input) + e.square(other)
     zero = square == e.number(0, square)
-    inverse = np.where(zero, e.number(0, square), e.number(1, square) / square)
+    inverse = e.select(zero, e.number(0, square), e.div(e.number(1, square), square))
     return ct * other * inverse, ct * -input * inverse
 
 

@@ -1,26 +1,21 @@
 """What operations do with sparse tensors: a table of rules, and PyTorch's refusal for what has none.
 
-A program without sparse tensors pays nothing for them: the first one that is made puts ``_missed`` in the way of calls
-that find no plan, and every call with a sparse tensor is one.
+A program without sparse tensors pays nothing for them: the first one that is made adds their layer to the dispatcher
+(``compat._core.tensor.dispatcher``), and every call with a sparse tensor goes through the layers.
 """
 
 from __future__ import annotations
 
-import functools
-import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-from compat._core.dispatch.dispatch_mode import interpose
 from compat._core.dispatch.overloads import overload_of
-from compat._core.dispatch.torch_dispatch import replace
 from compat._core.dispatch.unsupported import refusal
 from compat._core.operators import kernel as kernels
-from compat._core.operators.declared import Declared, every
 from compat._core.operators.inplace import check_recorded
 from compat._core.pytree.trees import tree_leaves
-from compat._core.tensor.registry import names_of
+from compat._core.tensor.dispatcher import Call, Function, add_layer
+from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.memory_format import LAYOUTS
@@ -52,30 +47,23 @@ def is_sparse(values: Any) -> bool:
     return any(isinstance(t, SparseTensor) for t in tree_leaves(values))
 
 
-def _missed(
-    declared: Declared,
-    called: Any,
-    inplace: bool,
-    miss: Callable[..., Any],
-    args: list,
-    out: Any = None,
-    named: Any = None,
-) -> Any:
-    """A call that found no plan; ``miss`` is what it would have come to."""
-    if not is_sparse([args, out, named]):
-        return miss(args, out, named)
-    given = declared.by_name(args, named)
-    found = RULES.get(declared.name)
+def _by_rule(call: Call, below: Callable[[], Any]) -> Any:
+    """The layer of sparse tensors: the operation's rule says what a call gives."""
+    if isinstance(call.operator, Function):
+        return _like(call, below)
+    operator, out = call.operator, call.out
+    given = operator.by_name(call.args, call.named)
+    found = RULES.get(operator.name)
     if found is not None and out is not None:
         return written(out, found(**given))
     if found is None:
-        shown = str(overload_of(declared.name, inplace, given, out is not None)).replace(".", "::", 1)
+        shown = str(overload_of(operator.name, call.inplace, given, out is not None)).replace(".", "::", 1)
         raise refusal(_ENDS_IN.get(shown, shown.removesuffix(".default")))
-    if not inplace:
+    if not call.inplace:
         return found(**given)
     if mode.grad:
-        check_recorded(args[0])
-    return written(args[0], found(**given))
+        check_recorded(call.args[0])
+    return written(call.args[0], found(**given))
 
 
 def written(target: Tensor, new: Tensor) -> Tensor:
@@ -104,30 +92,23 @@ _LIKE = {
 }  # fmt: skip
 
 
-def _like(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _like(call: Call, below: Callable[[], Any]) -> Any:
     """A function that makes a tensor like another one, which may be sparse: then it keeps nothing."""
-
-    @functools.wraps(plain)
-    def call(*args: Any, **named: Any) -> Any:
-        input = args[0] if args else named.get("input")
-        if not isinstance(input, SparseTensor) or named.get("layout") is LAYOUTS["strided"]:
-            return plain(*args, **named)
-        if _LIKE[name] is not None:
-            raise refusal(f"aten::{_LIKE[name]}")
-        return nothing(input.shape, named.get("dtype") or input.dtype, input.sparse_dim())
-
-    return call
+    named = call.named or {}
+    input = call.args[0] if call.args else named.get("input")
+    name = call.operator.name
+    if name not in _LIKE or not isinstance(input, SparseTensor) or named.get("layout") is LAYOUTS["strided"]:
+        return below()
+    if _LIKE[name] is not None:
+        raise refusal(f"aten::{_LIKE[name]}")
+    return nothing(input.shape, named.get("dtype") or input.dtype, input.sparse_dim())
 
 
 def _enable() -> None:
-    """Has calls with sparse tensors come here."""
-    for declared in every():
-        for entry, inplace in declared.entries:
-            interpose(declared, entry, inplace, _missed)
+    """Adds the layer of sparse tensors."""
+    load_all()
+    add_layer("sparse", lambda call: is_sparse(call.values), _by_rule)
     kernels.askers.append(_derivative)
-    for name in _LIKE:
-        function = replace(sys.modules["compat"], name, partial(_like, name))
-        names_of("torch")[name] = function
 
 
 first.append(_enable)

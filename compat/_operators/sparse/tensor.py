@@ -4,11 +4,13 @@ A ``SparseTensor`` has coordinates, an integer tensor of shape (sparse dimension
 shape (count, *dense dimensions), both outside the graph; its own memory is a type alone. It is coalesced if its
 coordinates are in order and each is there once; otherwise the elements of one place are to be added.
 
-Its layout cannot be a key, so every operation on it finds no plan and comes to ``compat._operators.sparse.rules``.
+No plan is made for its layout, so every call with it goes through the layers of the dispatcher, of which
+``compat._operators.sparse.rules`` is one.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -18,7 +20,7 @@ import numpy as np
 from compat._core.autograd.callback_node import apart, outside
 from compat._core.autograd.node import Node
 from compat._core.dispatch.dispatched_duals import NoMemory
-from compat._core.dispatch.overrides import AskingLayout, asking_layout
+from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
 from compat._core.dispatch.unsupported import refusal
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, Layout, layout_of
@@ -33,8 +35,15 @@ from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor
 _slot: Any = Tensor.__dict__["_layout"]
+
+
+def _load_rules() -> None:
+    for name in ("arithmetic", "linear", "reductions", "shapes"):
+        importlib.import_module(f"compat._operators.sparse.{name}")
+
+
 #: What is called when the first sparse tensor is made.
-first: list[Callable[[], None]] = []
+first: list[Callable[[], None]] = [_load_rules]
 _NO_VALUES = "Cannot access data pointer of Tensor that doesn't have storage"
 
 
@@ -59,11 +68,11 @@ class SparseTensor(Tensor):
 
     @property
     def _layout(self) -> Layout:
-        return asking_layout(_slot.__get__(self))
+        return overridden_layout(_slot.__get__(self))
 
     @_layout.setter
     def _layout(self, layout: Layout) -> None:
-        _slot.__set__(self, layout.plain if isinstance(layout, AskingLayout) else layout)
+        _slot.__set__(self, layout.plain if isinstance(layout, OverriddenLayout) else layout)
 
     # ---------------------------------------------------------------- what it is
 

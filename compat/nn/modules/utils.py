@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from itertools import repeat
@@ -142,8 +143,8 @@ def each_by_its_name(*names: str) -> Callable[[type], Any]:
 
 
 def _renamed(function: Any, name: str) -> Any:
-    code = (function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    made: Any = FunctionType(*code)
+    scope = vars(sys.modules[function.__module__])
+    made: Any = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     update_wrapper(made, function)
     made.__qualname__ = name

@@ -9,7 +9,7 @@ from typing import Any
 from funcgrad.core import dtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive
-from funcgrad.core.tracing import array_classes, type_of
+from funcgrad.core.tracing import Tracer, array_classes, bind, type_of
 from funcgrad.numpy.promotion import PYTHON_NUMBERS, asoperand, promoted, promoted_pair
 
 #: A dtype of each kind, and how docstrings call it.
@@ -72,7 +72,7 @@ def unary(
             x = asoperand(x, name)
         if x.__class__ in PYTHON_NUMBERS or (floating and not type_of(x).inexact):
             (x,) = promoted(x, floating=floating)
-        return primitive(x)
+        return bind(primitive, (x,), {})
 
     return _in_row(function, name, _document(primitive, what, 1, example, shown, floating))
 
@@ -83,7 +83,11 @@ def binary(
     def function(x: Any, y: Any, /) -> Any:
         if x.__class__ not in array_classes or y.__class__ not in array_classes:
             x, y = asoperand(x, name), asoperand(y, name)
-        x, y = promoted_pair(x, y, floating)
-        return primitive(x, y)
+        if not (
+            isinstance(x, Tracer) and isinstance(y, Tracer) and x.type is y.type and (not floating or x.type.inexact)
+        ):
+            x, y = promoted_pair(x, y, floating)
+        return bind(primitive, (x, y), {})
 
+    function.primitive = None if floating else primitive  # type: ignore[attr-defined]
     return _in_row(function, name, _document(primitive, what, 2, example, shown, floating))

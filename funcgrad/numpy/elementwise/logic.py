@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.core import dtypes
-from funcgrad.core.tracing import type_of
+from funcgrad.core.tracing import Tracer, array_classes, type_of
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitives import elementwise as p
@@ -35,6 +35,8 @@ bitwise_invert = invert = bitwise_not = unary(p.logical_not, "invert", "Bits fli
 
 
 def _truth(x: Any, name: str) -> Any:
+    if isinstance(x, Tracer) and x.type.dtype == dtypes.bool_:
+        return x
     x = asoperand(x, name)
     type = type_of(x)
     return x if type.dtype == dtypes.bool_ else p.ne(x, type.dtype.type(0))
@@ -139,7 +141,9 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
         >>> print(where(True, 1.0, 2.0))
         1.0
     """
-    x, y = promoted_pair(asoperand(x, "where"), asoperand(y, "where"))
+    if x.__class__ not in array_classes or y.__class__ not in array_classes:
+        x, y = asoperand(x, "where"), asoperand(y, "where")
+    x, y = promoted_pair(x, y)
     return p.select(_truth(condition, "where"), x, y)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import compat as torch
 from compat import nn, runtime
-from compat._core.dispatch.overrides import asking_layout
+from compat._core.dispatch.overrides import overridden_layout
 from compat._core.memory.strides import contiguous_layout, layout_of
 from funcgrad.core import caching
 from funcgrad.core.caching import limited
@@ -34,7 +34,7 @@ def test_layouts_stay_themselves_when_all_are_evicted() -> None:
         assert all(a is contiguous_layout((n, 2), torch.float32) for n, a in enumerate(held))
         assert all(a is layout_of(base, (n + 1, 1), (2, 1), 0) for n, a in enumerate(parts))
         assert all(contiguous_layout((n, 2), torch.float32).base is held[n].base for n in range(30))
-    assert asking_layout(held[3]).plain is held[3]
+    assert overridden_layout(held[3]).plain is held[3]
 
 
 def _model(length: int) -> Any:

@@ -151,8 +151,8 @@ def test_the_signature_that_users_see_is_made_of_the_schema(function: Callable[[
 
 def test_every_operator_has_a_signature() -> None:
     for declared in every():
-        for function, _ in declared.entries:
-            assert list(inspect.signature(function).parameters)[: len(declared.params)] == [
+        for entry in declared.entries:
+            assert list(inspect.signature(entry.function).parameters)[: len(declared.params)] == [
                 p.name for p in declared.params
             ]
 
