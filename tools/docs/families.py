@@ -63,7 +63,8 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/pooling", "Pooling", "ops",
      "_operators.nn.pooling _operators.nn.adaptive _operators.nn.fractional_pooling _operators.nn.pooling_indices "
      "_operators.nn.unpooling"),
-    ("torch/normalization", "Normalization", "ops", "_operators.nn.normalization _operators.nn.weight_norm"),
+    ("torch/normalization", "Normalization", "ops", "_operators.nn.normalization _operators.nn.rms_norm "
+     "_operators.nn.weight_norm"),
     ("torch/attention", "Attention", "ops",
      "_operators.nn.scaled_dot_product _operators.nn.multi_head _operators.nn.attention_backends"),
     ("torch/recurrent", "Recurrent layers", "ops",

@@ -6,12 +6,17 @@ An operation has one name and several overloads, which differ in what they are c
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from compat._core.operators.declared import every
+from compat._core.schema.overload import OF_NUMBERS, overloads_of
+from compat._core.schema.parameter import python_name
+from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.capture_checks import set_overloads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
@@ -46,15 +51,20 @@ class OpOverload:
         overloadpacket: the operation.
     """
 
-    #: What it takes and returns; operations of libraries have one.
-    _schema: Any
-
     def __init__(self, packet: OpOverloadPacket, overload: str):
         self.overloadpacket = packet
         self.namespace = packet.namespace
         self._opname, self._overloadname = packet.__name__, overload
         self.__name__ = f"{packet.__name__}.{overload}"
         self.__module__ = packet.__module__
+
+    @cached_property
+    def _schema(self) -> FunctionSchema:
+        """What it takes and returns."""
+        for schema in reversed(_schemas(self._opname)):  # that of the public function, if it has one
+            if _name_of(schema) == self._overloadname:
+                return schema
+        raise AttributeError(f"The schema of '{self}' is not known")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if _shown.calls and _shown.calls[-1][0] is self:  # the very operation that is being shown
@@ -146,11 +156,7 @@ aten = _OpNamespace("aten")
 # ---------------------------------------------------------------- which overload a call is of
 
 #: Operations that have another name for those who watch.
-_NAMES = {
-    "softmax": "_softmax", "log_softmax": "_log_softmax", "entr": "special_entr", "zeta": "special_zeta",
-    "xlog1py": "special_xlog1py", "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e",
-    "ndtri": "special_ndtri", "log_ndtr": "special_log_ndtr", "erfcx": "special_erfcx",
-}  # fmt: skip
+_NAMES = {"softmax": "_softmax", "log_softmax": "_log_softmax"}
 #: Operations that only others can do here, which policies name nevertheless.
 _FOREIGN = frozenset(
     ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
@@ -159,74 +165,6 @@ _FOREIGN = frozenset(
     + ["_sparse_addmm", "_sparse_mm_reduce_impl"]
     + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
 )
-
-Choice = Callable[[Mapping[str, Any]], str]
-
-
-def _by(parameter: str, tensor: str, other: str) -> Choice:
-    return lambda given: tensor if isinstance(given.get(parameter), Tensor) else other
-
-
-def _with(parameter: str, name: str, other: str = "default") -> Choice:
-    return lambda given: other if given.get(parameter) is None else name
-
-
-def _power(given: Mapping[str, Any]) -> str:
-    base, exponent = next(iter(given.values())), given.get("exponent")
-    if not isinstance(base, Tensor):
-        return "Scalar"
-    return "Tensor_Tensor" if isinstance(exponent, Tensor) else "Tensor_Scalar"
-
-
-def _squeeze(given: Mapping[str, Any]) -> str:
-    dim = given.get("dim")
-    return "default" if dim is None else "dims" if isinstance(dim, tuple | list) else "dim"
-
-
-def _scatter(given: Mapping[str, Any]) -> str:
-    kind = "src" if isinstance(given.get("src"), Tensor) else "value"
-    return kind if given.get("reduce") is None else "reduce" if kind == "src" else "value_reduce"
-
-
-def _always(name: str) -> Choice:
-    return lambda given: name
-
-
-#: How the overload follows from the arguments by name, and which overloads there are; all others have ``default`` only.
-_CHOICES: dict[str, tuple[Choice, tuple[str, ...]]] = {}
-for _names, _choice, _which in (
-    ("add sub mul div", _always("Tensor"), ("Tensor", "Scalar")),
-    ("eq ne lt le gt ge remainder fmod rsub bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift",
-     _by("other", "Tensor", "Scalar"), ("Tensor", "Scalar")),
-    ("floor_divide", _always("default"), ("default", "Scalar")),
-    ("xlogy", _by("other", "Tensor", "Scalar_Other"), ("Tensor", "Scalar_Other", "Scalar_Self")),
-    ("sum nansum", _with("dim", "dim_IntList"), ("default", "dim_IntList")),
-    ("mean", _with("dim", "dim"), ("default", "dim")),
-    ("all any", _with("dim", "dim"), ("default", "dim", "dims")),
-    ("max min", _with("dim", "dim"), ("default", "dim", "other")),
-    ("median nanmedian", _with("dim", "dim"), ("default", "dim")),
-    ("sort", _with("stable", "stable"), ("default", "stable")),
-    ("prod", _with("dim", "dim_int"), ("default", "dim_int")),
-    ("var std var_mean std_mean", _always("correction"), ("default", "dim", "correction")),
-    ("norm", _always("ScalarOpt_dim"), ("Scalar", "ScalarOpt_dim", "ScalarOpt_dtype", "ScalarOpt_dim_dtype")),
-    ("pow", _power, ("Tensor_Tensor", "Tensor_Scalar", "Scalar")),
-    ("transpose transpose_copy select select_copy unbind unbind_copy", _always("int"), ("int",)),
-    ("slice slice_copy split split_copy unsafe_split index index_put_put searchsorted", _always("Tensor"), ("Tensor",)),
-    ("fill masked_fill", _by("value", "Tensor", "Scalar"), ("Tensor", "Scalar")),
-    ("lerp", _by("weight", "Tensor", "Scalar"), ("Tensor", "Scalar")),
-    ("index_fill", _by("value", "int_Tensor", "int_Scalar"), ("int_Tensor", "int_Scalar")),
-    ("scatter", _scatter, ("value", "src", "reduce", "value_reduce")),
-    ("scatter_reduce", _always("two"), ("two",)),
-    ("isin", _always("Tensor_Tensor"), ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")),
-    ("where", _always("self"), ("default", "self")),
-    ("clamp", _by("min", "Tensor", "default"), ("default", "Tensor")),
-    ("squeeze", _squeeze, ("default", "dim", "dims")),
-    ("set", _by("source", "source_Tensor", "default"), ("default", "source_Tensor")),
-    ("view", _with("dtype", "dtype"), ("default", "dtype")),
-):  # fmt: skip
-    for _name in _names.split():
-        _CHOICES[_name] = _choice, _which
-
 
 #: Overloads that write a result into a given tensor, where neither "out" nor the name that is made of the overload's.
 _WRITING = {
@@ -243,13 +181,54 @@ def _writing(base: str, overload: str) -> str:
 
 
 @memoized("overloads", 8192)
+def _schemas(name: str) -> tuple[FunctionSchema, ...]:
+    """The schemas of an operation: those of the operators that are declared under its name, and of its function."""
+    base = name if _is_public(name) else name.removesuffix("_")
+    texts = [schema for d in every() if name_of(d.name, False) == base.removesuffix("_") for schema in d.schemas]
+    function = public_function(base) if _is_public(base) else None
+    texts += [overload.schema for overload in overloads_of(function)]
+    return tuple(FunctionSchema("aten", _named(name, text)) for text in dict.fromkeys(texts))
+
+
+def _named(name: str, schema: str) -> str:
+    """A schema of an operation that may have another name, or write into its first argument."""
+    own, rest = re.split(r"(?=[.(])", schema, maxsplit=1)
+    if name.endswith("_") and not name.endswith("__") and not own.endswith("_"):
+        rest = re.sub(r"^(\.\w+)?\(Tensor(\(a\))? self", r"\1(Tensor(a!) self", rest)
+        rest = re.sub(r"-> Tensor(\(a\))?$", "-> Tensor(a!)", rest)
+    return f"{name}{rest}"
+
+
+def _name_of(schema: FunctionSchema) -> str:
+    return schema.overload_name or "default"
+
+
 def _overloads(name: str) -> tuple[str, ...]:
     """The overloads of an operation; none if there is no such operation."""
-    base = name if name in _CHOICES else name.removesuffix("_")
-    if base in _CHOICES:
-        return _CHOICES[base][1]
-    known = name in _FOREIGN or any(_NAMES.get(d.name, d.name) == base for d in every())
-    return ("default",) if known or _is_public(name) else ()
+    found = tuple(dict.fromkeys(map(_name_of, _schemas(name))))
+    return found or (("default",) if name in _FOREIGN or _is_public(name) else ())
+
+
+#: What takes numbers for tensors: a call with one is of the overload for tensors.
+_OF_NUMBERS = OF_NUMBERS | {"where"}
+
+
+def _fits(schema: FunctionSchema, given: Mapping[str, Any]) -> bool:
+    """Whether a call is of an overload: what it has no arguments for must be absent, None or False."""
+    numbers = schema.name.removeprefix("aten::") in _OF_NUMBERS
+    left = dict(given)
+    for argument in schema.arguments:
+        name = argument.name if argument.name in left else python_name(argument)
+        if name not in left:
+            if not argument.has_default_value():
+                return False
+            continue
+        value, tensor = left.pop(name), argument.type.startswith("Tensor")
+        if isinstance(value, Tensor) != tensor and isinstance(value, Tensor):
+            return False
+        if not (argument.accepts(value) or (tensor and numbers and isinstance(value, bool | int | float | complex))):
+            return False
+    return all(value is None or value is False for value in left.values())
 
 
 def _is_public(name: str) -> bool:
@@ -278,8 +257,9 @@ def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: 
         writes: whether it writes its result into a given tensor.
     """
     base = _NAMES.get(declared, declared)
-    choice = _CHOICES.get(base)
-    overload = "default" if choice is None else choice[0](given)
+    schemas = [s for s in _schemas(base) if not (base in _OF_NUMBERS and s.overload_name.startswith("Scalar"))]
+    fitting = next((schema for schema in schemas if _fits(schema, given)), schemas[0] if schemas else None)
+    overload = "default" if fitting is None else _name_of(fitting)
     overload = _writing(base, overload) if writes else overload
     return aten.packet(base + "_" * inplace).overload(overload)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
+from inspect import CO_VARKEYWORDS, unwrap
 from types import FunctionType
 from typing import Any
 
@@ -15,6 +16,7 @@ from compat._core.operators.signature import ALIASES, MISSING
 from compat._core.schema.parameter import Param
 from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
+from compat._core.types.errors import wrong_combination
 
 
 def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -34,12 +36,8 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
         publish((_checking if checked else _complaining)(function, name), name)
 
 
-def _complaining(function: Callable[..., Any], where: str, known: bool = True) -> Callable[..., Any]:
-    """A function that looks at its arguments when it has failed: arrays of funcgrad's among them it takes as tensors.
-
-    Args:
-        known: whether it is known what PyTorch says of wrong ones.
-    """
+def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+    """A function that looks at its arguments when it has failed; arrays of funcgrad's among them are tensors."""
     skip = where.startswith("Tensor.")
     writes = where.endswith("_")  # then nothing may be half done
 
@@ -50,9 +48,11 @@ def _complaining(function: Callable[..., Any], where: str, known: bool = True) -
             return function(*args, **kwargs) if again is None else function(*again[0], **again[1])
         except Exception:
             again = mixed(args, kwargs) if again is None else None
-            problem = complaint(where, args[skip:], kwargs) if known and again is None else None
+            problem = complaint(where, args[skip:], kwargs) if again is None else None
             if again is None and problem is None:
-                raise
+                again = named_otherwise(function, where, args, kwargs)
+                if again is None:
+                    raise
         if again is not None:
             return method(*again[0], **again[1])
         raise problem  # type: ignore[misc]
@@ -87,6 +87,28 @@ def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> Type
     from compat._core.schema.argument_errors import misfit  # few programs need it
 
     return misfit(full_address(where), args, named)
+
+
+def wrong_call(where: str, *args: Any, **named: Any) -> TypeError:
+    """What is wrong with the arguments of a call, for a function that knows that something is."""
+    name = where.rpartition(".")[2]
+    return complaint(where, args, named) or wrong_combination(name, args, named)
+
+
+def named_otherwise(
+    function: Callable[..., Any], where: str, args: tuple, named: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a call that failed though the schema has their names, since the function has others; None if it
+    knows all of them, so that it failed for another reason."""
+    code = unwrap(function).__code__
+    own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if code.co_flags & CO_VARKEYWORDS or all(name in own for name in named):
+        return None
+    from compat._core.schema.argument_errors import by_position
+
+    skip = where.startswith("Tensor.")
+    found = by_position(full_address(where), args[skip:], named)
+    return None if found is None else ([*args[:skip], *found[0]], found[1])
 
 
 def full_address(where: str) -> str:
@@ -173,14 +195,13 @@ class Complaints:
 #: Functions that complain in PyTorch's words themselves.
 _speaking: set[Callable[..., Any]] = set()
 #: Functions whose arguments are looked at before they are called, since they take what PyTorch does not.
-_LENIENT = """
-    fft.fftfreq fft.rfftfreq linalg.matrix_rank torch.bartlett_window torch.binary_cross_entropy_with_logits
-    torch.blackman_window torch.cumulative_trapezoid torch.dsplit torch.from_file torch.hamming_window
-    torch.hann_window torch.hinge_embedding_loss torch.histogram torch.histogramdd torch.hsplit torch.is_nonzero
-    torch.kaiser_window torch.margin_ranking_loss torch.moveaxis torch.movedim torch.norm_except_dim torch.normal
-    torch.qr torch.scalar_tensor torch.svd torch.tensor_split torch.trapezoid torch.trapz torch.tril_indices
-    torch.triplet_margin_loss torch.triu_indices torch.vsplit
-"""
+_checked_first: set[Callable[..., Any]] = set()
+
+
+def checked_first(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Says that a function's arguments are to be looked at before it is called."""
+    _checked_first.add(function)
+    return function
 
 
 def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,7 +223,7 @@ def _complaining_where_public(function: Any, place: str, name: str) -> Any:
     if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:
         return of_torch[name]
     where = f"{place}.{name}"
-    said = _checking(function, where) if where in _CHECKED_FIRST else _complaining(function, where)
+    said = _checking(function, where) if function in _checked_first else _complaining(function, where)
     said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
     return said
 
@@ -222,5 +243,4 @@ _OF_ANYTHING = frozenset(
     ["as_tensor", "asarray", "broadcast_tensors", "einsum", "from_dlpack", "from_numpy", "frombuffer", "meshgrid"]
     + ["sparse_coo_tensor", "tensor"]
 )
-_CHECKED_FIRST = frozenset(_LENIENT.split())
 publishing.append(_complaining_where_public)

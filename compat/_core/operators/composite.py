@@ -1,42 +1,85 @@
-"""What is written in terms of other operations: how it is made public, and how it writes into ``out``."""
+"""Functions in terms of other operators: how they are made public with schemas, and how they write into ``out``."""
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
-from typing import Any
+from inspect import signature
+from typing import Any, Literal
 
-from compat._core.operators.call_errors import complaint, of_tensors, publish_methods, speaks
+from compat._core.operators.call_errors import (
+    checked_first,
+    complaint,
+    named_otherwise,
+    of_tensors,
+    publish_methods,
+    speaks,
+)
+from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.out import check_dtype, resize_out
-from compat._core.tensor.registry import publish
+from compat._core.schema.overload import carry, overloads
+from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode, no_grad
 
+#: What schemas of functions that make a tensor take last.
+OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
 
 def composite(
-    *names: str, out: bool | Callable[..., None] = False, checked: bool = False, last: str = ""
+    *schemas: str,
+    names: str | None = None,
+    out: bool | Literal["own"] | Callable[..., None] = False,
+    without_out: str = "",
+    errors: Literal["after", "before", "own"] = "after",
+    last: str = "",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function of tensors public that calls other operations; the graph is theirs.
 
-    As a method it complains of its arguments as methods do, for the price of one more call.
-
     Args:
-        names: where it appears.
+        schemas: its overloads, in PyTorch's grammar; none for what PyTorch writes in Python, whose errors are Python's.
+        names: where it appears; by default in ``torch`` and ``Tensor``, under the name that the schemas have.
         out: whether it takes ``out``, a tensor for the result; a function ``(result, out, operands)`` that raises
-            where one may not be written into the other (``compat._core.operators.out.of_dtype``).
+            where one may not be written into the other (``compat._core.operators.out.of_dtype``); ``"own"`` for a
+            function with an ``out`` of its own, which its parameters need not show.
+        without_out: the names of overloads that have no ``out`` though others do.
+        errors: when its arguments are compared with the schemas: ``"after"`` a call has failed; ``"before"`` it is
+            called, for a function that would take what PyTorch does not; ``"own"`` for a method that does it itself.
         last: the operation that PyTorch writes into ``out`` by: it is that one which complains of what requires grad.
-        checked: whether a method looks at its arguments first: for what does little with them.
+
+    Raises:
+        OpDeclarationError: for ``errors`` that there are not, and for neither schemas nor names.
+
+    Example:
+        Above ``kron`` stands ``@composite("kron(Tensor self, Tensor other) -> Tensor", out=...)``.
+
+        >>> print(signature(named("torch.kron")))
+        (input: 'Tensor', other: 'Tensor', *, out: 'Tensor | None' = None) -> 'Tensor'
     """
+    if errors not in ("after", "before", "own") or not (schemas or names):
+        raise OpDeclarationError(f"composite: errors are told after, before or own, not {errors!r}, of a name")
+    base = re.split("[.(]", schemas[0])[0] if schemas else ""
+    every = (f"torch.{base} Tensor.{base}" if names is None else names).split()
+    methods, others = of_tensors(every)
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        methods, others = of_tensors(names)
-        publish_methods(function, methods, checked)  # which take no out
-        if not out:
-            return publish(function, *others)
-        takes = out if callable(out) else _takes_its_own
-        made = [publish(_with_out(function, takes, name, last), name) for name in others]
-        return made[0] if made else _with_out(function, takes, "", last)
+        if errors == "own":
+            publish(function, *methods)
+        else:
+            publish_methods(function, methods, errors == "before")  # which take no out
+        given = function
+        if out and out != "own":
+            takes = out if callable(out) else _takes_its_own
+            made = [publish(_with_out(function, takes, name, last), name) for name in others]
+            given = made[0] if made else _with_out(function, takes, "", last)
+        else:
+            publish(checked_first(function) if errors == "before" else function, *others)
+        written = bool(out) or "out" in signature(function, follow_wrapped=False).parameters
+        for name in every:
+            carry(named(name), overloads(schemas, written and name in others, without_out))
+        return given
 
     return declare
 
@@ -57,7 +100,9 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
             again = mixed(args, kwargs)
             problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None
             if again is None and problem is None:
-                raise
+                again = named_otherwise(function, where, args, kwargs) if out is None else None
+                if again is None:
+                    raise
         if again is not None:
             return call(*again[0], out=out, **again[1])
         raise problem  # type: ignore[misc]

@@ -118,6 +118,7 @@ class Arguments:
         shows: more names that nodes show: functions of the static arguments by name, and of ``layouts``, a dictionary.
         results: the names by which ``saves`` and the backward formula know several results, in the order in which the
             body gives them; by default as the schema has them.
+        without_out: the names of overloads that have no ``out`` though others do, as messages say.
         alone: raises PyTorch's own error where all operands are numbers; by default the first is said to be no tensor.
     """
 
@@ -128,6 +129,7 @@ class Arguments:
     shows: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     results: str = ""
     alone: Check | None = None
+    without_out: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 from compat._core.operators.call_errors import Complaints, of_tensors, speaks
 from compat._core.operators.signature import MISSING, cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
+from compat._core.schema.overload import carry, overloads
 from compat._core.schema.parameter import Param
-from compat._core.schema.shown_signature import SchemaSignature
 from compat._core.tensor.dispatcher import Call, dispatch, layers
 from compat._core.tensor.registry import address_of, load_all, publish
 from compat._core.tensor.tensor import Tensor
@@ -53,6 +53,8 @@ class Declared:
     recorded = True
     #: The names of the numbers that once came among its tensors.
     older: tuple[str, ...] = ()
+    #: The names of overloads that have no ``out`` though others do.
+    without_out = ""
 
     def __init__(self, name: str, body: Callable[..., Any], params: tuple[Param, ...], schemas: tuple[str, ...] = ()):
         self.name = name
@@ -170,7 +172,8 @@ class Entry:
         made.__doc__ = operator.body.__doc__
         made.__module__ = operator.body.__module__
         made.__qualname__ = name
-        made.__signature__ = SchemaSignature(operator.params, operator.schemas, out)
+        own = [s for s in operator.schemas if not writes or s.partition("(")[2].startswith("Tensor")]
+        carry(made, overloads(own, out, operator.without_out, bool(operator.older)), operator.params)
         made.__wrapped__ = operator.body  # its source is the one to show
         self.name, self.function = name, speaks(made)
         _entries[made] = self

@@ -44,7 +44,7 @@ _UNPUSHED = {
     "grid_sampler_2d": "grid_sampler_2d",
     "grid_sampler_3d": "grid_sampler_3d",
     "pdist": "_pdist_forward",
-    "zeta": "special_zeta",
+    "special_zeta": "special_zeta",
 }
 
 _UNKNOWN = (

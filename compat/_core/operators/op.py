@@ -35,7 +35,7 @@ Where no gradient comes for one of several results, it is zero; ``ct0=None`` has
 
 ``pointwise`` is ``aten`` with type promotion, broadcasting, the operands' memory order and an in-place variant. A view
 is a row of ``compat._core.operators.view_op.view``. What is written in terms of other operators (``matmul``,
-``linear``) is a plain function made public with ``compat._core.tensor.registry.function``; several operators under one
+``linear``) is a function with schemas above it, too (``compat._core.operators.composite``); several operators under one
 name are one with ``overloads``.
 """
 
@@ -84,6 +84,7 @@ from compat._core.operators.op_node import (
 from compat._core.operators.out import into_out
 from compat._core.operators.plan import Kind, Plan, type_of_kind
 from compat._core.operators.signature import key_of
+from compat._core.schema.overload import OF_NUMBERS, carry, together
 from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import WITHIN
@@ -101,8 +102,6 @@ from funcgrad.core.ir import ArrayType, Program
 
 #: Gradients and results by number, as backward formulas name them.
 _NUMBERED = re.compile(r"(ct|result)\d+")
-#: What takes numbers even where none of its operands is a tensor.
-_OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
 
 class Op(Declared):
@@ -135,6 +134,7 @@ class Op(Declared):
         self.broadcasts = isinstance(row.layout, str) and row.layout.startswith("pointwise")
         self.layout = row.layout.removeprefix("pointwise, ") if isinstance(row.layout, str) else row.layout
         self.older = tuple(row.arguments.deprecated.split())
+        self.without_out = row.arguments.without_out
         self.results, self.named = list(results), list(named)
         #: An explicit backward formula, and the names of its parameters.
         self.stated: Callable[..., Any] | None = None
@@ -222,7 +222,7 @@ class Op(Declared):
     def _make(self, args: list[Any], target: int | None) -> Any:
         values = self.values(args)
         tensors = [v for v in values if isinstance(v, Tensor)]
-        if not tensors and self.numbers and self.name not in _OF_NUMBERS:
+        if not tensors and self.numbers and self.name not in OF_NUMBERS:
             self._refuse_numbers(args)
         late = self.row.check if isinstance(self.row.check, Late) else None
         early = self.row.check if late is None else late.early
@@ -566,6 +566,7 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
 
         chosen.__name__ = chosen.__qualname__ = where.rpartition(".")[2]
         chosen.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
+        carry(chosen, together((function for function, _ in tests), bool(skip)))
         return speaks(chosen)
 
     places = (f"torch.{name} Tensor.{name}" if names is None else names).split()

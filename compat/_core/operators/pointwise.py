@@ -11,11 +11,12 @@ import numpy
 from compat._core.operators.call_errors import complaint, speaks
 from compat._core.operators.declaration import Dtypes, Late
 from compat._core.operators.op import Op, pointwise
-from compat._core.schema.arguments import fits_none, of_methods
+from compat._core.schema.overload import carry, together
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.tensor.tracing import ARRAYS, mixed, taken
 from compat._core.types import dtype
+from compat._core.types.errors import wrong_combination
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
@@ -136,23 +137,16 @@ def checks(*each: Callable[..., None]) -> Callable[..., None]:
     return Late(all_of(late), early) if late else early
 
 
-def not_numbers_alone(name: str, first: str, second: str) -> Callable[..., None]:
-    """A check that of two operands, which may be numbers, one is a tensor.
+def not_numbers_alone(name: str) -> Callable[..., None]:
+    """A check that of operands which may be numbers one is a tensor.
 
     Args:
         name: what messages call the function.
-        first, second: what they call the operands; a number for the first is ``self`` if that is ``input``.
     """
-    number = "self" if first == "input" else first
-    signatures = (
-        f"Tensor {first}, Tensor {second}, *, Tensor out = None",
-        f"Number {number}, Tensor {second}, *, Tensor out = None",
-        f"Tensor {first}, Number {second}, *, Tensor out = None",
-    )
 
     def check(*operands: Any, **_: Any) -> None:
         if not any(isinstance(x, Tensor) for x in operands):
-            raise fits_none(name, operands, {}, signatures)
+            raise wrong_combination(name, operands)
 
     return check
 
@@ -261,7 +255,7 @@ def binary(
     body: Callable[[Any, Any], Any],
     what: str,
     *,
-    numbers: bool = False,
+    overloads: str = "default",
     names: str | None = None,
     aliases: str = "",
     inplace: bool = True,
@@ -272,12 +266,16 @@ def binary(
     """Declares a function of two tensors, ``NAME(Tensor self, Tensor other) -> Tensor``.
 
     Args:
-        numbers: whether there is an overload with a number in place of a tensor.
+        overloads: their names: of two tensors, of a number first, of a number second; of two names without the former.
         body, what, names, aliases, inplace, backward, node, options: as for ``unary``.
     """
     places = _places(name, aliases, inplace) if names is None else names
-    schemas = [f"{name}.Tensor(Tensor self, Tensor other) -> Tensor"]
-    schemas += [f"{name}.Scalar(Tensor self, Scalar other) -> Tensor"] if numbers else []
+    taken = {3: ["Scalar self, Tensor other", "Tensor self, Scalar other"], 2: ["Tensor self, Scalar other"], 1: []}
+    own = overloads.split()
+    schemas = [
+        f"{name}.{overload}({arguments}) -> Tensor".replace(".default", "")
+        for overload, arguments in zip(own, ["Tensor self, Tensor other", *taken[len(own)]])
+    ]
 
     def function(input: Any, other: Any) -> Any:
         return body(input, other)
@@ -313,14 +311,14 @@ def zero_gradient(ct: Any) -> Any:
 
 
 def overloaded(
-    *signatures: str, aliases: str = "", inplace: bool = True, method: bool = True
+    *operators: Op, aliases: str = "", inplace: bool = True, method: bool = True
 ) -> Callable[[Callable[..., Op]], Callable[..., Any]]:
-    """Makes a function that chooses an operation by its arguments the public function of that name.
+    """Makes a function that chooses an operator by its arguments the public function of that name.
 
-    The decorated function has the parameters that users see, and returns the operation to call with them.
+    The decorated function has the parameters that users see, and returns the operator to call with them.
 
     Args:
-        signatures: what messages say that the arguments may be.
+        operators: those that it chooses of: their overloads are the function's.
         aliases: other names, as ``spread_names`` takes them.
         inplace: whether there is an in-place variant.
         method: whether tensors have it as a method.
@@ -332,8 +330,8 @@ def overloaded(
     def declare(choose: Callable[..., Op]) -> Callable[..., Any]:
         name = choose.__name__
         places, inplace_places = spread_names(name, aliases)
-        made = [_calling(place, choose, "function", signatures) for place in places.split()]
-        variants = [_calling(place, choose, "inplace", signatures) for place in inplace_places.split()]
+        made = [_calling(place, choose, "function", operators) for place in places.split()]
+        variants = [_calling(place, choose, "inplace", operators) for place in inplace_places.split()]
         for place, function in zip(places.split(), made):
             if method or not place.startswith("Tensor."):
                 publish(function, place)
@@ -345,7 +343,7 @@ def overloaded(
     return declare
 
 
-def _calling(where: str, choose: Callable[..., Op], which: str, signatures: Sequence[str]) -> Callable[..., Any]:
+def _calling(where: str, choose: Callable[..., Op], which: str, operators: Sequence[Op]) -> Callable[..., Any]:
     """The function, method or in-place variant of a chosen operation, public at an address."""
     method, name = where.startswith("Tensor."), where.rpartition(".")[2]
 
@@ -355,19 +353,18 @@ def _calling(where: str, choose: Callable[..., Op], which: str, signatures: Sequ
                 return getattr(choose(*args), which)(*args)
             given = {k: v for k, v in named.items() if k != "out"}
             return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
-        except Exception as error:
+        except Exception:
             again = mixed(args, named)
             problem = complaint(where, args[method:], named) if again is None else None
-            told = isinstance(error, TypeError) and str(error).startswith(f"{name}(")
-            if again is None and problem is None and not (told and signatures):
+            if again is None and problem is None:
                 raise
         if again is not None:
             return call(*again[0], **again[1])
-        wanted = of_methods(signatures) if method else signatures
-        raise problem or fits_none(name, args[method:], named, wanted)
+        raise problem  # type: ignore[misc]
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__
+    carry(call, together((getattr(op, which) for op in operators), method))
     return speaks(call)
 
 

@@ -25,6 +25,7 @@ from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class, metadata, uint64
 from compat._core.operators.signature import key_of
 from compat._core.operators.view import Geometry, ViewNode, ViewPlan, geometry_of
+from compat._core.schema.overload import carry, overloads_of
 from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
 from compat._core.tensor.registry import publish
@@ -125,6 +126,7 @@ class ViewOp(Declared):
 
         method.__name__ = method.__qualname__ = f"{self.name}_"
         method.__doc__ = f"``{self.name}`` of the tensor itself; returns it."
+        carry(method, overloads_of(self.function))
         return method
 
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:

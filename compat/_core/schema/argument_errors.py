@@ -1,14 +1,13 @@
 """What is wrong with a call of a function or of a tensor's method, in PyTorch's words.
 
-Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with what is taken
-(``compat._core.schema.function_signatures``, ``compat._core.schema.method_signatures``). A method's are told as the
-method's: the tensor is not counted among them.
+Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with the schemas of the
+function's overloads. A method's are told as the method's: the tensor is not counted among them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +16,10 @@ import numpy
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.random.generator import Generator
+from compat._core.schema.overload import OF_NUMBERS, overloads_of
+from compat._core.schema.parameter import python_name
+from compat._core.schema.parser import Argument, FunctionSchema
+from compat._core.tensor.registry import named
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.device import device
@@ -25,10 +28,6 @@ from compat._core.types.memory_format import layout, memory_format
 
 #: Other names under which a parameter may be given.
 _ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-#: Functions and methods whose tensors may be numbers.
-_OF_NUMBERS = frozenset(
-    ["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"]
-)
 
 
 class _Unfit(Exception):
@@ -42,7 +41,7 @@ class _Parameter:
     Attributes:
         kind: what it has to be.
         name: its own.
-        default: whether it may be left out.
+        default: as messages show it; empty for what may not be left out.
         none: whether it may be None.
         single: whether one may be given where several are wanted.
         keyword: whether it has to be named.
@@ -50,7 +49,7 @@ class _Parameter:
 
     kind: str
     name: str
-    default: bool
+    default: str
     none: bool
     single: bool
     keyword: bool
@@ -116,6 +115,16 @@ class _Signature:
         for name, values in sequences.items():
             _check_ints(self.function, name, values)
 
+    def placed(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments of a call that it takes, by position as far as can be."""
+        found, left = list(args), dict(named)
+        for p in self.parameters[len(args) :]:
+            own = next((k for k in (p.name, *_ALIASES.get(p.name, ())) if k in left), None)
+            if p.keyword or own is None:
+                break
+            found.append(left.pop(own))
+        return found, left
+
     def _missing(self, first: int) -> _Unfit:
         names = [f'"{p.name}"' for p in self.parameters[first:] if not p.default]
         s = "s" * (len(names) == 1)  # as PyTorch has it
@@ -149,7 +158,7 @@ class _Signature:
         raise _Unfit(f": argument '{p.name}'{where} must be {p.kind}, {what}")
 
     def _takes(self, p: _Parameter, value: Any) -> bool:
-        if p.kind == "Tensor" and self.function.removesuffix("_") in _OF_NUMBERS and _is_number(value):
+        if p.kind == "Tensor" and self.function.removesuffix("_") in {*OF_NUMBERS, "copy"} and _is_number(value):
             return True
         return (p.single and _is_int(value)) or _CHECKS[p.kind](value)
 
@@ -221,34 +230,81 @@ def _shown_name(where: str) -> str:
 
 @cache
 def signatures_of(where: str) -> tuple[_Signature, ...] | None:
-    """The ways to call what is at an address; none if nothing may be given, None for what is not known."""
+    """The ways to call what is at an address; none if nothing may be given, None for what has no schema."""
     place, _, name = where.rpartition(".")
-    if place == "Tensor":
-        from compat._core.schema.method_signatures import known
-
-        texts = known().get(name)
-    else:
-        from compat._core.schema.function_signatures import known
-
-        texts = known().get(where)
-    return None if texts is None else tuple(_parsed(_shown_name(where), text) for text in texts)
-
-
-def _parsed(function: str, text: str) -> _Signature:
-    parameters, shown, keyword = [], [], False
-    for part in text.split(", ") if text else ():
-        if part == "*":
-            keyword = True
-            shown.append(part)
+    found = []
+    for overload in overloads_of(named(where)):
+        schema = FunctionSchema("aten", overload.schema)
+        own = any(a.name == "self" and a.type == "Tensor" for a in schema.arguments)
+        wrapped = schema.overload_name == "Scalar" and name.removesuffix("_") in _WRAPPED
+        if wrapped or (place == "Tensor" and not own):
             continue
-        declared, equals, default = part.partition(" = ")
-        kind, _, name = declared.rpartition(" ")
-        plain = kind.removesuffix("?")
-        own = plain.partition("[")[0]
-        none = plain != kind or default in ("None", "()")
-        parameters.append(_Parameter(own, name, bool(equals), none, plain != own, keyword))
-        shown.append(f"{own} {name}{equals}{default}")
+        found.append(_signature(_shown_name(where), schema, place == "Tensor", overload.out))
+    if place == "Tensor" and len(found) == 1 and not found[0].parameters:
+        return ()
+    return tuple(found) or None
+
+
+def has_deprecated(where: str) -> bool:
+    """Whether what is at an address may also be called in a way that messages do not list."""
+    return any(overload.deprecated for overload in overloads_of(named(where)))
+
+
+#: Whose overload for a number is not shown, since the one for a tensor takes it.
+_WRAPPED = frozenset(["add", "sub", "mul", "div"])
+#: What messages call the types of schemas, and sequences of them.
+_KINDS = {
+    "Tensor": "Tensor", "Scalar": "Number", "int": "int", "SymInt": "int", "float": "float", "bool": "bool",
+    "str": "str", "ScalarType": "torch.dtype", "Layout": "torch.layout", "Device": "torch.device",
+    "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator", "Storage": "torch.Storage", "Any": "object",
+}  # fmt: skip
+_SEQUENCES = {
+    "Tensor": "tuple of Tensors", "Tensor?": "tuple of Tensors", "Scalar": "tuple of Scalars", "int": "tuple of ints",
+    "SymInt": "tuple of ints", "float": "tuple of floats", "bool": "tuple of bools",
+}  # fmt: skip
+#: How messages write defaults.
+_DEFAULTS = {
+    "[]": "None", "Mean": "at::Reduction::Mean", "contiguous_format": "c10::MemoryFormat::Contiguous", "long": "None",
+}  # fmt: skip
+#: What a function has that makes a tensor.
+_OPTIONS = ("dtype", "layout", "device", "pin_memory")
+
+
+def _signature(function: str, schema: FunctionSchema, method: bool, out: bool) -> _Signature:
+    """A schema as messages show it: ``out`` and what is asked of the result come last."""
+    parameters = [_parameter(a) for a in schema.arguments if not (method and a.name == "self")]
+    options = [p for p in parameters if p.name in _OPTIONS]
+    written = []
+    if out and not method:
+        one = len(schema.returns) == 1 and schema.returns[0].type == "Tensor"
+        written = [_Parameter("Tensor" if one else "tuple of Tensors", "out", "None", True, False, True)]
+    if len(options) == len(_OPTIONS):
+        asked = [*options[:3], replace(options[3], default="False")]
+        asked.append(_Parameter("bool", "requires_grad", "False", True, False, True))
+        parameters = [*[p for p in parameters if p not in options], *written, *asked]
+    else:
+        parameters += written
+    shown = [f"{p.kind} {p.name}{f' = {p.default}' if p.default else ''}" for p in parameters]
+    named = next((i for i, p in enumerate(parameters) if p.keyword), None)
+    if named is not None:
+        shown.insert(named, "*")
     return _Signature(function, ", ".join(shown), tuple(parameters))
+
+
+def _parameter(argument: Argument) -> _Parameter:
+    plain, text = argument.type.removesuffix("?"), argument.default_text
+    element, bracket, size = plain.removesuffix("]").rpartition("[")
+    default = _DEFAULTS.get(text, text)
+    if default.startswith("["):
+        default = f"{{{default[1:-1].replace(' ', '')}}}"
+    return _Parameter(
+        _SEQUENCES[element] if bracket else _KINDS[plain],
+        python_name(argument),
+        default.replace("'", '"'),
+        plain != argument.type or default == "None",
+        bool(bracket and size),
+        argument.kwarg_only,
+    )
 
 
 # ---------------------------------------------------------------- complaints
@@ -348,16 +404,35 @@ def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeErr
             return TypeError(f"TensorBase.{name}() takes no keyword arguments")
         return TypeError(f"TensorBase.{name}() takes no arguments ({len(args)} given)") if args else None
     try:
-        return _misfit(name, signatures, args, named)
+        return _misfit(where, signatures, args, named)
     except TypeError as error:  # of the elements of a sequence
         return error
 
 
-def _misfit(
-    name: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
-) -> TypeError | None:
-    from compat._core.schema.method_signatures import OLDER
+def by_position(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """The arguments of a call that is right, with those given by name at the places that they have in the schema.
 
+    Args:
+        where, args, named: as ``misfit`` takes them.
+
+    Example:
+        >>> by_position("torch.kron", (1,), {}) is None
+        True
+    """
+    for signature in signatures_of(where) or ():
+        try:
+            signature.match(args, named)
+        except (_Unfit, TypeError):
+            continue
+        found = signature.placed(args, named)
+        return found if len(found[1]) < len(named) else None
+    return None
+
+
+def _misfit(
+    where: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
+) -> TypeError | None:
+    name = _shown_name(where)
     problems: list[_Unfit] = []
     for signature in signatures:
         try:
@@ -367,7 +442,7 @@ def _misfit(
             problems.append(problem)
     count = len(args) + len(named)
     of_count = [i for i, s in enumerate(signatures) if s.least <= count <= len(s.parameters)]
-    alone = len(signatures) == 1 and name not in OLDER
+    alone = len(signatures) == 1 and not has_deprecated(where)
     if alone or len(of_count) == 1:
         text = str(problems[0 if alone else of_count[0]])
         return TypeError(f"{name}(){'' if text.startswith(':') else ' '}{text}")

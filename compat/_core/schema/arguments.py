@@ -1,10 +1,9 @@
-"""What functions in terms of other operations want of their arguments, and what is wrong with a call that fits no
-signature."""
+"""What functions in terms of other operators check of their arguments themselves: those that would take more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, SupportsIndex
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 import numpy
 
@@ -149,68 +148,3 @@ def missing(function: str, *names: str) -> TypeError:
     """``zeros() missing 1 required positional arguments: "size"``."""
     listed = ", ".join(f'"{n}"' for n in names)
     return TypeError(f"{function}() missing {len(names)} required positional arguments: {listed}")
-
-
-class Parameter(NamedTuple):
-    """A parameter as a signature shows it."""
-
-    kind: str
-    name: str
-    optional: bool
-
-    def fits(self, value: Any) -> bool:
-        """Whether an argument is of its kind."""
-        if value is None:
-            return self.optional
-        if self.kind == "Tensor":
-            return isinstance(value, Tensor)
-        if self.kind == "Number":
-            return isinstance(value, bool | int | float | complex | numpy.number)
-        return isinstance(value, str) if self.kind == "str" else hasattr(value, "__index__")
-
-
-def parameters_of(signature: str) -> list[Parameter]:
-    """The parameters of ``"Tensor input, Number other, *, Tensor out = None"``."""
-    found = []
-    for part in signature.split(", "):
-        if part not in ("*", ""):
-            declared, _, default = part.partition(" = ")
-            kind, _, name = declared.rpartition(" ")
-            found.append(Parameter(kind, name, default == "None"))
-    return found
-
-
-def of_methods(signatures: Sequence[str]) -> list[str]:
-    """The signatures of a method: without the tensor it belongs to, and without ``out``."""
-    own = [s.split(", ") for s in signatures if s.startswith("Tensor input")]
-    parts = [[p for p in s[1:] if not p.startswith("Tensor out")] for s in own]
-    return [", ".join(p[:-1] if p and p[-1] == "*" else p) for p in parts]
-
-
-def fits_none(name: str, args: Sequence[Any], named: Mapping[str, Any], signatures: Sequence[str]) -> TypeError:
-    """What is wrong with a call: what came, what could have, and, where the count was right, which kinds were wrong."""
-    lines = []
-    for signature in signatures:
-        lines.append(f" * ({signature})\n")
-        parameters = parameters_of(signature)
-        if len(parameters) == len(args) + len(named):
-            lines.append(f"      didn't match because some of the {_mismatch(parameters, args, named)}\n")
-    return TypeError(f"{wrong_combination(name, args, dict(named))}, but expected one of:\n{''.join(lines)}")
-
-
-def _mismatch(parameters: Sequence[Parameter], args: Sequence[Any], named: Mapping[str, Any]) -> str:
-    known = {p.name: p for p in parameters}
-    unknown = [n for n in named if n not in known]
-    if unknown:
-        return f"keywords were incorrect: {', '.join(unknown)}"
-    pairs = [("", p, a) for p, a in zip(parameters, args)] + [(f"{n}=", known[n], a) for n, a in named.items()]
-    kinds = [f"{label}{_described(a) if p.fits(a) else f'!{_described(a)}!'}" for label, p, a in pairs]
-    return f"arguments have invalid types: ({', '.join(kinds)})"
-
-
-def _described(value: Any) -> str:
-    """The type of an argument, of a list or tuple with those of its elements."""
-    if type(value) not in (list, tuple):
-        return type_name(value)
-    within = ", ".join(map(type_name, value))
-    return f"list of [{within}]" if type(value) is list else f"tuple of ({within}{',' * (len(value) == 1)})"

@@ -98,7 +98,9 @@ def parameters(
     widest = max(schemas, key=lambda s: len(s.arguments))
     found = [_parameter(a, widest, schemas, static, traced, without_edge) for a in widest.arguments]
     names = {p.name for p in found}
-    for missing in ({python_name(a) for s in schemas for a in s.arguments} | {*static, *traced, *without_edge}) - names:
+    own = {a.name for a in widest.arguments}
+    others = {a.name for s in schemas for a in s.arguments if a.name not in own}
+    for missing in others | {*static, *traced, *without_edge} - names:
         raise ValueError(f"{widest.name}: {missing!r} is no argument of {widest}")
     return tuple(found)
 
@@ -112,7 +114,7 @@ def _parameter(
     without_edge: Collection[str],
 ) -> Param:
     name = python_name(argument)
-    same = [a for s in schemas for a in s.arguments if python_name(a) == name]
+    same = [a for s in schemas for a in s.arguments if a.name == argument.name]
     always = len(same) == len(schemas)
     types = {a.type.removesuffix("?") for a in same}
     kind = "scalar" if name in traced else _kind(name, types, name in static)

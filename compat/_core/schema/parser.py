@@ -35,7 +35,7 @@ _WORDS = {"Mean": 1, "contiguous_format": 0}
 _ALIASES = {"None": "NoneType"}
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
 _ARGUMENT = re.compile(
-    r"(?P<base>\w+)(?:\s*\((?P<alias>[\w|*]+)(?P<write>!)?(?:\s*->\s*[\w|*]+)?\))?"
+    r"(?P<base>\w+)(?:\s*\((?P<alias>[\w|*]+)(?P<write>!)?(?P<into>\s*->\s*[\w|*]+)?\))?"
     r"(?P<marks>(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?(?:\s*=\s*(?P<default>.+))?"
 )
 
@@ -51,6 +51,7 @@ class Argument:
         default_value: if there is one.
         is_write: whether it is written in place.
         text: as it was written.
+        default_text: the default as it was written.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Argument:
     default_value: Any
     is_write: bool
     text: str
+    default_text: str = ""
 
     def has_default_value(self) -> bool:
         return self.default_value is not _MISSING
@@ -213,9 +215,9 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
     default = _MISSING if found["default"] is None else _value(found["default"].strip())
     if base == "Device" and isinstance(default, str):
         default = device(default)
-    alias = f"({found['alias']}{found['write'] or ''})" if found["alias"] else ""
+    alias = f"({found['alias']}{found['write'] or ''}{found['into'] or ''})" if found["alias"] else ""
     name = f" {found['name']}" if found["name"] else ""
-    shown = "" if default is _MISSING else f"={_text(default)}"
+    shown = "" if default is _MISSING else f"={_text(default, base + found['marks'])}"
     return Argument(
         found["name"] or "",
         base + found["marks"],
@@ -223,6 +225,7 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
         default,
         bool(found["write"]),
         f"{base}{alias}{found['marks']}{name}{shown}",
+        found["default"] or "",
     )
 
 
@@ -235,9 +238,12 @@ def _value(text: str) -> Any:
         return _DTYPES.get(text, text)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return f"{int(value)}."
+def _text(value: Any, kind: str) -> str:
+    """A default as PyTorch writes it: with as many digits as a double has, and a number for several."""
+    if isinstance(value, float) or (kind == "float" and isinstance(value, int)):
+        return f"{int(value)}." if float(value).is_integer() and abs(value) < 1e16 else f"{value:.17g}"
+    if (several := re.fullmatch(r"int\[(1)\]|SymInt\[(\d+)\]", kind)) and isinstance(value, int):
+        return repr([value] * int(several[1] or several[2]))
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, device):

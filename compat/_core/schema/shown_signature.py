@@ -4,38 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any
 
-from compat._core.schema.parameter import Param, python_name
+from compat._core.schema.parameter import Param, parameters, python_name
 from compat._core.schema.parser import FunctionSchema
 
 
 class SchemaSignature(Signature):
-    """The signature of a function of an operator, made of its schemas when it is looked at: most never are.
+    """The signature of a function with schemas, made of them when it is looked at: most never are.
 
     Args:
-        params: the operator's parameters.
-        schemas: its overloads.
+        schemas: its overloads. Where no signature of Python's says them all, it is that of the longest one.
         out: whether the function has a parameter ``out``.
+        params: the parameters of a declared operator, which may differ from what follows from the schemas.
 
     Example:
-        >>> from compat._core.schema.parameter import parameters
-        >>> text = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"
-        >>> print(SchemaSignature(parameters([FunctionSchema("aten", text)]), [text]))
+        >>> print(SchemaSignature(["cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"]))
         (input: 'Tensor', dim: 'int', *, dtype: 'dtype | None' = None) -> 'Tensor'
     """
 
     __slots__ = ("_out", "_params", "_plain", "_schemas")
     _plain: Signature
 
-    def __init__(self, params: Sequence[Param], schemas: Sequence[str], out: bool = False):
-        self._params, self._schemas, self._out = params, schemas, out
+    def __init__(self, schemas: Sequence[str], out: bool = False, params: Sequence[Param] | None = None):
+        self._schemas, self._out, self._params = schemas, out, params
 
     def _made(self) -> Signature:
         try:
             made = self._plain
         except AttributeError:
-            made = self._plain = _signature(self._params, self._schemas, self._out)
+            parsed = [FunctionSchema("aten", text) for text in self._schemas]
+            try:
+                made = _signature(parameters(parsed) if self._params is None else self._params, parsed, self._out)
+            except ValueError:
+                longest = max(parsed, key=lambda s: len(s.arguments))
+                made = _signature(parameters([longest]), [longest], self._out)
+            self._plain = made
         return made
 
     # What ``Signature`` keeps in slots, which all that it does goes by.
@@ -52,26 +57,31 @@ class SchemaSignature(Signature):
         return self._made().__reduce__()
 
 
-def _signature(params: Sequence[Param], schemas: Sequence[str], out: bool) -> Signature:
-    parsed = [FunctionSchema("aten", text) for text in schemas]
+def _signature(params: Sequence[Param], schemas: Sequence[FunctionSchema], out: bool) -> Signature:
     types: dict[str, list[str]] = {}
-    for argument in (a for schema in parsed for a in schema.arguments):
-        seen = types.setdefault(python_name(argument), [])
-        seen += [_shown(argument.type)] if _shown(argument.type) not in seen else []
+    tensor_self = any(python_name(a) == "input" for schema in schemas for a in schema.arguments)
+    for argument in (a for schema in schemas for a in schema.arguments):
+        name = "input" if argument.name == "self" and tensor_self else argument.name
+        seen = types.setdefault(name, [])
+        seen += [part for part in _shown(argument.type).split(" | ") if part not in seen]
     found = []
     after = False  # what takes all that is left has been, so what follows is given by name
     for p in params:
-        annotation = "int" if p.starred else " | ".join(types[p.name])
+        annotation = "int" if p.starred else " | ".join(sorted(types[p.name], key="None".__eq__))
         kind = Parameter.KEYWORD_ONLY if p.keyword or after else Parameter.POSITIONAL_OR_KEYWORD
         after = after or p.starred
         default = Parameter.empty if p.starred else p.default
+        name = f"{p.name}_" if iskeyword(p.name) else p.name
         found.append(
-            Parameter(p.name, Parameter.VAR_POSITIONAL if p.starred else kind, default=default, annotation=annotation)
+            Parameter(name, Parameter.VAR_POSITIONAL if p.starred else kind, default=default, annotation=annotation)
         )
-    results = [f"{_shown(r.type)} {r.name}".strip() for r in parsed[0].returns]
+    widest = max(schemas, key=lambda s: len(s.arguments))
+    results = [f"{_shown(r.type)} {r.name}".strip() for r in widest.returns]
     returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
     if out:
         found.append(Parameter("out", Parameter.KEYWORD_ONLY, default=None, annotation=f"{returned} | None"))
+    if {"dtype", "layout", "device", "pin_memory"} <= {p.name for p in params}:
+        found.append(Parameter("requires_grad", Parameter.KEYWORD_ONLY, default=False, annotation="bool"))
     return Signature(found, return_annotation=returned)
 
 

@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from compat._core.tensor.dispatcher import through_layers
-from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tensor import Tensor, set_constructor
 
 #: The address of the methods and attributes of tensors.
 _TENSOR = "Tensor"
@@ -182,6 +182,12 @@ def names_of(place: str) -> Names:
     return found
 
 
+def named(address: str) -> Any:
+    """What is public at an address, ``"torch.add"``; None if nothing is."""
+    place, _, name = address.rpartition(".")
+    return names_of(place).get(name)
+
+
 def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of the module of an address: what is public there is found when it is asked for.
 
@@ -200,4 +206,12 @@ def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Ca
     return find, lambda: sorted({*scope, *names_of(place).names()})
 
 
+def _construct(args: tuple, named: dict[str, Any]) -> Tensor:
+    """``torch.Tensor(...)`` when it is called for the first time: imports what makes it."""
+    importlib.import_module(_later["torch"]["FloatTensor"])
+    made: Tensor = Tensor(*args, **named)
+    return made
+
+
+set_constructor(_construct)
 index(__name__.partition(".")[0])

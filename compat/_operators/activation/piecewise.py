@@ -18,7 +18,6 @@ from compat._core.operators.pointwise import (
     refuses,
     zeros_like,
 )
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -105,7 +104,8 @@ def _threshold_into(input, threshold, value):
     return _threshold(input, threshold, value)
 
 
-@function("torch.threshold", "F.threshold")
+@composite("threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", names="torch.threshold", out="own")
+@function("F.threshold")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The elements, or ``value`` where they are not above ``threshold``.
 
@@ -239,7 +239,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return leaky_relu_(input, negative_slope) if inplace else _leaky_relu.function(input, negative_slope)
 
 
-@function("F.leaky_relu_")
+@composite("leaky_relu_(Tensor(a!) self, Scalar negative_slope=0.01) -> Tensor(a!)", names="F.leaky_relu_")
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """``leaky_relu``, written into the tensor."""
     found = _leaky_relu_into.inplace(input, negative_slope)
@@ -262,7 +262,7 @@ def _prelu_kernel(input, weight):
     return np.where(input > e.number(0, input), input, input * weight)
 
 
-@composite("torch.prelu", "Tensor.prelu", "F.prelu")
+@composite("prelu(Tensor self, Tensor weight) -> Tensor", names="torch.prelu Tensor.prelu F.prelu")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The elements, or ``weight`` times them where they are negative.
 
@@ -279,7 +279,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         tensor([-0.2500,  2.0000])
     """
     ndim = input.dim()
-    if tensor_argument("prelu", "weight", 2, weight).dim() > 1:
+    if weight.dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     if input.dtype is not weight.dtype:
         _check_prelu(input, weight)
@@ -429,7 +429,7 @@ def _softshrink(input, lambd):
 _softshrink.backward(_shrink_backward)
 
 
-@function("F.softshrink")
+@composite("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", names="F.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The elements moved by ``lambd`` towards zero, and zero where they are nearer than that.
 

@@ -8,6 +8,7 @@ import numpy
 
 from compat._core import random
 from compat._core.memory.meta import on_meta
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.pointwise import NEGATIVE_LEAK, not_backwards
@@ -79,7 +80,11 @@ def _check(input: Any, lower: float, upper: float) -> None:
         raise NotImplementedError(f"\"rrelu_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
 
 
-@function("torch.rrelu")
+@composite(
+    "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> Tensor",
+    names="torch.rrelu",
+)
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:
@@ -89,7 +94,11 @@ def rrelu(
     return rrelu_with_noise.function(input, noise, lower, upper, training)
 
 
-@function("torch.rrelu_", "F.rrelu_")
+@composite(
+    "rrelu_(Tensor(a!) self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> Tensor(a!)",
+    names="torch.rrelu_ F.rrelu_",
+)
 def rrelu_(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
 ) -> Tensor:

@@ -89,7 +89,10 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return elu_(input, alpha) if inplace else _elu_new.function(input, alpha)
 
 
-@function("F.elu_")
+@composite(
+    "elu_(Tensor(a!) self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor(a!)",
+    names="F.elu_",
+)
 def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Tensor:
     """``elu``, written into the tensor."""
     found = _elu_into.inplace(input, alpha, scale, input_scale)
@@ -99,7 +102,7 @@ def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1, input_scale: float
 _SELU = (1.6732632423543772, 1.0507009873554805)
 
 
-@function("torch.selu")
+@composite("selu(Tensor self) -> Tensor", names="torch.selu")
 def _selu(input: Tensor) -> Tensor:
     """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
 
@@ -108,7 +111,7 @@ def _selu(input: Tensor) -> Tensor:
     return _elu_new.function(input, *_SELU)
 
 
-@function("torch.selu_", "F.selu_")
+@composite("selu_(Tensor(a!) self) -> Tensor(a!)", names="torch.selu_ F.selu_")
 def selu_(input: Tensor) -> Tensor:
     """``selu``, written into the tensor."""
     return _elu_into.inplace(input, *_SELU)
@@ -189,13 +192,13 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
 
 
-@function("torch.celu")
+@composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", names="torch.celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``celu`` as ``torch`` has it."""
     return celu(input, alpha)
 
 
-@function("torch.celu_", "F.celu_")
+@composite("celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", names="torch.celu_ F.celu_")
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     """``celu``, written into the tensor."""
     return celu(input, alpha, inplace=True)
@@ -369,7 +372,7 @@ def _logsigmoid_slope(ct: Any, most: Any, sign: Any, small: Any) -> Any:
     return ct * (most - sign * (small / (e.number(1, small) + small)))
 
 
-@composite("F.logsigmoid", out=True)
+@composite(names="F.logsigmoid", out=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(x))`` without underflow.
 
@@ -388,7 +391,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     return found
 
 
-@composite("F.softsign")
+@composite(names="F.softsign")
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``.
 
@@ -403,7 +406,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (absolute.function(input) + 1)
 
 
-@composite("F.tanhshrink")
+@composite(names="F.tanhshrink")
 def tanhshrink(input: Tensor) -> Tensor:
     """``x - tanh(x)``.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import in_single
 from compat._core.operators.pointwise import category
@@ -97,7 +98,10 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 # ---------------------------------------------------------------- public functions
 
 
-@function("torch.softmax", "Tensor.softmax", "special.softmax")
+@composite(
+    "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    names="torch.softmax Tensor.softmax special.softmax", errors="own",
+)  # fmt: skip
 def softmax(
     input: Tensor,
     dim: int | None = None,
@@ -127,7 +131,10 @@ def softmax(
     return softmax_plain.function(input, axis if dim is None else dim, out=out)
 
 
-@function("torch.log_softmax", "Tensor.log_softmax", "special.log_softmax")
+@composite(
+    "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    names="torch.log_softmax Tensor.log_softmax special.log_softmax", errors="own",
+)  # fmt: skip
 def log_softmax(
     input: Tensor,
     dim: int | None = None,

@@ -10,11 +10,11 @@ import numpy
 from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.meta import NO_DATA
 from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
-from compat._core.operators.call_errors import complaint
+from compat._core.operators.call_errors import complaint, wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import fits_none, keywords_only, tensor_argument
+from compat._core.schema.arguments import keywords_only, tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
@@ -66,7 +66,7 @@ def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
 
 @aten(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-    node="CloneBackward0", layout=_copy_strides, check=_check_clone,
+    node="CloneBackward0", layout=_copy_strides, check=_check_clone, out=False,
 )  # fmt: skip
 def clone(input, *, memory_format):
     """A copy with memory of its own.
@@ -82,7 +82,10 @@ def clone(input, *, memory_format):
     return input
 
 
-@function("Tensor.contiguous")
+@composite(
+    "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+    names="Tensor.contiguous", errors="own",
+)  # fmt: skip
 def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguous_format) -> Tensor:
     """The tensor itself if its elements lie in the order of ``memory_format``, else a copy that has them so.
 
@@ -142,7 +145,15 @@ def _to_integers(input, *, dtype, device, memory_format):
     return converted(input, dtype)
 
 
-@function("Tensor.to")
+@composite(
+    "to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, bool non_blocking=False, "
+    "bool copy=False, *, MemoryFormat? memory_format=None) -> Tensor(a)",
+    "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, *, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    "to.other(Tensor(a) self, Tensor tensor, bool non_blocking=False, bool copy=False, *, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    names="Tensor.to", errors="own",
+)  # fmt: skip
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself if it has them.
 
@@ -185,7 +196,7 @@ def suggested_format(t: Tensor) -> MemoryFormat:
 
 def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | None, Dtype | None, bool, MemoryFormat]:
     dtype, rest = kwargs.pop("dtype", None), []
-    other = kwargs.pop("other", None)
+    other = kwargs.pop("tensor", None) if "tensor" in kwargs else kwargs.pop("other", None)
     where = kwargs.pop("device", None)
     for a in args:
         if isinstance(a, Dtype | type):
@@ -210,8 +221,13 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     return where, dtype, copy, memory_format
 
 
-@composite("Tensor.type")
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+@composite(
+    "type(Tensor self, Any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None) -> Tensor",
+    names="Tensor.type",
+)
+def type_(
+    self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: MemoryFormat | None = None
+) -> Any:
     """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
 
     Example:
@@ -235,10 +251,10 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         dtype = getattr(dtype, "dtype", None)
         if dtype is None:
             raise ValueError(f"invalid type: '{name}'")
-    return to(self, dtype)
+    return to(self, dtype, memory_format=memory_format or preserve_format)
 
 
-@function("Tensor.type_as")
+@composite("type_as(Tensor self, Tensor other) -> Tensor", names="Tensor.type_as", errors="own")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of ``other``, and on its device.
 
@@ -257,7 +273,8 @@ def _conversion(name: str, dtype: Dtype) -> None:
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"The tensor in ``{dtype}``."
-    function(f"Tensor.{name}")(convert)
+    schema = f"{name}(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"
+    composite(schema, names=f"Tensor.{name}", errors="own")(convert)
 
 
 for _name, _dtype in dict(
@@ -269,7 +286,7 @@ for _name, _dtype in dict(
     _conversion(_name, _dtype)
 
 
-@composite("Tensor.cpu")
+@composite("cpu(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", names="Tensor.cpu")
 def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tensor:
     """The tensor on the CPU: itself, if it is there.
 
@@ -297,7 +314,7 @@ def cuda(
     return self
 
 
-@function("torch.resolve_conj", "Tensor.resolve_conj")
+@composite("resolve_conj(Tensor(a) self) -> Tensor(a)", errors="own")
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy with the conjugation done, if there is one to do; else the tensor itself.
 
@@ -309,7 +326,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     return clone(input) if input.is_conj() else input
 
 
-@function("torch.resolve_neg", "Tensor.resolve_neg")
+@composite("resolve_neg(Tensor(a) self) -> Tensor(a)", errors="own")
 def resolve_neg(input: Tensor) -> Tensor:
     """A copy with the negation done, if there is one to do; else the tensor itself."""
     return clone(input) if input.is_neg() else input
@@ -385,7 +402,11 @@ _fill_tensor = aten(
 )(_filled)  # fmt: skip
 
 
-@function("Tensor.fill_", "torch.fill_")
+@composite(
+    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+    "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+    names="Tensor.fill_ torch.fill_", errors="own",
+)  # fmt: skip
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Writes one value everywhere; returns the tensor.
 
@@ -398,7 +419,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         tensor([5., 5.])
     """
     if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
-        raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
+        raise wrong_call("Tensor.fill_", value)
     if not isinstance(value, Tensor):
         return _fill_number.inplace(self, filling(self.dtype, self.numel(), value))
     if value._storage is self._storage and (value._node is not None or not (value._rg and mode.grad)):
@@ -435,7 +456,11 @@ _filled_tensor = aten(
 )(_filled)  # fmt: skip
 
 
-@function("torch.fill")
+@composite(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    names="torch.fill",
+)
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` with one value everywhere."""
     if isinstance(value, Tensor):

@@ -20,9 +20,8 @@ from compat._core.memory.strides import (
     is_dense,
     layout_of,
 )
-from compat._core.operators.composite import composite
-from compat._core.schema.arguments import missing, size_argument, tensor_argument
-from compat._core.tensor.registry import function
+from compat._core.operators.composite import OPTIONS, composite
+from compat._core.schema.arguments import missing, size_argument
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
 from compat._core.tensor.tracing import of_examples
 from compat._core.types import dtype as dtypes
@@ -230,7 +229,7 @@ def into_all(out: Tensor | None, made: Tensor) -> Tensor:
     return out.copy_(made.view(out.shape))
 
 
-def _maker(name: str, value: Any, what: str) -> Any:
+def _maker(name: str, value: Any, what: str, asked: str = OPTIONS) -> Any:
     def make(
         *size: Any,
         out: Tensor | None = None,
@@ -262,15 +261,15 @@ def _maker(name: str, value: Any, what: str) -> Any:
         dtype: by default the default floating-point dtype.
         requires_grad: whether gradients are to be computed for it.
     """
-    return function(f"torch.{name}")(make)
+    return composite(f"{name}(SymInt[] size, *, {asked}) -> Tensor", names=f"torch.{name}")(make)
 
 
 zeros = _maker("zeros", 0, "zeros")
 ones = _maker("ones", 1, "ones")
-empty = _maker("empty", UNSET, "no particular values (zeros, here)")
+empty = _maker("empty", UNSET, "no particular values (zeros, here)", f"{OPTIONS}, MemoryFormat? memory_format=None")
 
 
-@function("torch.full")
+@composite(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", names="torch.full")
 def full(
     size: Any,
     fill_value: Any,
@@ -323,7 +322,7 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
     return dtypes.plain_number(value)
 
 
-@function("torch.scalar_tensor")
+@composite(f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", names="torch.scalar_tensor", errors="before")
 def scalar_tensor(
     s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:
@@ -342,7 +341,7 @@ def scalar_tensor(
     return constant((), s, dtype, requires_grad, place(device))
 
 
-@function("torch.empty_strided")
+@composite(f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor", names="torch.empty_strided")
 def empty_strided(
     size: Sequence[int],
     stride: Sequence[int],
@@ -401,10 +400,14 @@ def _like(name: str, value: Any, what: str) -> Any:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {what}, of the size, dtype and memory order of ``input``."
-    return function(f"torch.{name}")(make)
+    schema = f"{name}(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor"
+    return composite(schema, names=f"torch.{name}")(make)
 
 
-@function("torch.full_like")
+@composite(
+    f"full_like(Tensor self, Scalar fill_value, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    names="torch.full_like",
+)
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -428,7 +431,6 @@ def full_like(
         >>> torch.full_like(torch.zeros(2), 7)
         tensor([7., 7.])
     """
-    tensor_argument("full_like", "input", 1, input)
     check_strided(layout)
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
@@ -465,7 +467,8 @@ def _new(name: str, value: Any, what: str) -> None:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {what}, of this one's dtype."
-    function(f"Tensor.{name}")(make)
+    schema = f"{name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor"
+    composite(schema, names=f"Tensor.{name}", errors="own")(make)
 
 
 _new("new_zeros", 0, "zeros")
@@ -473,7 +476,10 @@ _new("new_ones", 1, "ones")
 _new("new_empty", UNSET, "no particular values (zeros, here)")
 
 
-@composite("Tensor.new_full")
+@composite(
+    f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
+    names="Tensor.new_full",
+)
 def new_full(
     self: Tensor,
     size: Any,
@@ -489,7 +495,10 @@ def new_full(
     return with_grad(of_examples(made, self), requires_grad)
 
 
-@composite("Tensor.new_empty_strided")
+@composite(
+    f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
+    names="Tensor.new_empty_strided",
+)
 def new_empty_strided(
     self: Tensor,
     size: Any,

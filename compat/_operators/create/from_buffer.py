@@ -11,6 +11,7 @@ from compat._core.memory import dlpack
 from compat._core.memory.mmap_storage import storage_of_file
 from compat._core.memory.numpy_storage import borrowed
 from compat._core.memory.strides import layout_of
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.operators.signature import MISSING
 from compat._core.schema.arguments import missing
 from compat._core.tensor.registry import function
@@ -131,7 +132,10 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     return with_grad(wrap(*borrowed(array, dtype)), requires_grad)
 
 
-@function("torch.from_file")
+@composite(
+    f"from_file(str filename, bool? shared=None, int? size=0, *, {OPTIONS}) -> Tensor",
+    names="torch.from_file", errors="before",
+)  # fmt: skip
 def from_file(
     filename: Any,
     shared: bool = False,

@@ -264,7 +264,11 @@ def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: 
     return with_grad(source.detach().clone().to(where, dtype), requires_grad)
 
 
-@composite("Tensor.new_tensor", checked=True)
+@composite(
+    "new_tensor(Tensor self, Any data, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False, "
+    "bool pin_memory=False) -> Tensor",
+    names="Tensor.new_tensor", errors="before",
+)  # fmt: skip
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.tensor.registry import function
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import place
@@ -23,7 +23,12 @@ def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor | np.generic) else x
 
 
-@function("torch.arange")
+@composite(
+    f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    names="torch.arange", without_out="start",
+)  # fmt: skip
 def arange(
     *bounds: Any,
     start: Any = None,
@@ -97,7 +102,11 @@ def arange(
     return into_all(out, with_grad(made, requires_grad))
 
 
-@function("torch.range")
+@composite(
+    f"range.step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    f"range(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    names="torch.range",
+)
 def range_(
     start: Any = 0,
     end: Any = None,
@@ -107,6 +116,7 @@ def range_(
     dtype: Dtype | None = None,
     layout: Any = None,
     device: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
     """Evenly spaced numbers from ``start`` up to and with ``end``; ``arange`` has replaced it."""
@@ -127,7 +137,13 @@ _DEPRECATED_RANGE = (
 )
 
 
-@function("torch.linspace")
+@composite(
+    f"linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, {OPTIONS}) -> Tensor",
+    f"linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, {OPTIONS}) -> Tensor",
+    f"linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, {OPTIONS}) -> Tensor",
+    f"linspace(Scalar start, Scalar end, int steps, *, {OPTIONS}) -> Tensor",
+    names="torch.linspace",
+)
 def linspace(
     start: Any,
     end: Any,
@@ -204,7 +220,11 @@ def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
     return np.where(index < steps // 2, up, down).astype(kind)
 
 
-@function("torch.eye")
+@composite(
+    f"eye(SymInt n, *, {OPTIONS}) -> Tensor",
+    f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
+    names="torch.eye",
+)
 def eye(
     n: int,
     m: int | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from compat._core.memory.meta import on_meta, refused
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
@@ -151,7 +152,7 @@ def one_hot_rows(input, classes):
     return np.astype(np.equal(reshape(input, shape=(*size, 1)), steps), fdtypes.int64)
 
 
-@function("F.one_hot")
+@composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", names="F.one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     """For each index a row with a one at its place and zeros elsewhere.
 

@@ -15,7 +15,6 @@ from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.out import of_dtype
 from compat._core.operators.value_checks import values_of
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, sync
 from compat._core.transforms import vmap_checks
@@ -418,7 +417,7 @@ def take(input, index):
     return take_slices(row, counted_from_start(index, type_of(row).size), axis=0, mode="clip")
 
 
-@composite("torch.take_along_dim", "Tensor.take_along_dim")
+@composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flat tensor.
 
@@ -432,7 +431,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         tensor([[3],
                 [4]])
     """
-    if tensor_argument("take_along_dim", "indices", 2, indices).dtype is not dtypes.int64:
+    if indices.dtype is not dtypes.int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
         )
@@ -488,7 +487,7 @@ def masked_select_backward(ct: Any, input: Any, mask: Any) -> Any:
     return np.where(wide, spread, e.number(0, ct))
 
 
-@composite("torch.masked_select", "Tensor.masked_select")
+@composite("masked_select(Tensor self, Tensor mask) -> Tensor")
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where a mask is true, in one row; both broadcast.
 
@@ -501,14 +500,14 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         >>> x.masked_select(x > 1)
         tensor([3, 2])
     """
-    check_mask(input, tensor_argument("masked_select", "mask", 2, mask))
+    check_mask(input, mask)
     vmap_checks.check_counted("masked_select", mask)
     shape = broadcast_size(tuple(input.shape), tuple(mask.shape))
     places = from_array(numpy.flatnonzero(numpy.broadcast_to(array_of(mask), shape)).astype(numpy.int64))
     return selected.function(input, mask, places, out=out)
 
 
-@composite("torch.nonzero", "Tensor.nonzero")
+@composite("nonzero(Tensor self, *, bool as_tuple=False) -> Tensor")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """Where the elements are nonzero: one row of positions for each, or, ``as_tuple``, one tensor for each dimension.
 
@@ -545,7 +544,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
     return from_buffer(strided_access.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
 
 
-@composite("torch.argwhere", "Tensor.argwhere")
+@composite("argwhere(Tensor self) -> Tensor")
 @by_example("argwhere")
 def argwhere(input: Tensor) -> Tensor:
     """Where the elements are nonzero, one row of positions for each.

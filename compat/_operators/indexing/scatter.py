@@ -15,7 +15,6 @@ from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.overlapping import write_places
 from compat._core.operators.value_checks import values_of
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype
@@ -201,7 +200,7 @@ def _put_arguments(
     return positions(input, indices), values
 
 
-@composite("torch.index_put", "Tensor.index_put")
+@composite("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """The input with ``values`` at indices: what ``x[indices] = values`` does, to a copy.
 
@@ -226,7 +225,10 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     return made
 
 
-@composite("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
+@composite(
+    "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+    names="torch.index_put_ Tensor.index_put_ torch._index_put_",
+)
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Writes ``values`` at indices, in place; arguments as for ``index_put``.
 
@@ -438,7 +440,15 @@ def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = scatter_tensor.body.__doc__
-    return function(*names)(public)
+    target = "Tensor(a!)" if name.endswith("_") else "Tensor"
+    begins = f"{target} self, int dim, Tensor index"
+    return composite(
+        f"{name}.src({begins}, Tensor src) -> {target}",
+        f"{name}.reduce({begins}, Tensor src, *, str reduce) -> {target}",
+        f"{name}.value({begins}, Scalar value) -> {target}",
+        f"{name}.value_reduce({begins}, Scalar value, *, str reduce) -> {target}",
+        names=" ".join(names), errors="own", out=False if name.endswith("_") else "own",
+    )(public)  # fmt: skip
 
 
 scatter = _publish_scatter("scatter", lambda declared: declared.function, "torch.scatter", "Tensor.scatter")

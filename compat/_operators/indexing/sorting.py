@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
 from compat._core.operators.out import check_dtype, resize_out
-from compat._core.schema.arguments import fits_none, of_methods
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim
@@ -69,7 +67,11 @@ def sort_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
 sort_stable.backward(sort_backward)
 
 
-@function("torch.sort", "Tensor.sort")
+@composite(
+    "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    errors="own", out="own",
+)  # fmt: skip
 def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) -> Any:
     """The elements in order along a dimension, and where they were.
 
@@ -106,32 +108,30 @@ def order_of(input, dim, descending):
     return _sorted(input, dim, descending)[1]
 
 
-_ORDERS = (
-    "Tensor input, *, bool stable, int dim = -1, bool descending = False, Tensor out = None",
-    "Tensor input, int dim = -1, bool descending = False",
-)
-
-
-def _order(input: Tensor, args: tuple, named: dict[str, Any], given: tuple, signatures: Sequence[str]) -> Tensor:
-    """The order, however stability is asked for; it is there in any case.
-
-    Args:
-        given, signatures: what came and what may come, for messages.
-    """
+def _order(input: Tensor, args: tuple, named: dict[str, Any]) -> Tensor:
+    """The order, however stability is asked for; it is there in any case."""
     if "stable" in named:
         if args:
-            raise fits_none("argsort", given, named, signatures)
+            raise wrong_call("Tensor.argsort", *args, **named)
         named = {key: value for key, value in named.items() if key != "stable"}
     return order_of.function(input, *args, **named)
 
 
-@function("Tensor.argsort")
+@composite(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    names="Tensor.argsort", errors="own",
+)  # fmt: skip
 def tensor_argsort(self: Tensor, *args: Any, **named: Any) -> Tensor:
     """As ``torch.argsort``."""
-    return _order(self, args, named, args, of_methods(_ORDERS))
+    return _order(self, args, named)
 
 
-@function("torch.argsort")
+@composite(
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    names="torch.argsort", out="own", without_out="default",
+)  # fmt: skip
 def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
     """Where the elements would come from, were they sorted along a dimension; arguments as for ``sort``.
 
@@ -140,10 +140,10 @@ def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
         >>> torch.argsort(torch.tensor([3, 1, 2]))
         tensor([1, 2, 0])
     """
-    return _order(input, args, named, (input, *args), _ORDERS)
+    return _order(input, args, named)
 
 
-@composite("torch.msort", "Tensor.msort")
+@composite("msort(Tensor self) -> Tensor")
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension.
 

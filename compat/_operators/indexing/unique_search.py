@@ -16,7 +16,6 @@ from compat._core.operators.op import aten, pointwise
 from compat._core.operators.out import of_dtype
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import bools_argument, tensor_argument
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
@@ -79,7 +78,7 @@ def _comparable(values: numpy.ndarray) -> numpy.ndarray:
     return values if values.dtype.kind in "biufc" else values.astype(numpy.float32)
 
 
-@composite("torch.unique", "Tensor.unique")
+@composite(names="torch.unique Tensor.unique")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -119,7 +118,11 @@ def unique(
     return _given(input, first, inverse, counts, along, (return_inverse, return_counts))
 
 
-@composite("torch._unique2")
+@composite(
+    "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, "
+    "Tensor, Tensor)",
+    names="torch._unique2",
+)
 def unique2(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -134,7 +137,10 @@ def unique2(
     return values, inverse if return_inverse else _long([]), counts if return_counts else _long([])
 
 
-@composite("torch._unique")
+@composite(
+    "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    names="torch._unique",
+)
 def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
     """``_unique2`` without counts.
 
@@ -146,7 +152,7 @@ def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) ->
     return unique2(input, sorted, return_inverse)[:2]
 
 
-@composite("torch.unique_consecutive", "Tensor.unique_consecutive")
+@composite(names="torch.unique_consecutive Tensor.unique_consecutive")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -173,7 +179,7 @@ def unique_consecutive(
 # ---------------------------------------------------------------- counts
 
 
-@composite("torch.bincount", "Tensor.bincount")
+@composite("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
 @by_example("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 on is there; or the sum of the weights of its occurrences.
@@ -356,7 +362,7 @@ def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
 
 
 @aten(
-    "searchsorted(Tensor sorted_sequence, Tensor self, bool right, Tensor? sorter, bool int32) -> Tensor",
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, bool right, Tensor? sorter, bool int32) -> Tensor",
     names="", dtypes="common", check=_check_search, values=_in_range, out=_takes_places,
     gradients=Gradients(without="sorter"),
 )  # fmt: skip
@@ -368,7 +374,13 @@ def _searched(sorted_sequence, input, right, sorter, int32):
     return np.astype(found, fdtypes.int32 if int32 else fdtypes.int64)
 
 
-@function("torch.searchsorted")
+@composite(
+    "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+    "str? side=None, Tensor? sorter=None) -> Tensor",
+    "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+    "str? side=None, Tensor? sorter=None) -> Tensor",
+    names="torch.searchsorted",
+)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -411,7 +423,11 @@ def searchsorted(
     return _searched.function(sorted_sequence, values, right or side == "right", sorter, out_int32, out=out)
 
 
-@function("torch.bucketize")
+@composite(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    names="torch.bucketize", without_out="Scalar",
+)  # fmt: skip
 def bucketize(
     input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -438,7 +454,7 @@ def bucketize(
 
 
 @pointwise(
-    "isin(Tensor elements, Tensor test_elements, bool invert) -> Tensor",
+    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, bool invert) -> Tensor",
     names="", dtypes=Dtypes(promote="common", numbers=True), layout="contiguous",
     out=of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead"),
 )  # fmt: skip
@@ -452,7 +468,15 @@ def _isin(elements, test_elements, invert):
     return np.logical_not(found) if invert else found
 
 
-@function("torch.isin")
+@composite(
+    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, "
+    "bool invert=False) -> Tensor",
+    "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, "
+    "bool invert=False) -> Tensor",
+    "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, "
+    "bool invert=False) -> Tensor",
+    names="torch.isin",
+)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
 ) -> Tensor:

@@ -67,7 +67,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return (quotients % tensor([max(n, 1) for n in sizes])).unbind(-1)
 
 
-@composite("torch.nonzero_static", "Tensor.nonzero_static")
+@composite("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
     """The coordinates of the first ``size`` nonzero elements; rows of ``fill_value`` where there are fewer.
 
@@ -92,7 +92,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     return out.copy_(made)
 
 
-@function("torch.vander")
+@composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", names="torch.vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix whose rows are the powers of the elements of a vector, from the highest to the zeroth.
 

@@ -109,6 +109,7 @@ def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
 @aten(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     node="SelectScatterBackward0", saves="dim index", layout="like:input", check=_check_select,
+    out=False,
 )  # fmt: skip
 def select_scatter(input, src, dim, index):
     """A copy of the input with ``src`` in place of one place along a dimension.
@@ -130,6 +131,7 @@ def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, 
 @aten(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     node="DiagonalScatterBackward0", saves="dim1 dim2 offset", layout="like:input", check=_check_diagonal,
+    out=False,
 )  # fmt: skip
 def diagonal_scatter(input, src, offset, dim1, dim2):
     """A copy of the input with ``src`` on a diagonal.
@@ -147,7 +149,10 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
     return reshape(np.at(flat(input))[places].set(flat(_as(src, input))), shape=shape)
 
 
-@composite("Tensor.fill_diagonal_", checked=True)
+@composite(
+    "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+    names="Tensor.fill_diagonal_", errors="before",
+)  # fmt: skip
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number on the main diagonal, in place.
 
@@ -186,6 +191,7 @@ def _check_strided(input: Tensor, src: Tensor, size: Any, stride: Any, storage_o
     "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor",
     node="AsStridedScatterBackward0", saves="size storage_offset stride", layout="like:input", check=_check_strided,
+    out=False,
 )  # fmt: skip
 def as_strided_scatter(input, src, size, stride, storage_offset):
     """A copy of the input with ``src`` in place of what ``as_strided`` shows of it.

@@ -14,7 +14,6 @@ from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
 from compat._core.operators.pointwise import checks
 from compat._core.operators.scalars import add_number
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
@@ -34,7 +33,10 @@ from funcgrad.primitives.shape import reshape
 # ---------------------------------------------------------------- one distance for each pair
 
 
-@composite("F.cosine_similarity", "torch.cosine_similarity")
+@composite(
+    "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor",
+    names="F.cosine_similarity torch.cosine_similarity",
+)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors.
 
@@ -67,7 +69,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (vectors[0] * vectors[1]).sum(dim)
 
 
-@composite("F.pairwise_distance", "torch.pairwise_distance")
+@composite(
+    "pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor",
+    names="F.pairwise_distance torch.pairwise_distance",
+)
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norms of the differences of vectors, which lie along the last dimension.
 
@@ -231,7 +236,7 @@ def euclidean_dist_backward(ct: Any, x1: Any, x2: Any, result: Any) -> Any:
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
-@composite("torch.cdist")
+@composite(names="torch.cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The distances of all rows of one matrix from all rows of another.
 
@@ -287,7 +292,7 @@ def _pairs(x: Any) -> tuple[Any, Any]:
 
 
 @aten(
-    "pdist(Tensor self, float p=2.0) -> Tensor",
+    "pdist(Tensor self, float p=2) -> Tensor",
     node="PdistBackward0", saves="self! p result!", names="F.pdist torch.pdist", check=_check_pdist, out=False,
 )  # fmt: skip
 def pdist(input, p):
@@ -459,7 +464,7 @@ def linalg_cross(input, other, *, dim):
     )
 
 
-@composite("torch.cross", "Tensor.cross", out=True)
+@composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", out=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """As ``torch.linalg.cross``, along the first dimension of size 3 if none is named.
 
@@ -483,7 +488,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross.function(input, other, dim=dim)
 
 
-@composite("linalg.vecdot", out=of_dtype("linalg.vecdot: Expected out of dtype{result} but found {out}"))
+@composite(
+    "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+    names="linalg.vecdot", out=of_dtype("linalg.vecdot: Expected out of dtype{result} but found {out}"),
+)  # fmt: skip
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of products of vectors' elements, those of the first conjugated.
 
@@ -554,7 +562,10 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
         raise lacks("bmm", weight.dtype)
 
 
-@composite("F.bilinear", "torch.bilinear")
+@composite(
+    "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    names="F.bilinear torch.bilinear",
+)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``sum(weight[k, i, j] * input1[..., i] * input2[..., j])``, plus a bias.
 
@@ -575,7 +586,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))
         tensor([[6., 6., 6., 6.]])
     """
-    tensor_argument("bilinear", "input1", 1, input1)
     _check_bilinear(input1, input2, weight, bias)
     size = (*input1.shape[:-1], weight.shape[0])
     first, second = (x.reshape(-1, x.shape[-1]) for x in (input1, input2))

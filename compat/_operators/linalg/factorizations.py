@@ -8,7 +8,6 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
 from compat._core.types.structseq import return_type
@@ -90,7 +89,10 @@ def _cholesky_ex_backward(ct0: Any, L: Any, upper: Any) -> Any:
     return _cholesky_gradient(ct0, L, upper)
 
 
-@function("linalg.cholesky_ex")
+@composite(
+    "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    names="linalg.cholesky_ex",
+)
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The factors of ``linalg.cholesky``, and the orders of the first leading minors that are not positive.
 
@@ -113,7 +115,7 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     return found
 
 
-@composite("linalg.cholesky", out=True)
+@composite("linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", names="linalg.cholesky", out=True)
 def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular ``L`` with ``input = L @ L.mH``, for Hermitian positive definite matrices.
 
@@ -156,7 +158,7 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
     return _cholesky_gradient(ct0, result, upper)
 
 
-@composite("torch.cholesky", "Tensor.cholesky")
+@composite("cholesky(Tensor self, bool upper=False) -> Tensor")
 @castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The older name of ``torch.linalg.cholesky``."""
@@ -199,7 +201,11 @@ def lu_factor_ex_of(A, *, pivot, check_errors):
     return packed, pivots, first_zero_pivot(packed)
 
 
-@function("linalg.lu_factor_ex")
+@composite(
+    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
+    "Tensor info)",
+    names="linalg.lu_factor_ex",
+)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """The factors of ``linalg.lu_factor``, and for each matrix the number of the first pivot that is zero.
 
@@ -232,7 +238,7 @@ def _check_pivots(name: str, info: Tensor) -> None:
         )
 
 
-@function("linalg.lu_factor")
+@composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", names="linalg.lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """The LU factors of matrices, both in one, and which rows were interchanged.
 
@@ -257,7 +263,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return return_type("linalg_lu_factor", ("LU", "pivots"))(packed, pivots)
 
 
-@composite("torch.lu", "Tensor.lu")
+@composite(names="torch.lu Tensor.lu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
     """The older name of ``torch.linalg.lu_factor``.
 
@@ -448,7 +454,7 @@ for _undetermined, _why in (
     refuse_backward(_undetermined, _why)
 
 
-@function("linalg.qr")
+@composite("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", names="linalg.qr")
 def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """``Q`` with orthonormal columns and upper triangular ``R`` with ``A = Q @ R``.
 
@@ -473,7 +479,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return chosen.function(A, mode, out=out)
 
 
-@composite("torch.qr", "Tensor.qr", checked=True)
+@composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", errors="before")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """The older name of ``torch.linalg.qr``.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
@@ -71,7 +72,7 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
 @aten(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     node="LinalgHouseholderProductBackward0", saves="input! result! tau!",
-    names="linalg.householder_product torch.orgqr Tensor.orgqr", layout=by_columns(0), check=_check_householder,
+    names="linalg.householder_product", layout=by_columns(0), check=_check_householder,
     out=casts_safely("torch.linalg.householder_product"),
 )  # fmt: skip
 def householder_product(input, tau):
@@ -96,6 +97,12 @@ def householder_product(input, tau):
     """
     t = type_of(input)
     return factors.reflected(input, tau, p.identity(t.shape, t.dtype))
+
+
+@composite("orgqr(Tensor self, Tensor input2) -> Tensor", out=casts_safely("torch.linalg.householder_product"))
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """``torch.linalg.householder_product`` under LAPACK's name."""
+    return householder_product.function(input, input2)
 
 
 @householder_product.backward

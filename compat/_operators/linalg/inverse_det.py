@@ -9,7 +9,7 @@ from typing import Any
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.structseq import return_type
 from compat._operators.linalg.common import (
@@ -43,7 +43,10 @@ def _inverse_of(A, *, check_errors):
     return solving.inverse(A)
 
 
-@function("linalg.inv_ex")
+@composite(
+    "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    names="linalg.inv_ex",
+)
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     """The inverses of ``linalg.inv``, and for each matrix the number of the first pivot that is zero.
 
@@ -65,7 +68,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     return found
 
 
-@composite("linalg.inv", out=True)
+@composite("linalg_inv(Tensor A) -> Tensor", names="linalg.inv", out=True)
 def inv(A: Tensor) -> Tensor:
     """The inverses of square matrices.
 
@@ -87,7 +90,7 @@ def inv(A: Tensor) -> Tensor:
     return found
 
 
-@composite("torch.inverse", "Tensor.inverse", out=True)
+@composite("inverse(Tensor self) -> Tensor", out=True)
 def inverse(input: Tensor) -> Tensor:
     """As ``torch.linalg.inv``.
 
@@ -99,7 +102,7 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-@composite("linalg.tensorinv")
+@composite("linalg_tensorinv(Tensor self, int ind=2) -> Tensor", names="linalg.tensorinv")
 @castable("tensorinv")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``A`` as a map between tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
@@ -130,7 +133,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(A.reshape(math.prod(rest), math.prod(first))).reshape(*rest, *first)
 
 
-@composite("linalg.tensorsolve")
+@composite("linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", names="linalg.tensorsolve")
 @castable("tensorsolve")
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """``X`` with ``tensordot(A, X, X.dim()) = B``.
@@ -190,7 +193,8 @@ def _determinant_of(A, by_rows):
     return solving.factored_determinant(x, packed, pivots), packed, pivots
 
 
-@composite("linalg.det", "torch.det", "Tensor.det", out=True)
+@composite("linalg_det(Tensor A) -> Tensor", names="linalg.det", out=True)
+@composite("det(Tensor self) -> Tensor")
 def det(A: Tensor) -> Tensor:
     """The determinants of square matrices; singular ones have gradients too.
 
@@ -227,7 +231,7 @@ def _slogdet(name: str, A: Tensor, out: Any) -> Any:
     return made(*((sign, size) if out is None else into_outs(out, (sign, size))))
 
 
-@function("linalg.slogdet")
+@composite("linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", names="linalg.slogdet")
 def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     """The signs of determinants, and the logarithms of their magnitudes, which do not overflow.
 
@@ -245,7 +249,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     return _slogdet("linalg_slogdet", A, out)
 
 
-@composite("torch.slogdet", "Tensor.slogdet")
+@composite("slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)")
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """As ``torch.linalg.slogdet``.
 
@@ -257,7 +261,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
     return _slogdet("slogdet", input, out)
 
 
-@composite("torch.logdet", "Tensor.logdet")
+@composite("logdet(Tensor self) -> Tensor")
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: ``-inf`` for 0, and NaN for a negative one.
 

@@ -12,9 +12,9 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.structseq import return_type
@@ -139,7 +139,11 @@ def _check_errors(name: str, info: Tensor) -> None:
         raise RuntimeError(f"{name}: Unknown error code: {found}.")
 
 
-@function("linalg.ldl_factor_ex")
+@composite(
+    "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, "
+    "Tensor pivots, Tensor info)",
+    names="linalg.ldl_factor_ex",
+)
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
     """The factors of ``linalg.ldl_factor``, and for each matrix the number of the first pivot that is zero.
 
@@ -162,7 +166,10 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     return found
 
 
-@function("linalg.ldl_factor")
+@composite(
+    "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+    names="linalg.ldl_factor",
+)
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
     """``L`` and ``D``, in one, of symmetric matrices that need not be definite, and which rows were interchanged.
 

@@ -12,7 +12,6 @@ from compat._core.operators.inplace import check_recorded, set_history
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import rounded
 from compat._core.operators.out import of_dtype, resize
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import taken
@@ -440,7 +439,10 @@ def addbmm(input, batch1, batch2, *, beta, alpha):
     return plus(beta, input, alpha, reduce_sum(_batched_product(batch1, batch2), axes=(0,)))
 
 
-@composite("Tensor.addbmm_")
+@composite(
+    "addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor(a!)",
+    names="Tensor.addbmm_",
+)
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``addbmm`` into the tensor, which takes the size of the result."""
     if batch1.dim() != 3 or batch2.dim() != 3 or self.shape == (batch1.shape[1], batch2.shape[2]):
@@ -459,7 +461,7 @@ def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 # ---------------------------------------------------------------- matmul
 
 
-@composite("torch.matmul", "Tensor.matmul", "linalg.matmul", out=True)
+@composite("matmul(Tensor self, Tensor other) -> Tensor", names="torch.matmul Tensor.matmul linalg.matmul", out=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of vectors, matrices, or batches of matrices, whose leading dimensions broadcast.
 
@@ -478,8 +480,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape
         torch.Size([5, 2])
     """
-    tensor_argument("matmul", "input", 1, input)
-    tensor_argument("matmul", "other", 2, other)
     a, b = input.dim(), other.dim()
     if a == 2 and b == 2:
         return mm(input, other)
@@ -559,7 +559,7 @@ def _reflected_matmul(self: Tensor, other: Any) -> Any:
 # ---------------------------------------------------------------- linear layers
 
 
-@composite("F.linear", out=True)
+@composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", names="F.linear", out=True)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``.
 
@@ -580,14 +580,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         tensor([[4.],
                 [4.]])
     """
-    tensor_argument("linear", "input", 1, input)
-    tensor_argument("linear", "weight", 2, weight)
     n = input.dim()
     if n == 0 or weight.dim() == 0:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {weight.dim()}D")
     if bias is None:
         return matmul(input, t(weight))
-    tensor_argument("linear", "bias", 3, bias)
     if n == 2:
         return addmm(bias, input, t(weight))
     if input.is_contiguous() and (n == 3 or bias.dim() == 1):

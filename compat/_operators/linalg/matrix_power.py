@@ -19,7 +19,10 @@ from compat._operators.view.slicing import diagonal
 # ---------------------------------------------------------------- parts
 
 
-@function("linalg.diagonal")
+@composite(
+    "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+    names="linalg.diagonal",
+)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The diagonals of matrices, as a view.
 
@@ -98,10 +101,10 @@ def _three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 
 
 @composite(
-    "linalg.multi_dot",
-    out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}"),
-    last="mm",
-)
+    "linalg_multi_dot(Tensor[] tensors) -> Tensor",
+    names="linalg.multi_dot",
+    out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}"), last="mm",
+)  # fmt: skip
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that costs least.
 
@@ -155,7 +158,10 @@ def _takes_power(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=True)
 
 
-@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=_takes_power, last="matmul")
+@composite(
+    "linalg_matrix_power(Tensor self, int n) -> Tensor",
+    names="linalg.matrix_power torch.matrix_power Tensor.matrix_power", out=_takes_power, last="matmul",
+)  # fmt: skip
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of ``n`` times a matrix, by squaring.
 
@@ -205,7 +211,7 @@ def _squared(A: Tensor, n: int) -> Tensor:
         power = matmul(power, power)
 
 
-@composite("linalg.vander")
+@composite("linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", names="linalg.vander")
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of the elements: ``x ** 0``, ``x ** 1``, ..., ``x ** (N - 1)`` as a row for each.
 

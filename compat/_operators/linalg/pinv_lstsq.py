@@ -11,7 +11,7 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
 from compat._core.types.structseq import return_type
@@ -109,7 +109,14 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     return found
 
 
-@composite("linalg.pinv")
+@composite(
+    "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, "
+    "bool hermitian=False) -> Tensor",
+    "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
+    "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor",
+    "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
+    names="linalg.pinv",
+)
 @castable("linalg.pinv")
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudoinverses of matrices, through their singular values.
@@ -138,7 +145,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     return _pinv(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-@composite("torch.pinverse", "Tensor.pinverse")
+@composite("pinverse(Tensor self, float rcond=1e-15) -> Tensor")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As ``torch.linalg.pinv``, with another default.
 
@@ -216,7 +223,11 @@ def _above(values: Any, fraction: Any) -> Any:
     return np.sum(np.astype(np.greater(values, np.expand_dims(least, -1)), fdtypes.int64), axis=-1)
 
 
-@function("linalg.lstsq")
+@composite(
+    "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, "
+    "Tensor residuals, Tensor rank, Tensor singular_values)",
+    names="linalg.lstsq",
+)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
     """``X`` with the least ``|B - A @ X|``, and of several the one with the least ``|X|``.
 
@@ -266,7 +277,15 @@ def is_full_rank(rank: Tensor, n: int) -> bool:
 _OTHER_TYPES = "This function doesn't handle types other than float and double"
 
 
-@composite("linalg.matrix_rank")
+@composite(
+    "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, "
+    "bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
+    "bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+    names="linalg.matrix_rank", errors="before",
+)  # fmt: skip
 @castable("torch.linalg.matrix_rank")
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values of matrices are not nearly zero; int64.
@@ -309,7 +328,11 @@ def _is_order(p: Any) -> bool:
     return p in ("fro", "nuc") if isinstance(p, str) else abs(p) in (1, 2, math.inf)
 
 
-@composite("linalg.cond")
+@composite(
+    "linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+    "linalg_cond.p_str(Tensor self, str p) -> Tensor",
+    names="linalg.cond",
+)
 @castable("linalg.cond")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """How much matrices may magnify relative errors: their norms times those of their inverses, which may be infinite.

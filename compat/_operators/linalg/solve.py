@@ -9,7 +9,6 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import warn
@@ -133,7 +132,10 @@ def _triangular_solve_of(input, A, upper, transpose, unitriangular):
     return found, spread(A, lead)
 
 
-@composite("torch.triangular_solve", "Tensor.triangular_solve")
+@composite(
+    "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
+    "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+)
 def triangular_solve(
     input: Tensor,
     A: Tensor,
@@ -179,7 +181,7 @@ def _cholesky_solve_of(input, input2, upper):
     return _cholesky_solved(input, input2, upper)
 
 
-@composite("torch.cholesky_solve", "Tensor.cholesky_solve")
+@composite("cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor")
 @castable("cholesky_solve")
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """``X`` with ``A @ X = input``, by the Cholesky factors of ``A``.
@@ -216,7 +218,7 @@ def _cholesky_inverse_of(input, upper):
     return _cholesky_solved(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
 
 
-@composite("torch.cholesky_inverse", "Tensor.cholesky_inverse")
+@composite("cholesky_inverse(Tensor self, bool upper=False) -> Tensor")
 @castable("cholesky_inverse")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of ``A``, by its Cholesky factors.
@@ -310,7 +312,10 @@ def _check_solved(name: str, info: Tensor) -> None:
         raise LinAlgError(f"{name}: {found[0]}The solver failed because the input matrix is singular.")
 
 
-@function("linalg.solve_ex")
+@composite(
+    "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    names="linalg.solve_ex",
+)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
     """The solutions of ``linalg.solve``, and for each matrix the number of the first pivot that is zero.
 
@@ -332,7 +337,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return made(*((found, info) if out is None else into_outs(out, (found, info))))
 
 
-@composite("linalg.solve", out=True)
+@composite("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", names="linalg.solve", out=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """``X`` with ``A @ X = B``, or ``X @ A = B``.
 
@@ -470,7 +475,7 @@ def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, r
     return tuple(transposed(tangent, [type_of(LU), type_of(result)], [ct]))
 
 
-@composite("torch.lu_solve", "Tensor.lu_solve", out=True)
+@composite("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The older form of ``torch.linalg.lu_solve``, with the right-hand side first."""
     warn(

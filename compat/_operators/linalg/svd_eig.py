@@ -8,7 +8,6 @@ from typing import Any
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
@@ -117,7 +116,10 @@ def _results(name: str, fields: tuple[str, ...], found: Sequence[Tensor], out: A
     return return_type(name, fields)(*(found if out is None else into_outs(out, found, names)))
 
 
-@function("linalg.svd")
+@composite(
+    "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    names="linalg.svd",
+)
 def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
     """``U``, ``S`` and ``Vh`` with ``A = U @ diag(S) @ Vh``: singular values, in descending order, and their vectors.
 
@@ -139,7 +141,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     return _results("linalg_svd", ("U", "S", "Vh"), _svd(A, full_matrices, True, driver), out)
 
 
-@composite("linalg.svdvals", out=True)
+@composite("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", names="linalg.svdvals", out=True)
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, in descending order.
 
@@ -160,7 +162,10 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return _svd(A, False, needed, driver)[1]
 
 
-@composite("torch.svd", "Tensor.svd", checked=True)
+@composite(
+    "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+    errors="before",
+)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """The older form of ``torch.linalg.svd``.
 
@@ -209,7 +214,7 @@ def _eigh_of(A, UPLO, compute_v):
     return spectral.eigh(A, lower=UPLO.upper() == "L")
 
 
-@function("linalg.eigh")
+@composite("linalg_eigh(Tensor self, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)", names="linalg.eigh")
 def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
@@ -233,7 +238,7 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     return _results("linalg_eigh", ("eigenvalues", "eigenvectors"), (values, vectors), out)
 
 
-@composite("linalg.eigvalsh", out=True)
+@composite("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", names="linalg.eigvalsh", out=True)
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, in ascending order.
 
@@ -291,7 +296,7 @@ def _eig(chosen: Any, input: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-@function("linalg.eig")
+@composite("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", names="linalg.eig")
 def eig(input: Tensor, *, out: Any = None) -> Any:
     """The eigenvalues, in no order, and eigenvectors of length 1 of square matrices.
 
@@ -313,7 +318,7 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
     return _results("linalg_eig", fields, _eig(_eig_of, input), out, lambda i: ("torch.linalg.eig", fields[i]))
 
 
-@composite("linalg.eigvals")
+@composite("linalg_eigvals(Tensor self) -> Tensor", names="linalg.eigvals")
 @castable("torch.linalg.eigvals", "eigenvalues")
 def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues of square matrices, in no order; complex.

@@ -32,7 +32,7 @@ def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int,
     return first, second
 
 
-@composite("torch.tensordot", out=True)
+@composite(names="torch.tensordot", out=True)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The products of two tensors' elements summed over pairs of dimensions.
 
@@ -85,7 +85,7 @@ def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
     return (squeeze(left) * squeeze(right)).sum()
 
 
-@composite("torch.inner", "Tensor.inner", out=True)
+@composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The products summed over the last dimension of both; of a number and a tensor, their product.
 
@@ -97,7 +97,6 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))
         tensor(11)
     """
-    tensor_argument("inner", "other", 2, other)
     if input.dim() == 0 or other.dim() == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -112,7 +111,7 @@ def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=False)
 
 
-@composite("torch.kron", "Tensor.kron", out=_can_hold, last="mul")
+@composite("kron(Tensor self, Tensor other) -> Tensor", out=_can_hold, last="mul")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of the first times the whole second, laid out as blocks.
 
@@ -121,8 +120,6 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
         tensor([ 1,  2, 10, 20])
     """
-    tensor_argument("kron", "input", 1, input)
-    tensor_argument("kron", "other", 2, other)
     n = max(input.dim(), other.dim())
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
@@ -131,7 +128,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
-@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=_can_hold, last="mul")
+@composite(
+    "outer(Tensor self, Tensor vec2) -> Tensor",
+    names="torch.outer Tensor.outer torch.ger Tensor.ger", out=_can_hold, last="mul",
+)  # fmt: skip
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each element of one vector with each of another.
 
@@ -151,7 +151,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         tensor([[ 1, 10],
                 [ 2, 20]])
     """
-    for i, (what, v) in enumerate((("self", input), ("vec2", vec2))):
-        if tensor_argument("outer", what, i + 1, v).dim() != 1:
+    for what, v in (("self", input), ("vec2", vec2)):
+        if v.dim() != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {what}, but got {v.dim()}-D")
     return reshape(input, (input.shape[0], 1)) * vec2

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
 from compat._core.operators.scalars import add_number, mul_number
 from compat._core.schema.arguments import loss_arguments, tensor_argument
@@ -25,11 +26,11 @@ def _reduced(loss: Tensor, reduction: int) -> Tensor:
     return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
 
 
-def _published(name: str, by_number: Callable[..., Tensor]) -> None:
+def _published(name: str, by_number: Callable[..., Tensor], arguments: str, errors: Any = "after") -> None:
     """The function of ``torch`` that takes the reduction as a number."""
     by_number.__name__ = by_number.__qualname__ = name
     by_number.__doc__ = f"As ``torch.nn.functional.{name}``, the reduction as a number."
-    function(f"torch.{name}")(by_number)
+    composite(f"{name}({arguments}) -> Tensor", names=f"torch.{name}", errors=errors)(by_number)
 
 
 def _where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -62,13 +63,17 @@ def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: float = 0.0
     return _reduced(near + far, reduction)
 
 
-@aten("sub(Tensor self, Scalar number) -> Tensor", node="SubBackward1", names="", layout="like:input")
+@aten("sub.Scalar(Tensor self, Scalar number) -> Tensor", node="SubBackward1", names="", layout="like:input")
 def _less(input, number):
     """``input - number``."""
     return np.subtract(input, np.astype(number, type_of(input).dtype))
 
 
-_published("cosine_embedding_loss", _cosine_embedding)
+_published(
+    "cosine_embedding_loss",
+    _cosine_embedding,
+    "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean",
+)
 
 
 @function("F.cosine_embedding_loss")
@@ -100,7 +105,12 @@ def _hinge_embedding(self: Any, target: Any, margin: float = 1.0, reduction: int
     return _reduced(_where(target != 1, far, zero) + _where(target != -1, self, zero), reduction)
 
 
-_published("hinge_embedding_loss", _hinge_embedding)
+_published(
+    "hinge_embedding_loss",
+    _hinge_embedding,
+    "Tensor self, Tensor target, float margin=1.0, int reduction=Mean",
+    "before",
+)
 
 
 @function("F.hinge_embedding_loss")
@@ -122,7 +132,12 @@ def _margin_ranking(input1: Any, input2: Any, target: Any, margin: float = 0.0, 
     return _reduced(add_number(-target * (input1 - input2), margin).clamp_min_(0), reduction)
 
 
-_published("margin_ranking_loss", _margin_ranking)
+_published(
+    "margin_ranking_loss",
+    _margin_ranking,
+    "Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=Mean",
+    "before",
+)
 
 
 @function("F.margin_ranking_loss")
@@ -174,7 +189,13 @@ def _triplet_margin(
     return _reduced((margins - far).clamp_min(0), reduction)
 
 
-_published("triplet_margin_loss", _triplet_margin)
+_published(
+    "triplet_margin_loss",
+    _triplet_margin,
+    "Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool swap=False, "
+    "int reduction=Mean",
+    "before",
+)
 
 
 @function("F.triplet_margin_loss")
@@ -281,7 +302,11 @@ def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: floa
     return _reduced(loss, reduction)
 
 
-_published("poisson_nll_loss", _poisson_nll)
+_published(
+    "poisson_nll_loss",
+    _poisson_nll,
+    "Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction",
+)
 
 
 @function("F.poisson_nll_loss")

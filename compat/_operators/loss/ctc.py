@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import inf
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.tensor.registry import function, names_of
@@ -254,7 +255,13 @@ def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: 
         )
 
 
-@function("torch.ctc_loss")
+@composite(
+    "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
+    "int reduction=Mean, bool zero_infinity=False) -> Tensor",
+    "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank=0, "
+    "int reduction=Mean, bool zero_infinity=False) -> Tensor",
+    names="torch.ctc_loss",
+)
 def ctc_loss_number(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: int = MEAN, zero_infinity: bool = False,

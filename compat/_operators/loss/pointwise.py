@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from compat._core.memory.strides import Layout, broadcast_size, elementwise_strides, preserved_strides
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.pointwise import common
@@ -350,7 +351,7 @@ def logit_pairs(input, target, weight, pos_weight, reduction):
     return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, dtype)), reduction)
 
 
-@function("F.binary_cross_entropy_with_logits", "torch.binary_cross_entropy_with_logits")
+@function("F.binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
@@ -368,16 +369,37 @@ def binary_cross_entropy_with_logits(
         >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
-    how = reduction_number(reduction, size_average, reduce) if isinstance(reduction, str) else reduction
+    how = reduction_number(reduction, size_average, reduce)
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
     return logit_pairs.function(input, target, weight, pos_weight, how)
 
 
+@composite(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=Mean) -> Tensor",
+    names="torch.binary_cross_entropy_with_logits",
+)  # fmt: skip
+def binary_cross_entropy_with_logits_number(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
+    reduction: int = MEAN,
+) -> Tensor:  # fmt: skip
+    """As ``torch.nn.functional.binary_cross_entropy_with_logits``, the reduction as a number; sizes broadcast.
+
+    Raises:
+        RuntimeError: for sizes that do not.
+    """
+    broadcast_size(tuple(target.shape), tuple(input.shape))
+    return logit_pairs.function(input, target, weight, pos_weight, reduction)
+
+
 # ---------------------------------------------------------------- divergence
 
 
-@function("torch.kl_div")
+@composite(
+    "kl_div(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor",
+    names="torch.kl_div",
+)
 def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
     """As ``torch.nn.functional.kl_div``, the reduction as a number.
 

@@ -12,7 +12,7 @@ from compat._core.memory.channels_last import format_strides, suggests_channels_
 from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
 from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import document
+from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import lacks, size_text
@@ -278,8 +278,8 @@ def _publish(n: int) -> None:
 
     _described(average_pool, f"adaptive_avg_pool{n}d", "averages", n, "")
     _described(max_pool, f"adaptive_max_pool{n}d", "maxima", n, _MORE)
-    composite(f"F.adaptive_avg_pool{n}d")(average_pool)
-    composite(f"F.adaptive_max_pool{n}d")(max_pool)
+    function(f"F.adaptive_avg_pool{n}d")(average_pool)
+    function(f"F.adaptive_max_pool{n}d")(max_pool)
 
 
 for _n in (2, 3):
@@ -299,14 +299,17 @@ def _one(name: str, input: Any, output_size: Any) -> Dims:
     return (1, *given)
 
 
-@composite("torch.adaptive_avg_pool1d", "F.adaptive_avg_pool1d")
+@composite(
+    "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+    names="torch.adaptive_avg_pool1d F.adaptive_avg_pool1d",
+)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     sizes, row = _one("adaptive_avg_pool1d", input, output_size), unsqueeze(input, -2)
     found = row.mean((-1, -2), keepdim=True) if sizes == (1, 1) and row.numel() else _AVERAGE[2](row, sizes)
     return squeeze(found, -2)
 
 
-@composite("F.adaptive_max_pool1d")
+@composite(names="F.adaptive_max_pool1d")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     sizes = _one("adaptive_max_pool1d", input, output_size)
     values, indices = _MAX[2](unsqueeze(input, -2), sizes)

@@ -9,7 +9,6 @@ from compat._core.memory.channels_last import each, suggests_channels_last
 from compat._core.memory.strides import Layout, channels_last_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
 from compat._core.types.errors import cpp_name, lacks, size_text, type_text
@@ -275,7 +274,6 @@ def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, out
 
 def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
     """The input with a batch dimension, and whether it had one."""
-    tensor_argument(name, "input", 1, input)
     if input.dim() == n + 2:
         return input, True
     if input.dim() == n + 1:
@@ -310,7 +308,6 @@ def _conv(
     if isinstance(bias, Tensor) and isinstance(input, Tensor) and bias.dtype is not input.dtype:
         _check_dtypes(input.dtype, weight, bias, False, False)
     x, batched = _batched(name, input, n)
-    tensor_argument(name, "weight", 2, weight)
     stride, dilation = each(stride, n), each(dilation, n)
     if not isinstance(padding, str):
         pads = each(padding, n)
@@ -327,7 +324,6 @@ def _conv(
 def _conv_transpose(name: str, n: int, input: Any, weight: Any, bias: Any, *rest: Any) -> Tensor:
     stride, padding, output_padding, groups, dilation = rest
     x, batched = _batched(name, input, n)
-    tensor_argument(name, "weight", 2, weight)
     out = convolution(
         x, weight, bias, each(stride, n), each(padding, n), each(dilation, n), True, each(output_padding, n), groups
     )
@@ -338,9 +334,11 @@ _SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _WORDS = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
 
 
-def _publish(name: str, made: Any) -> None:
+def _publish(made: Any, name: str, *arguments: str) -> None:
     made.__name__ = made.__qualname__ = name
-    composite(f"torch.{name}", f"F.{name}")(made)
+    own = [f"{name}{o}(Tensor input, Tensor weight, Tensor? bias=None" for o in ("", ".padding")]
+    schemas = [f"{begins}, {taken}) -> Tensor" for begins, taken in zip(own, arguments)]
+    composite(*schemas, names=f"torch.{name} F.{name}")(made)
 
 
 def _declare_conv(n: int) -> None:
@@ -379,7 +377,12 @@ def _declare_conv(n: int) -> None:
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
         torch.Size([1, 5, {ones}])
     """
-    _publish(f"conv{n}d", conv)
+    _publish(
+        conv,
+        f"conv{n}d",
+        f"SymInt[{n}] stride=1, SymInt[{n}] padding=0, SymInt[{n}] dilation=1, SymInt groups=1",
+        f"SymInt[{n}] stride=1, str padding='valid', SymInt[{n}] dilation=1, SymInt groups=1",
+    )
 
 
 def _declare_conv_transpose(n: int) -> None:
@@ -421,7 +424,12 @@ def _declare_conv_transpose(n: int) -> None:
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape
         torch.Size([1, 5, {", ".join("9" * n)}])
     """
-    _publish(f"conv_transpose{n}d", conv_transpose)
+    _publish(
+        conv_transpose,
+        f"conv_transpose{n}d",
+        f"SymInt[{n}] stride=1, SymInt[{n}] padding=0, SymInt[{n}] output_padding=0, SymInt groups=1, "
+        f"SymInt[{n}] dilation=1",
+    )
 
 
 for _n in (1, 2, 3):

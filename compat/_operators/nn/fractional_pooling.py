@@ -8,11 +8,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import Op, aten
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import names_of
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import size_text
 from compat._operators.nn.adaptive import greatest
@@ -176,7 +174,6 @@ def _publish(n: int) -> None:
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """As the function without ``_with_indices`` gives with ``return_indices``."""
-        tensor_argument(name, "input", 1, input)
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:
@@ -190,8 +187,8 @@ def _publish(n: int) -> None:
     pool.__doc__ = _DOC.format(n=n, size=", ".join("8" * n), out=", ".join("4" * n))
     pool.__name__ = pool.__qualname__ = name
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    composite(f"F.{name}")(pool)
-    composite(f"F.{name}_with_indices")(with_indices)
+    publish(pool, f"F.{name}")
+    publish(with_indices, f"F.{name}_with_indices")
 
 
 for _n in (2, 3):

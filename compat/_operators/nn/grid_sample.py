@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -195,7 +196,10 @@ def _declare(n: int) -> Op:
 _SAMPLERS = {n: _declare(n) for n in (2, 3)}
 
 
-@function("torch.grid_sampler")
+@composite(
+    "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+    names="torch.grid_sampler",
+)
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:

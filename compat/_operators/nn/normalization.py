@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.memory.strides import channels_last_strides, is_channels_last
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
-from compat._core.operators.scalars import add_number
 from compat._core.tensor import capture_checks
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -109,7 +109,15 @@ def _check_floating(kernel: str, input: Tensor) -> None:
 # ---------------------------------------------------------------- layers
 
 
-def _check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **parameters: Tensor | None) -> None:
+def check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **parameters: Tensor | None) -> None:
+    """Whether a tensor ends with the sizes to normalize over, and its parameters have them.
+
+    Args:
+        star: what messages write before these sizes.
+
+    Raises:
+        RuntimeError: naming the sizes.
+    """
     if not normalized_shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
@@ -129,7 +137,7 @@ def _check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **
 
 
 def _check_layer(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> None:
-    _check_shape(input, normalized_shape, "*, ", weight=weight, bias=bias)
+    check_shape(input, normalized_shape, "*, ", weight=weight, bias=bias)
     _check_dtypes(input, weight, bias)
     _check_floating("LayerNormKernelImpl", input)
 
@@ -171,7 +179,11 @@ def native_layer_norm_backward(
     return grad, by_weight, None if bias is None else np.sum(np.reshape(ct, rows), 0)
 
 
-@function("torch.native_layer_norm")
+@composite(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, "
+    "Tensor, Tensor)",
+    names="torch.native_layer_norm",
+)
 def layer_norm_and_statistics(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -180,7 +192,12 @@ def layer_norm_and_statistics(
     return out, mean.detach(), inverse.detach()
 
 
-@function("F.layer_norm", "torch.layer_norm")
+@composite(
+    "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enable=True) -> Tensor",
+    names="torch.layer_norm",
+)
+@function("F.layer_norm")
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5, cudnn_enable: bool = True,
@@ -204,34 +221,6 @@ def layer_norm(
         what = type(normalized_shape).__name__
         raise TypeError(f"layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not {what}")
     return native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)[0]
-
-
-@function("F.rms_norm", "torch.rms_norm")
-def rms_norm(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
-    """The input over the root of the mean of its squares, along its last dimensions; times ``weight``.
-
-    Args:
-        normalized_shape: the sizes of those dimensions.
-        eps: added to the mean; by default the smallest step of the dtype.
-
-    Raises:
-        RuntimeError: for sizes that do not fit.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))
-        tensor([[1., 1.]])
-    """
-    shape = tuple(normalized_shape)
-    _check_shape(input, shape, "*", weight=weight)
-    half = input.dtype in (dtype.float16, dtype.bfloat16)
-    x = input.to(dtype.float32) if half else input
-    mean = x.pow(2).mean([input.dim() - 1 - i for i in range(len(shape))], True)
-    found = x * add_number.function(mean, dtype.finfo(x.dtype).eps if eps is None else eps).rsqrt()
-    found = found if weight is None else found * weight
-    return found.to(input.dtype) if half else found
 
 
 # ---------------------------------------------------------------- groups
@@ -344,7 +333,11 @@ def functional_group_norm(
     return group_norm(input, num_groups, weight, bias, eps)
 
 
-@function("torch.group_norm")
+@composite(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enabled=True) -> Tensor",
+    names="torch.group_norm",
+)
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
     cudnn_enabled: bool = True,
@@ -494,7 +487,11 @@ _SHARED_STATISTICS = (
 )
 
 
-@function("torch.native_batch_norm")
+@composite(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    names="torch.native_batch_norm",
+)
 def batch_norm_and_statistics(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float,
@@ -542,7 +539,11 @@ def batch_norm(
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
-@function("torch.batch_norm")
+@composite(
+    "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    names="torch.batch_norm",
+)
 def batch_norm_positional(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,

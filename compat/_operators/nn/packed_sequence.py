@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
@@ -122,7 +123,10 @@ def _spread_rows_backward(ct: Any, rows: Any, places: Any) -> Any:
     return gathered(ct, places)
 
 
-@function("torch._pack_padded_sequence")
+@composite(
+    "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
+    names="torch._pack_padded_sequence",
+)
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
     """The rows of padded sequences, step by step, and how many sequences have each step.
 
@@ -174,7 +178,11 @@ def _pad_rows_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
     return gathered(ct, packed_places(batch_sizes, type_of(data).shape[0], batch))
 
 
-@function("torch._pad_packed_sequence")
+@composite(
+    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, "
+    "int total_length) -> (Tensor, Tensor)",
+    names="torch._pad_packed_sequence",
+)
 def _pad_packed_sequence(
     data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
 ) -> tuple[Tensor, Tensor]:

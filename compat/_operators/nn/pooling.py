@@ -13,7 +13,7 @@ from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
 from compat._core.operators.opmath import in_single
 from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import document
+from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, bool_, float16, float32, float64, int64
@@ -267,7 +267,12 @@ def _publish_max(n: int) -> None:
     more = f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were, over the pooled dimensions."
     pool.__doc__ = _POOL_DOC.format(what="maxima", n=n, more=more, name=name, example=example, result=result)
     pool.__name__ = pool.__qualname__ = name
-    composite(f"torch.{name}", f"F.{name}")(pool)
+    composite(
+        f"{name}(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, int[{n}] dilation=1, "
+        "bool ceil_mode=False) -> Tensor",
+        names=f"torch.{name}",
+    )(pool)
+    function(f"F.{name}")(pool)
 
 
 for _n in (2, 3):
@@ -310,7 +315,12 @@ def _dimensions(name: str, input: Tensor) -> RuntimeError:
     )
 
 
-@composite("torch.max_pool1d", "F.max_pool1d")
+@composite(
+    "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
+    "bool ceil_mode=False) -> Tensor",
+    names="torch.max_pool1d",
+)
+@function("F.max_pool1d")
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -417,7 +427,7 @@ _AVERAGE = {n: _average_pool(n) for n in (2, 3)}
 
 
 def _publish_average(n: int) -> None:
-    function, name = _AVERAGE[n].function, f"avg_pool{n}d"
+    average, name = _AVERAGE[n].function, f"avg_pool{n}d"
 
     def pool(
         input: Tensor,
@@ -431,7 +441,7 @@ def _publish_average(n: int) -> None:
         out: Tensor | None = None,
     ) -> Tensor:
         sizes = (_ints(kernel_size, n), _ints(stride, n), _ints(padding, n))
-        return function(input, *sizes, ceil_mode, count_include_pad, divisor_override, out=out)
+        return average(input, *sizes, ceil_mode, count_include_pad, divisor_override, out=out)
 
     example, result = _example(n)
     more = (
@@ -441,14 +451,22 @@ def _publish_average(n: int) -> None:
     )
     pool.__doc__ = _POOL_DOC.format(what="averages", n=n, more=more, name=name, example=example, result=result)
     pool.__name__ = pool.__qualname__ = name
-    composite(f"F.{name}", f"_C._nn.{name}")(pool)
+    composite(
+        f"{name}(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], int[{n}] padding=0, bool ceil_mode=False, "
+        "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        names=f"F.{name} _C._nn.{name}",
+    )(pool)
 
 
 for _n in (2, 3):
     _publish_average(_n)
 
 
-@composite("torch.avg_pool1d", "F.avg_pool1d")
+@composite(
+    "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+    "bool count_include_pad=True) -> Tensor",
+    names="torch.avg_pool1d F.avg_pool1d",
+)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 
 
@@ -14,8 +14,13 @@ def _publish(pool: Callable[..., Any], with_indices: Callable[..., tuple[Tensor,
     name = pool.__name__
     with_indices.__doc__ = f"The maxima of windows and their places: ``{name}`` with ``return_indices``."
     with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
-    places = ("torch", "F") if name == "max_pool1d" else ("F",)
-    composite(*[f"{place}.{name}_with_indices" for place in places])(with_indices)
+    publish(with_indices, f"F.{name}_with_indices")
+    if name == "max_pool1d":
+        composite(
+            f"{name}_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+            "int[1] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+            names=f"torch.{name}_with_indices",
+        )(with_indices)
 
 
 def _publish_max(pool: Callable[..., Any]) -> None:
@@ -47,7 +52,10 @@ for _n in (1, 2, 3):
     _publish_adaptive(names_of("F")[f"adaptive_max_pool{_n}d"])
 
 
-@function("torch.adaptive_max_pool1d")
+@composite(
+    "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+    names="torch.adaptive_max_pool1d",
+)
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The maxima of windows over the last dimension, as many as asked for, and their places.
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms.grad_mode import mode as grad_mode
 from compat._core.types import dtype
@@ -249,7 +249,6 @@ def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[
     if len(args) > len(names) or given.keys() != set(names) or len(given) != len(args) + len(kwargs):
         raise wrong_combination(name, args, kwargs)
     input, hx, params = given["data" if packed else "input"], given["hx"], tuple(given["params"])
-    tensor_argument(name, "input", 1, input)
     if mode == LSTM:
         if len(hx) != 2:
             raise RuntimeError("lstm expects two hidden states")
@@ -267,7 +266,13 @@ def _is_states(mode: int, value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-@function("torch.lstm")
+@composite(
+    "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, "
+    "float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+    "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+    "bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+    names="torch.lstm",
+)
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """What ``torch.nn.LSTM`` computes.
 
@@ -293,6 +298,10 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _called("lstm", LSTM, args, kwargs)
 
 
+#: What schemas of recurrent layers take after the weights.
+_LAYERS = "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
+
+
 def _declare(name: str, mode: int, module: str) -> None:
     """The functions ``torch.gru``, ``torch.rnn_tanh`` and ``torch.rnn_relu``."""
 
@@ -301,7 +310,11 @@ def _declare(name: str, mode: int, module: str) -> None:
 
     run.__name__ = run.__qualname__ = name
     run.__doc__ = f"What ``torch.nn.{module}`` computes, of the same arguments as ``torch.lstm``, but without ``c``."
-    function(f"torch.{name}")(run)
+    composite(
+        f"{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, {_LAYERS}) -> (Tensor, Tensor)",
+        f"{name}.input(Tensor input, Tensor hx, Tensor[] params, {_LAYERS}, bool batch_first) -> (Tensor, Tensor)",
+        names=f"torch.{name}",
+    )(run)
 
 
 _declare("gru", GRU, "GRU")

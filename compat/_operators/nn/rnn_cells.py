@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.linalg.matmul import linear
 from funcgrad.core.tracing import type_of
@@ -44,7 +44,11 @@ def _check(input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tenso
             )
 
 
-@function("torch.lstm_cell")
+@composite(
+    "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, "
+    "Tensor? b_hh=None) -> (Tensor, Tensor)",
+    names="torch.lstm_cell",
+)
 def lstm_cell(
     input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
@@ -84,7 +88,10 @@ def lstm_step(of_input: Callable[[], Tensor], h: Tensor, c: Tensor, w_hh: Tensor
     return o * after.tanh(), after
 
 
-@function("torch.gru_cell")
+@composite(
+    "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+    names="torch.gru_cell",
+)
 def gru_cell(
     input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> Tensor:
@@ -120,7 +127,10 @@ def _plain(name: str, activation: Callable[[Any], Tensor]) -> None:
 
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = "One step of a plain recurrent network; as ``lstm_cell``, with one state and one gate."
-    function(f"torch.{name}")(cell)
+    composite(
+        f"{name}(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
+        names=f"torch.{name}",
+    )(cell)
 
 
 _plain("rnn_tanh_cell", lambda x: x.tanh())

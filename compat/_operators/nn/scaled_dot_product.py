@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from compat._core.memory.strides import broadcast_size
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.scalars import mul_number
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name
@@ -265,7 +266,11 @@ def _float_mask(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor | Non
     return _added_mask(query, key, mask, False)
 
 
-@function("F.scaled_dot_product_attention")
+@composite(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+    "float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    names="F.scaled_dot_product_attention",
+)
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import single
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.tensor.attributes import norm_except_dim
 from funcgrad import numpy as np
@@ -29,7 +29,7 @@ def weight_norm_interface(v, g, dim):
     return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm
 
 
-@function("torch._weight_norm")
+@composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", names="torch._weight_norm")
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """``v`` with the lengths ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
 

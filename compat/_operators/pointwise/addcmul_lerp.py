@@ -149,10 +149,7 @@ def _lerp_number_backward(ct: Any, weight: Any) -> Any:
     return ct * (e.number(1, weight) - weight), ct * weight
 
 
-@overloaded(
-    "Tensor input, Tensor end, Tensor weight, *, Tensor out = None",
-    "Tensor input, Tensor end, Number weight, *, Tensor out = None",
-)
+@overloaded(_lerp_tensor, _lerp_number)
 def lerp(input: Any, end: Any, weight: Any) -> Op:
     """``input + weight * (end - input)``, exact at both ends.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, rounded
@@ -21,7 +22,7 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
-from compat._core.tensor.registry import function, publish
+from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.scalar_conversion import fits
@@ -141,7 +142,7 @@ def add(input, other, *, alpha):
     node="SubBackward0", saves="alpha",
     names="torch.sub torch.subtract Tensor.sub Tensor.subtract Tensor.sub_ Tensor.subtract_",
     dtypes=Dtypes(promote="common", fits=fits("alpha")), check=check_difference,
-    arguments=Arguments(deprecated="alpha"),
+    arguments=Arguments(deprecated="alpha", without_out="Scalar"),
 )  # fmt: skip
 def sub(input, other, *, alpha):
     """``input - alpha * other``.
@@ -208,12 +209,7 @@ def mul_number(input, other):
     return np.multiply(input, other)
 
 
-@overloaded(
-    "Tensor input, Tensor other, *, Number alpha = 1",
-    "Tensor input, Number other, Number alpha = 1",
-    inplace=False,
-    method=False,
-)
+@overloaded(_rsub_tensor, _rsub_number, inplace=False, method=False)
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
     """``other - alpha * input``.
 
@@ -242,8 +238,9 @@ mul = binary(
     "``input * other``; the product of bools is their logical and.",
     saves="other self",
     aliases="multiply",
-    numbers=True,
+    overloads="Tensor Scalar",
     dtypes=Dtypes(promote="common", unrounded="other"),
+    arguments=Arguments(without_out="Scalar"),
 )
 neg = unary(
     "neg",
@@ -298,7 +295,7 @@ absolute = unary(
 )
 
 
-@function("Tensor.abs_", "Tensor.absolute_", "torch.abs_")
+@composite("abs_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.abs_ Tensor.absolute_ torch.abs_", errors="own")
 def abs_(self: Tensor) -> Tensor:
     """``abs`` in place; returns the tensor.
 
@@ -352,7 +349,10 @@ sgn = unary(
 )
 
 
-@function("torch.positive", "Tensor.positive", "Tensor.__pos__")
+@composite(
+    "positive(Tensor(a) self) -> Tensor(a)",
+    names="torch.positive Tensor.positive Tensor.__pos__", errors="own",
+)  # fmt: skip
 def positive(input: Tensor) -> Tensor:
     """``input`` itself.
 

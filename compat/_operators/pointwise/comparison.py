@@ -7,7 +7,7 @@ from typing import Any
 
 from compat._core.memory.meta import check_values
 from compat._core.operators.composite import composite
-from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype, same_dtype
 from compat._core.operators.pointwise import (
@@ -22,11 +22,11 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.schema.arguments import fits_none, tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype
+from compat._core.types.errors import wrong_combination
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -35,15 +35,12 @@ from funcgrad.primitives import elementwise as e
 # ---------------------------------------------------------------- comparisons
 
 
-_TWO = ("Tensor input, Tensor other, *, Tensor out = None", "Tensor input, Number other, *, Tensor out = None")
-
-
 def _check_operands(name: str) -> Callable[..., None]:
     """The first operand must be a tensor."""
 
     def check(input: Any, other: Any) -> None:
         if not isinstance(input, Tensor):
-            raise fits_none(name, (input, other), {}, _TWO)
+            raise wrong_combination(name, (input, other))
 
     return check
 
@@ -54,7 +51,15 @@ def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered
         check = checks(check, refuses(f"{name}_cpu", "complex"))
     example = "torch.tensor([1, 2]), 2"
     made = binary(
-        name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example, inplace=False
+        name,
+        None,
+        primitive,
+        what,
+        aliases=aliases,
+        overloads="Tensor Scalar",
+        check=check,
+        example=example,
+        inplace=False,
     )
     _in_place(made, primitive, check, aliases)
     return made
@@ -83,7 +88,12 @@ def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
 
     variant.__name__ = variant.__qualname__ = f"{compared.name}_"
     variant.__doc__ = f"``{compared.name}``, written into the tensor."
-    publish(variant, *spread_names(compared.name, aliases)[1].split())
+    composite(
+        f"{compared.name}_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+        f"{compared.name}_.Scalar(Tensor(a!) self, Scalar other) -> Tensor(a!)",
+        names=spread_names(compared.name, aliases)[1],
+        errors="own",
+    )(variant)
 
 
 eq = _comparison("eq", e.eq, "Whether elements are equal.", ordered=False)
@@ -96,7 +106,7 @@ for _op in (eq, ne, lt, le, gt, ge):
     operator(_op, f"__{_op.name}__", arrays=_op is eq)
 
 
-@composite("torch.equal", "Tensor.equal")
+@composite("equal(Tensor self, Tensor other) -> bool")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements.
 
@@ -108,8 +118,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
         >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
         True
     """
-    tensor_argument("equal", "input", 1, input)
-    tensor_argument("equal", "other", 2, other)
     check_values("equal", input, other)
     vmap_checks.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
@@ -159,7 +167,7 @@ def isclose(input, other, rtol, atol, equal_nan):
     return _isclose(input, other, rtol, atol, equal_nan)
 
 
-@composite("torch.allclose", "Tensor.allclose")
+@composite("allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most ``atol + rtol * abs(other)``; the arguments as for ``isclose``.
 
@@ -168,8 +176,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
         True
     """
-    tensor_argument("allclose", "input", 1, input)
-    tensor_argument("allclose", "other", 2, other)
     vmap_checks.refuse(
         "vmap over torch.allclose isn't supported yet. Please file an issue at "
         "https://github.com/pytorch/pytorch/issues if you need this feature.",
@@ -245,7 +251,14 @@ def _bits(
     name: str, kernel: str, body: Callable[[Any, Any], Any], what: str, *operators: str, refused: str = "float complex"
 ) -> Op:
     made = binary(
-        name, None, body, what, numbers=True, check=refuses(kernel, refused), example="torch.tensor([6, 5]), 3"
+        name,
+        None,
+        body,
+        what,
+        overloads=f"Tensor Scalar_Tensor {'Tensor_Scalar' if 'shift' in name else 'Scalar'}",
+        check=refuses(kernel, refused),
+        example="torch.tensor([6, 5]), 3",
+        arguments=Arguments(without_out="Scalar_Tensor"),
     )
     for own in operators:
         operator(made, f"__{own}__")
@@ -343,7 +356,7 @@ def _copysign_number(input, other):
 _copysign_number.backward(_copysign_backward)
 
 
-@overloaded(*_TWO)
+@overloaded(_copysign_tensors, _copysign_number)
 def copysign(input: Any, other: Any) -> Op:
     """The size of ``input`` with the sign of ``other``.
 

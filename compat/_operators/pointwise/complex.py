@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.memory.strides import elementwise_strides
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
 from compat._core.operators.pointwise import category, unary, zeros_like
-from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad import numpy as np
@@ -52,7 +53,7 @@ def _complex(real, imag):
     return e.make_complex(real, imag)
 
 
-@function("torch.complex")
+@composite("complex(Tensor real, Tensor imag) -> Tensor", names="torch.complex")
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their parts.
 
@@ -79,7 +80,7 @@ def _polar(abs, angle):
     return e.make_complex(abs * e.cos(angle), abs * e.sin(angle))
 
 
-@function("torch.polar")
+@composite("polar(Tensor abs, Tensor angle) -> Tensor", names="torch.polar")
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their absolute values and angles.
 
@@ -152,6 +153,7 @@ for _made in (_conj_into.inplace, names_of("Tensor")["conj_physical_"]):
     _made.__doc__ = "The complex conjugate, in place; a real tensor stays as it is."
 
 
+@composite("conj_physical(Tensor self) -> Tensor", errors="own")
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed now; a real tensor itself.
 
@@ -167,6 +169,3 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if out is not None:
         return _conj_physical.function(input, out=out)
     return _conj_physical.function(input) if input.is_complex() else input
-
-
-publish(conj_physical, "torch.conj_physical", "Tensor.conj_physical")

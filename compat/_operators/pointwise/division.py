@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.declaration import Dtypes, Gradients
+from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, is_half
 from compat._core.operators.pointwise import (
@@ -49,9 +49,10 @@ _div = binary(
     "``input / other``.",
     saves="other self",
     dtypes=Dtypes(promote="float", unrounded="other"),
-    numbers=True,
+    overloads="Tensor Scalar",
     names="",
     out=True,
+    arguments=Arguments(without_out="Scalar"),
     backward=_quotient_backward,
 )
 
@@ -112,6 +113,7 @@ def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
     "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
     node="DivBackward2", saves="other! rounding_mode self!", names="",
     dtypes=Dtypes(promote="common", unrounded="other"), check=_check_rounding, values=_inspect_divisor, out=True,
+    arguments=Arguments(without_out="Scalar_mode"),
 )  # fmt: skip
 def _div_rounded(input, other, *, rounding_mode):
     if rounding_mode == "floor":
@@ -131,7 +133,7 @@ def _div_rounded_backward(ct: Any, input: Any, other: Any, rounding_mode: Any) -
     return ct / np.conj(other), -ct * np.conj(input / other / other)
 
 
-@overloaded(aliases="divide true_divide")
+@overloaded(_div, _div_rounded, aliases="divide")
 def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
     """``input / other``; integers give the default floating dtype, unless the quotient is rounded.
 
@@ -151,11 +153,17 @@ def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
     return _div if rounding_mode is ... else _div_rounded
 
 
+@overloaded(_div)
+def true_divide(input: Any, other: Any) -> Op:
+    """``input / other``, as ``div`` without ``rounding_mode``."""
+    return _div
+
+
 @pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     dtypes=Dtypes(promote="common", unrounded="other"), check=refuses("div_floor_cpu", "bool complex"),
-    values=_inspect_divisor, gradients=Gradients(undefined=True),
+    values=_inspect_divisor, gradients=Gradients(undefined=True), arguments=Arguments(without_out="Scalar"),
 )  # fmt: skip
 def floor_divide(input, other):
     """``input / other`` rounded down.
@@ -213,17 +221,13 @@ def _remainder_number_backward(ct: Any) -> Any:
 @pointwise(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     names="", dtypes=Dtypes(promote="common", of="self other"), check=_float_or_integer("remainder_cpu"),
-    values=_inspect_divisor, out=True, gradients=Gradients(undefined=True),
+    values=_inspect_divisor, out=False, gradients=Gradients(undefined=True),
 )  # fmt: skip
 def _remainder_of_number(self, other):
     return np.remainder(self, other)
 
 
-@overloaded(
-    "Tensor input, Tensor other, *, Tensor out = None",
-    "Number self, Tensor other",
-    "Tensor input, Number other, *, Tensor out = None",
-)
+@overloaded(_remainder, _remainder_of_number, _remainder_number)
 def remainder(input: Any, other: Any) -> Op:
     """The remainder of a division rounded down; it has the sign of ``other``, as Python's ``%``.
 
@@ -262,7 +266,7 @@ def _fmod_number(input, other):
     return e.rem(input, other)
 
 
-@overloaded("Tensor input, Tensor other, *, Tensor out = None", "Tensor input, Number other, *, Tensor out = None")
+@overloaded(_fmod, _fmod_number)
 def fmod(input: Any, other: Any) -> Op:
     """The remainder of a division rounded towards zero; it has the sign of ``input``, as C's ``fmod``.
 

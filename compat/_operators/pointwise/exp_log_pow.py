@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.call_errors import wrong_call
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, scaled
@@ -20,7 +22,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.schema.arguments import fits_none, of_methods
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import ARRAYS, taken
@@ -220,7 +221,7 @@ def _inverse_power(x: Any, y: Any) -> Any:
 
 
 @pointwise(
-    "pow(Tensor self, Scalar exponent, Any? power=None) -> Tensor",
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent, Any? power=None) -> Tensor",
     node="PowBackward0", saves="exponent self!", names="",
     dtypes=Dtypes(promote="common", of="input exponent", fits=fits("exponent", narrow)), check=refuses("pow", "bool"),
     out=True,
@@ -292,13 +293,18 @@ def _to_number(input: Tensor, exponent: Any, out: Any = None, inplace: bool = Fa
     )
 
 
-_POW = (
-    "Tensor input, Tensor exponent, *, Tensor out = None",
-    "Number self, Tensor exponent, *, Tensor out = None",
-    "Tensor input, Number exponent, *, Tensor out = None",
+_POWERS = (
+    "{}.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    "{}.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    "{}.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+)
+_POWERS_INTO = (
+    "{}_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+    "{}_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
 )
 
 
+@composite(*[schema.format("pow") for schema in _POWERS], errors="own")
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent``.
 
@@ -320,19 +326,21 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
         chosen = _pow_tensor if isinstance(input, Tensor) else _pow_of_number
         return chosen.function(input, exponent) if out is None else chosen.function(input, exponent, out=out)
     if not is_operand(exponent) or not isinstance(input, Tensor):
-        raise fits_none("pow", (input, exponent), {}, _POW)
+        raise wrong_call("Tensor.pow", exponent)
     return _to_number(input, exponent, out)
 
 
+@composite(*[schema.format("pow") for schema in _POWERS_INTO], names="Tensor.pow_", errors="own")
 def pow_(self: Tensor, exponent: Any) -> Tensor:
     """``self ** exponent``, written into the tensor."""
     if isinstance(exponent, Tensor):
         return _pow_tensor.inplace(self, exponent)
     if not is_operand(exponent):
-        raise fits_none("pow_", (exponent,), {}, of_methods(_POW))
+        raise wrong_call("Tensor.pow_", exponent)
     return _to_number(self, exponent, inplace=True)
 
 
+@composite("square(Tensor self) -> Tensor", errors="own")
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input ** 2``.
 
@@ -348,15 +356,10 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return pow(input, 2, out=out)
 
 
+@composite("square_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.square_ torch.square_", errors="own")
 def square_(self: Tensor) -> Tensor:
     """``self ** 2``, written into the tensor."""
     return pow_(self, 2)
-
-
-publish(pow, "torch.pow", "Tensor.pow")
-publish(pow_, "Tensor.pow_")
-publish(square, "torch.square", "Tensor.square")
-publish(square_, "Tensor.square_", "torch.square_")
 
 
 def _wide(x: Any, target: dtype.dtype) -> Any:
@@ -368,6 +371,7 @@ def _widest(*operands: Any) -> dtype.dtype:
     return dtype.complex128 if complicated else dtype.float64
 
 
+@composite(*[schema.format("float_power") for schema in _POWERS], errors="own")
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` in double precision.
 
@@ -387,7 +391,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)) or not (
         is_operand(input) and is_operand(exponent)
     ):
-        raise fits_none("float_power", (input, exponent), {}, _POW)
+        raise wrong_call("Tensor.float_power", exponent)
     wide = _widest(input, exponent)
     if out is not None and out.dtype is not wide:
         raise RuntimeError(
@@ -397,6 +401,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     return pow(_wide(input, wide), _wide(exponent, wide), out=out)
 
 
+@composite(*[schema.format("float_power") for schema in _POWERS_INTO], names="Tensor.float_power_", errors="own")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """``self ** exponent``, written into the tensor, which must be in double precision."""
     wide = _widest(self, exponent)
@@ -407,9 +412,6 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
         )
     return pow_(self, _wide(exponent, wide))
 
-
-publish(float_power, "torch.float_power", "Tensor.float_power")
-publish(float_power_, "Tensor.float_power_")
 
 ldexp = binary(
     "ldexp",
@@ -481,12 +483,7 @@ def _xlogy_number_backward(ct: Any, input: Any, other: Any) -> Any:
     return _xlogy_by_input(ct, input, other)
 
 
-@overloaded(
-    "Tensor input, Tensor other, *, Tensor out = None",
-    "Number self, Tensor other, *, Tensor out = None",
-    "Tensor input, Number other, *, Tensor out = None",
-    aliases="special.xlogy",
-)
+@overloaded(_xlogy_tensors, _xlogy_of_number, _xlogy_number, aliases="special.xlogy")
 def xlogy(input: Any, other: Any) -> Op:
     """``input * log(other)``, and 0 where ``input`` is 0 and ``other`` is a number.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
@@ -17,6 +18,7 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
+from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad.primitives import elementwise as e
 
@@ -89,9 +91,7 @@ def _round_decimals_backward(ct: Any) -> Any:
     return zeros_like(ct)
 
 
-@overloaded(
-    "Tensor input, *, Tensor out = None", "Tensor input, *, int decimals, Tensor out = None", aliases="special.round"
-)
+@overloaded(_round, _round_decimals)
 def round(input: Any, *, decimals: int | None = None) -> Op:
     """The nearest integers; halves go to the even one.
 
@@ -109,3 +109,10 @@ def round(input: Any, *, decimals: int | None = None) -> Op:
         tensor([ 0.,  2., -2.])
     """
     return _round if decimals is None else _round_decimals
+
+
+@composite("special_round(Tensor self, *, int decimals=0) -> Tensor", names="special.round")
+def special_round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """``torch.round`` to ``decimals`` places."""
+    rounded: Tensor = round(input, decimals=decimals, out=out)
+    return rounded

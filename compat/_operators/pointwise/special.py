@@ -12,7 +12,6 @@ from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import pointwise
 from compat._core.operators.opmath import in_single, scaled
 from compat._core.operators.pointwise import binary, filled, not_numbers_alone, refuses, unary, zeros_like
-from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrong_argument
@@ -62,7 +61,7 @@ erfinv = unary(
 )
 
 
-@composite("special.ndtr", out=True)
+@composite("special_ndtr(Tensor self) -> Tensor", names="special.ndtr", out=True)
 def ndtr(input: Tensor) -> Tensor:
     """The probability that a standard normal variable is smaller.
 
@@ -130,7 +129,7 @@ def _polygamma_backward(ct: Any, input: Any, n: int) -> Any:
     return ct * _digamma_derived(input, n + 1)
 
 
-@function("torch.polygamma", "special.polygamma")
+@composite("polygamma(int n, Tensor self) -> Tensor", names="torch.polygamma special.polygamma")
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of ``digamma``.
 
@@ -153,18 +152,16 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _polygamma.function(input, n) if out is None else _polygamma.function(input, n, out=out)
 
 
+@composite("polygamma(int n, Tensor self) -> Tensor", names="Tensor.polygamma", errors="own")
 def _polygamma_method(self: Tensor, n: int) -> Tensor:
     """The ``n``-th derivative of ``digamma``."""
     return polygamma(n, self)
 
 
+@composite("polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", names="Tensor.polygamma_", errors="own")
 def _polygamma_inplace(self: Tensor, n: int) -> Tensor:
     """The ``n``-th derivative of ``digamma``, written into the tensor."""
     return _polygamma.inplace(self, n)
-
-
-publish(_polygamma_method, "Tensor.polygamma")
-publish(_polygamma_inplace, "Tensor.polygamma_")
 
 
 def _check_mvlgamma(input: Tensor, p: int) -> None:
@@ -286,7 +283,7 @@ def _below(x: Any) -> Any:
 
 
 entr = unary(
-    "entr",
+    "special_entr",
     "SpecialEntrBackward0",
     _entr,
     "``-input * log(input)``, 0 at 0 and minus infinity below.",
@@ -309,7 +306,7 @@ def _xlog1py_backward(ct: Any, input: Any, other: Any) -> Any:
 
 
 xlog1py = binary(
-    "xlog1py",
+    "special_xlog1py",
     "SpecialXlog1PyBackward0",
     _xlog1py,
     "``input * log(1 + other)``, and 0 where ``input`` is 0.",
@@ -317,7 +314,7 @@ xlog1py = binary(
     names="special.xlog1py",
     out=True,
     dtypes="float",
-    numbers=True,
-    arguments=Arguments(alone=not_numbers_alone("special_xlog1py", "input", "other")),
+    overloads="default self_scalar other_scalar",
+    arguments=Arguments(alone=not_numbers_alone("special_xlog1py")),
     backward=_xlog1py_backward,
 )

@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 
 from compat._core.operators.declaration import Arguments
-from compat._core.operators.pointwise import binary, checks, common, not_numbers_alone, refuses, unary
+from compat._core.operators.op import pointwise
+from compat._core.operators.pointwise import binary, checks, common, document, not_numbers_alone, refuses, unary
 from compat._core.types import dtype
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -45,7 +46,7 @@ for _name, _node, _saved, _body, _what in (
     ("i1e", "SpecialI1EBackward0", "result self", p.i1e, "``exp(-|input|) * i1(input)``."),
 ):
     unary(
-        _name,
+        f"special_{_name}",
         _node,
         _body,
         _what,
@@ -61,7 +62,14 @@ for _name, _node, _saved, _body, _what in (
     ("erfcx", "SpecialErfcxBackward0", "result self", p.erfcx, "``exp(input**2) * erfc(input)``."),
 ):
     unary(
-        _name, _node, _body, _what, saves=_saved, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True
+        f"special_{_name}",
+        _node,
+        _body,
+        _what,
+        saves=_saved,
+        names=f"special.{_name}",
+        check=_no_halves(f"{_name}_cpu"),
+        out=True,
     )
 
 
@@ -104,15 +112,15 @@ def _zeta(s: Any, q: Any) -> Any:
 
 
 zeta = binary(
-    "zeta",
+    "special_zeta",
     "SpecialZetaBackward0",
     _zeta,
     "Hurwitz's zeta function: the sum of ``(k + other)**-input``.",
     saves="other self",
     names="special.zeta",
     dtypes="float",
-    numbers=True,
-    arguments=Arguments(alone=not_numbers_alone("special_zeta", "input", "other")),
+    overloads="default self_scalar other_scalar",
+    arguments=Arguments(alone=not_numbers_alone("special_zeta")),
     check=_no_halves("zeta_cpu"),
     out=True,
 )
@@ -141,7 +149,9 @@ for _name, _function, _what in (
     ("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``."),
     ("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."),
 ):
-    unary(_name, None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True)
+    unary(
+        f"special_{_name}", None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True
+    )
 
 
 def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
@@ -155,26 +165,30 @@ def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
 
 
 for _name, _family, _what in (
-    ("chebyshev_polynomial_t", "chebyshev_t", "Chebyshev's polynomial of the first kind, of degree ``other``."),
-    ("chebyshev_polynomial_u", "chebyshev_u", "Chebyshev's polynomial of the second kind, of degree ``other``."),
-    ("chebyshev_polynomial_v", "chebyshev_v", "Chebyshev's polynomial of the third kind, of degree ``other``."),
-    ("chebyshev_polynomial_w", "chebyshev_w", "Chebyshev's polynomial of the fourth kind, of degree ``other``."),
-    ("hermite_polynomial_h", "hermite_h", "The physicist's Hermite polynomial of degree ``other``."),
-    ("hermite_polynomial_he", "hermite_he", "The probabilist's Hermite polynomial of degree ``other``."),
-    ("laguerre_polynomial_l", "laguerre_l", "Laguerre's polynomial of degree ``other``."),
-    ("legendre_polynomial_p", "legendre_p", "Legendre's polynomial of degree ``other``."),
+    ("chebyshev_polynomial_t", "chebyshev_t", "Chebyshev's polynomial of the first kind, of degree ``n``."),
+    ("chebyshev_polynomial_u", "chebyshev_u", "Chebyshev's polynomial of the second kind, of degree ``n``."),
+    ("chebyshev_polynomial_v", "chebyshev_v", "Chebyshev's polynomial of the third kind, of degree ``n``."),
+    ("chebyshev_polynomial_w", "chebyshev_w", "Chebyshev's polynomial of the fourth kind, of degree ``n``."),
+    ("hermite_polynomial_h", "hermite_h", "The physicist's Hermite polynomial of degree ``n``."),
+    ("hermite_polynomial_he", "hermite_he", "The probabilist's Hermite polynomial of degree ``n``."),
+    ("laguerre_polynomial_l", "laguerre_l", "Laguerre's polynomial of degree ``n``."),
+    ("legendre_polynomial_p", "legendre_p", "Legendre's polynomial of degree ``n``."),
 ):
     for _prefix in ("", "shifted_") if "chebyshev" in _family else ("",):
         _place = f"{_prefix}{_name}"
-        binary(
-            _place,
-            None,
-            _polynomial(_family, bool(_prefix)),
-            _what if not _prefix else f"{_what[:-1]}, of ``2 * input - 1``.",
+        _said = _what if not _prefix else f"{_what[:-1]}, of ``2 * x - 1``."
+        _formula: Any = _polynomial(_family, bool(_prefix))
+        _formula.__doc__ = document(
+            f"special.{_place}", _said, "x, n: tensors, or one of them a number; their dtypes are promoted.",
+            "torch.tensor([0.5, 2.0]), torch.tensor([1.0, 2.0])",
+        )  # fmt: skip
+        pointwise(
+            f"special_{_place}(Tensor x, Tensor n) -> Tensor",
+            f"special_{_place}.x_scalar(Scalar x, Tensor n) -> Tensor",
+            f"special_{_place}.n_scalar(Tensor x, Scalar n) -> Tensor",
             names=f"special.{_place}",
             dtypes="float",
-            numbers=True,
-            arguments=Arguments(alone=not_numbers_alone(f"special_{_place}", "x", "n")),
+            arguments=Arguments(alone=not_numbers_alone(f"special_{_place}")),
             check=_no_halves(f"{_place}_cpu"),
             out=True,
-        )
+        )(_formula)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients, Overlap
 from compat._core.operators.inplace import put
 from compat._core.operators.op import Op, pointwise
@@ -13,7 +14,7 @@ from compat._core.operators.out import of_dtype
 from compat._core.operators.overlapping import write_places
 from compat._core.operators.pointwise import binary, category, common, overloaded, refuses, zeros_like
 from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import names_of, publish
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
@@ -51,6 +52,14 @@ def _where_backward(ct: Any, condition: Any) -> Any:
     return np.where(condition, ct, zero), np.where(condition, zero, ct)
 
 
+@composite(
+    "where(Tensor condition) -> Tensor[]",
+    *_where.schemas[:1],
+    "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+    *_where.schemas[1:],
+    "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+    names="torch.where", without_out="ScalarSelf ScalarOther Scalar default",
+)  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
     """``input`` where ``condition`` is true, ``other`` elsewhere; without both, the indices where it is true.
 
@@ -77,6 +86,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     )
 
 
+@composite(*_where.schemas, names="Tensor.where", errors="own")
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """The tensor where ``condition`` is true, ``other`` elsewhere.
 
@@ -89,8 +99,7 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 
 _where_method.__name__ = "where"
-publish(where, "torch.where")
-publish(_where_method, "Tensor.where")
+
 
 # ---------------------------------------------------------------- masked_fill
 
@@ -149,7 +158,7 @@ def _masked_fill_tensor_backward(ct: Any, mask: Any) -> Any:
     return np.where(mask, zeros_like(ct), ct), np.where(mask, ct, zeros_like(ct))
 
 
-@overloaded("Tensor input, Tensor mask, Tensor value", "Tensor input, Tensor mask, Number value")
+@overloaded(_masked_fill_tensor, _masked_fill_number)
 def masked_fill(input: Any, mask: Any, value: Any) -> Op:
     """``input``, but ``value`` where ``mask`` is true.
 
@@ -299,11 +308,7 @@ def _clamp_tensors_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
     return own, np.where(raised, ct, zero), np.where(np.logical_or(input > max, crossed), ct, zero)
 
 
-@overloaded(
-    "Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None",
-    "Tensor input, Number min = None, Number max = None, *, Tensor out = None",
-    aliases="clip",
-)
+@overloaded(_clamp_tensors, _clamp_numbers, aliases="clip")
 def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
     """The elements held between ``min`` and ``max``; where ``min`` is the larger, the result is ``max``.
 
@@ -386,7 +391,7 @@ def _clamp_max_tensor_backward(ct: Any, input: Any, max: Any) -> Any:
     return _split(ct, input <= max)
 
 
-@overloaded("Tensor input, Tensor min, *, Tensor out = None", "Tensor input, Number min, *, Tensor out = None")
+@overloaded(_clamp_min_tensor, _clamp_min_number)
 def clamp_min(input: Any, min: Any) -> Op:
     """The elements, or ``min`` where that is larger.
 
@@ -406,7 +411,7 @@ def clamp_min(input: Any, min: Any) -> Op:
     return _clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number
 
 
-@overloaded("Tensor input, Tensor max, *, Tensor out = None", "Tensor input, Number max, *, Tensor out = None")
+@overloaded(_clamp_max_tensor, _clamp_max_number)
 def clamp_max(input: Any, max: Any) -> Op:
     """The elements, or ``max`` where that is smaller.
 

@@ -10,12 +10,10 @@ import numpy as np
 from compat._core import random
 from compat._core.memory.meta import on_meta
 from compat._core.memory.strides import broadcast_size, contiguous_layout
-from compat._core.operators.composite import composite
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.operators.op_node import Underivable
 from compat._core.operators.out import resize_out
 from compat._core.random.generator import engine_of
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types.dtype import get_default_dtype, int64
@@ -50,7 +48,11 @@ def _given(out: Any, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-@composite("torch.bernoulli", "Tensor.bernoulli")
+@composite(
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+    without_out="p",
+)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Ones, with the probabilities that ``input`` holds, and zeros.
 
@@ -66,42 +68,38 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    t = tensor_argument("bernoulli", "input", 1, input)
     _check_out(out)
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
-        check_same(vmap_checks.drawing(), t)
-        layout = contiguous_layout(t.shape, t.dtype, device=t.device)
+        check_same(vmap_checks.drawing(), input)
+        layout = contiguous_layout(input.shape, input.dtype, device=input.device)
         tosses = draws(lambda n, dtype: random.bernoulli(engine, n, dtype, chance), layout)
-        return _given(out, _BERNOULLI_P.call([t, tosses])[0])
-    if on_meta(t):
-        return _given(out, _BERNOULLI.call([t, blank(t.shape, t)])[0])
-    (probabilities,), over = given(t)
-    values = random.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
-    return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])
+        return _given(out, _BERNOULLI_P.call([input, tosses])[0])
+    if on_meta(input):
+        return _given(out, _BERNOULLI.call([input, blank(input.shape, input)])[0])
+    (probabilities,), over = given(input)
+    values = random.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
+    return _given(out, _BERNOULLI.call([input, drawn(values, over, input.dtype)])[0])
 
 
-@function("torch.poisson")
+@composite("poisson(Tensor self, Generator? generator=None) -> Tensor", names="torch.poisson")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson-distributed numbers of the rates that ``input`` holds.
 
     Raises:
         RuntimeError: for a negative rate.
     """
-    t = tensor_argument("poisson", "input", 1, input)
-    if on_meta(t):
-        return _POISSON.call([t, blank(t.shape, t)])[0]
-    (rates,), over = given(t)
+    if on_meta(input):
+        return _POISSON.call([input, blank(input.shape, input)])[0]
+    (rates,), over = given(input)
     values = random.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
-    return _POISSON.call([t, drawn(values, over, t.dtype)])[0]
+    return _POISSON.call([input, drawn(values, over, input.dtype)])[0]
 
 
-@function("torch.binomial")
+@composite("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", names="torch.binomial")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of ``count`` tosses of probability ``prob`` succeed; the two broadcast against each other."""
-    tensor_argument("binomial", "count", 1, count)
-    tensor_argument("binomial", "prob", 2, prob)
     size = broadcast_size(tuple(count.shape), tuple(prob.shape))
     if on_meta(count):
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
@@ -111,7 +109,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
-@composite("torch.multinomial", "Tensor.multinomial")
+@composite(
+    "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:
@@ -133,7 +133,6 @@ def multinomial(
         >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
         tensor([1])
     """
-    t = tensor_argument("multinomial", "input", 1, input)
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     _check_out(out)
@@ -141,9 +140,9 @@ def multinomial(
     if not isinstance(replacement, bool | np.bool_):
         raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
     engine = engine_of("multinomial", generator)
-    if on_meta(t):
-        return _given(out, blank((*t.shape[:-1], int(samples)), t, int64))
-    (weights,), over = given(t)
+    if on_meta(input):
+        return _given(out, blank((*input.shape[:-1], int(samples)), input, int64))
+    (weights,), over = given(input)
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
     values = random.multinomial(engine, flat, int(samples), bool(replacement))
@@ -165,7 +164,13 @@ _SIGNATURES = (
 )
 
 
-@function("torch.normal")
+@composite(
+    "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    f"normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, {OPTIONS}) -> Tensor",
+    names="torch.normal", errors="before", out="own",
+)  # fmt: skip
 def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
     """Normal numbers: of the means and standard deviations that tensors hold, or of one mean and one for a ``size``.
 

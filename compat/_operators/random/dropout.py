@@ -10,6 +10,7 @@ import numpy as np
 
 from compat._core import random
 from compat._core.memory.strides import contiguous_layout
+from compat._core.operators.composite import composite
 from compat._core.random.generator import default_generator
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
@@ -105,10 +106,10 @@ def _aten(name: str, **kind: bool) -> None:
     def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
         return _dropped(input, p, train, True, **kind)
 
-    for made, full in ((dropout, name), (dropout_, f"{name}_")):
+    for made, full, tensor in ((dropout, name, "Tensor"), (dropout_, f"{name}_", "Tensor(a!)")):
         made.__name__ = made.__qualname__ = full
         made.__doc__ = f"As ``torch.nn.functional.{name}``" + (", in place." if made is dropout_ else ".")
-        function(f"torch.{full}")(made)
+        composite(f"{full}({tensor} self, float p, bool train) -> {tensor}", names=f"torch.{full}")(made)
 
 
 _aten("dropout")

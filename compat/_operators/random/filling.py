@@ -140,7 +140,10 @@ def number(name: str, argument: str, position: int, value: Any, wanted: str = "f
     return index_number(value) if wanted == "int" else value
 
 
-@composite("Tensor.uniform_")
+@composite(
+    "uniform_(Tensor(a!) self, float from=0, float to=1, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.uniform_",
+)
 def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
     """Fills the tensor with uniform numbers from ``[from, to)``, by default ``[0, 1)``; returns it.
 
@@ -172,7 +175,12 @@ def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple
     return given.get("from", defaults[0]), given.get("to", defaults[1])
 
 
-@composite("Tensor.random_")
+@composite(
+    "random_(Tensor(a!) self, *, Generator? generator=None) -> Tensor(a!)",
+    "random_.from(Tensor(a!) self, int from, int? to, *, Generator? generator=None) -> Tensor(a!)",
+    "random_.to(Tensor(a!) self, int to, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.random_",
+)
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()``, ``random_(to)`` from ``[0, to)``, ``random_(from, to)``.
 
@@ -200,7 +208,10 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     return fill(self, lambda n, dtype: random.random(engine, n, dtype, low, high), kernel)
 
 
-@composite("Tensor.normal_")
+@composite(
+    "normal_(Tensor(a!) self, float mean=0, float std=1, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.normal_",
+)
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with normal numbers; returns it.
 
@@ -218,35 +229,51 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     return fill(self, lambda n, dtype: random.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
-@composite("Tensor.log_normal_")
+@composite(
+    "log_normal_(Tensor(a!) self, float mean=1, float std=2, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.log_normal_",
+)
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with the exponentials of normal numbers; returns it."""
     engine = engine_of("log_normal_", generator)
     return fill(self, lambda n, dtype: random.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
 
 
-@composite("Tensor.exponential_")
+@composite(
+    "exponential_(Tensor(a!) self, float lambd=1, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.exponential_",
+)
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exponentially distributed numbers of rate ``lambd``; returns it."""
     engine = engine_of("exponential_", generator)
     return fill(self, lambda n, dtype: random.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
 
 
-@composite("Tensor.cauchy_")
+@composite(
+    "cauchy_(Tensor(a!) self, float median=0, float sigma=1, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.cauchy_",
+)
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with Cauchy-distributed numbers; returns it."""
     engine = engine_of("cauchy_", generator)
     return fill(self, lambda n, dtype: random.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
 
 
-@composite("Tensor.geometric_")
+@composite(
+    "geometric_(Tensor(a!) self, float p, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.geometric_",
+)
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
     engine = engine_of("geometric_", generator)
     return fill(self, lambda n, dtype: random.geometric(engine, n, dtype, p), _GEOMETRIC)
 
 
-@composite("Tensor.bernoulli_")
+@composite(
+    "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",
+    "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> Tensor(a!)",
+    names="Tensor.bernoulli_",
+)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with ones, with probability ``p``, and zeros; returns it.
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy
 
 from compat._core import random
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Gradients
 from compat._core.operators.op import aten, pointwise
 from compat._core.random.generator import engine_of
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.random.vmap_random import drawn, given
 from funcgrad import numpy as np
@@ -43,7 +43,7 @@ def _gamma_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
     return np.multiply(ct, _moved(input, result)), None
 
 
-@function("torch._standard_gamma")
+@composite("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", names="torch._standard_gamma")
 def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Gamma numbers of the shape parameters that ``input`` holds and rate one.
 
@@ -100,7 +100,7 @@ def _dirichlet_drawn(input, values):
     return values
 
 
-@function("torch._sample_dirichlet")
+@composite("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", names="torch._sample_dirichlet")
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet numbers of the parameters along the last dimension: they add up to one. The distribution's own have a
     gradient, these have none.

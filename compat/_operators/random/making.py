@@ -9,9 +9,8 @@ import numpy as np
 
 from compat._core import random
 from compat._core.memory.strides import contiguous_layout, dense_layout, preserved_strides
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.random.generator import engine_of
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, refresh
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
@@ -88,7 +87,6 @@ class Options:
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
         """A tensor of draws in the size and memory order of ``t``."""
-        tensor_argument(self.function, "input", 1, t)
         if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
             empty = (
                 t.detach()
@@ -116,7 +114,11 @@ def laid_like(
     return draws(draw, layout, None if apart else t)
 
 
-@function("torch.rand")
+@composite(
+    f"rand.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
+    f"rand(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    names="torch.rand", out="own",
+)  # fmt: skip
 def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of uniform numbers from ``[0, 1)``.
 
@@ -133,7 +135,11 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
     return _of_size("rand", random.uniform, size, generator, options)
 
 
-@function("torch.randn")
+@composite(
+    f"randn.generator(SymInt[] size, *, Generator? generator, {OPTIONS}) -> Tensor",
+    f"randn(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    names="torch.randn", out="own",
+)  # fmt: skip
 def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of standard normal numbers; the arguments are those of ``rand``.
 
@@ -155,7 +161,17 @@ def _of_size(name: str, sampler: Any, size: tuple, generator: Any, options: dict
     return Options(name, **options).made(parsed, partial(sampler, engine), dtypes.get_default_dtype())
 
 
-@function("torch.randint")
+@composite(
+    "randint.generator(SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randint(SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    "randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, ScalarType? dtype=long, "
+    "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=long, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    names="torch.randint", out="own",
+)  # fmt: skip
 def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     """A tensor of integers: ``randint(high, size)`` from ``[0, high)``, or ``randint(low, high, size)``.
 
@@ -190,7 +206,13 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     return Options("randint", **named).made(size_of("randint", (given["size"],)), draw, dtypes.int64)
 
 
-@function("torch.randperm")
+@composite(
+    "randperm.generator(SymInt n, *, Generator? generator, ScalarType? dtype=long, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    "randperm(SymInt n, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    names="torch.randperm", out="own",
+)  # fmt: skip
 def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     """The integers below ``n`` in random order.
 
@@ -212,7 +234,11 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     return parsed.made((int(n),), draw, dtypes.int64)
 
 
-@function("torch.rand_like")
+@composite(
+    f"rand_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    f"rand_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    names="torch.rand_like",
+)
 def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of uniform numbers from ``[0, 1)``, of the size, dtype and memory order of ``input``.
 
@@ -225,7 +251,12 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
     return Options("rand_like", **options).made_like(input, lambda n, dtype: random.uniform(engine, n, dtype))
 
 
-@function("torch.randn_like")
+@composite(
+    f"randn_like.generator(Tensor self, *, Generator? generator, {OPTIONS}, MemoryFormat? memory_format=None) "
+    "-> Tensor",
+    f"randn_like(Tensor self, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    names="torch.randn_like",
+)
 def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``.
 
@@ -244,7 +275,19 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
     return Options("randn_like", **options).made_like(input, draw)
 
 
-@function("torch.randint_like")
+@composite(
+    f"randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, {OPTIONS}, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    f"randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, {OPTIONS}, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    f"randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, {OPTIONS}, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    f"randint_like.Tensor(Tensor self, Tensor high, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    f"randint_like.generator(Tensor self, SymInt high, *, Generator? generator, {OPTIONS}, "
+    "MemoryFormat? memory_format=None) -> Tensor",
+    f"randint_like(Tensor self, SymInt high, *, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    names="torch.randint_like",
+)
 def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: Any) -> Tensor:
     """A tensor of integers from ``[0, high)`` or ``[low, high)``, of the size, dtype and memory order of ``input``.
 

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.out import resize_out
-from compat._core.schema.arguments import fits_none
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import cpp_name, size_text
 from compat._core.types.structseq import named_result
@@ -21,7 +20,11 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
 
-@aten("histogram(Tensor self, Tensor weight, Tensor[] edges) -> Tensor", names="", gradients=Gradients(undefined=True))
+@aten(
+    "histogram.bin_ct(Tensor self, Tensor weight, Tensor[] edges) -> Tensor",
+    names="",
+    gradients=Gradients(undefined=True),
+)
 def _count(input, weight, edges):
     """The weights of the rows of ``input``, added up in the cell of a grid that each row lies in.
 
@@ -140,13 +143,6 @@ def _histogram(
     return hist, edges
 
 
-_SIGNATURES = (
-    "Tensor input, Tensor bins, *, Tensor weight = None, bool density = False, tuple of Tensors out = None",
-    "Tensor input, int bins = 100, *, tuple of floats range = None, Tensor weight = None, bool density = False, "
-    "tuple of Tensors out = None",
-)
-
-
 def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
     """Whether there is a histogram of arguments of these kinds: parts that are given have their range.
 
@@ -158,10 +154,15 @@ def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
     ends = isinstance(bins, Tensor) and "range" not in given
     fit = all(isinstance(given[name], kind) for name, kind in kinds.items() if name in given)
     if not (isinstance(input, Tensor) and (counts or ends) and fit):
-        raise fits_none("histogram", (input, bins), given, _SIGNATURES)
+        raise wrong_call("torch.histogram", input, bins, **given)
 
 
-@composite("torch.histogram", "Tensor.histogram")
+@composite(
+    "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+    "Tensor bin_edges)",
+    "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor bin_edges)",
+)
 def histogram(
     input: Tensor,
     bins: Any = 100,
@@ -211,7 +212,15 @@ def histogram(
     return named_result("histogram_out", ("hist", "bin_edges"))(list(out))
 
 
-@function("torch.histogramdd")
+@composite(
+    "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, "
+    "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
+    names="torch.histogramdd", errors="before",
+)  # fmt: skip
 def histogramdd(
     input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

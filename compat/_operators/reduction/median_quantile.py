@@ -113,7 +113,7 @@ def _declare_median(name: str, skip: bool) -> None:
 
     all = aten(
         f"{name}(Tensor self) -> Tensor",
-        node=f"{node}0", saves="result self!", names="", check=_check_all(name), out=True,
+        node=f"{node}0", saves="result self!", names="", check=_check_all(name),
     )(whole)  # fmt: skip
 
     @all.backward
@@ -337,14 +337,18 @@ def _publish_quantile(name: str, skip: bool) -> None:
     public.__name__ = public.__qualname__ = name
     public.__doc__ = _QUANTILE_DOC.format(name=name, what=", NaN left out" if skip else "")
     same = of_dtype("quantile() out tensor must be same dtype as the input tensor")
-    composite(f"torch.{name}", f"Tensor.{name}", out=same)(public)
+    more = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
+    composite(f"{name}(Tensor self, Tensor q, {more}", f"{name}.scalar(Tensor self, float q, {more}", out=same)(public)
 
 
 _publish_quantile("quantile", False)
 _publish_quantile("nanquantile", True)
 
 
-@composite("torch.nanmean", "Tensor.nanmean", out=True)
+@composite(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out=True,
+)
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN.
 

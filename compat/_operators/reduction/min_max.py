@@ -9,6 +9,7 @@ from compat._core.operators.call_errors import complaint, speaks
 from compat._core.operators.op import Op, aten
 from compat._core.operators.out import of_dtype
 from compat._core.schema.arguments import no_complex_derivative
+from compat._core.schema.overload import Overload, carry, together
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -235,6 +236,9 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
             raise problem
 
         public.__name__ = public.__qualname__ = name
+        other = Overload(f"{name}.other(Tensor self, Tensor other) -> Tensor", out=not skip)
+        overloads = together((full.function, along.function), bool(skip))
+        carry(public, (overloads[0], other, overloads[1]))
         return speaks(public)
 
     what = "largest" if name == "max" else "smallest"

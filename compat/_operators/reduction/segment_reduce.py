@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.operators.value_checks import values_of
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, wrap_dim, wrong_argument
@@ -174,7 +174,11 @@ def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
     return np.where(special, rest, np.divide(product, plain))
 
 
-@function("torch.segment_reduce", "torch._segment_reduce")
+@composite(
+    "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
+    "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
+    names="torch.segment_reduce torch._segment_reduce",
+)
 def segment_reduce(
     data: Tensor,
     reduce: str,

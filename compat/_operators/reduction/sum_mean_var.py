@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import aten, overloads
 from compat._core.operators.opmath import in_single, scaled
 from compat._core.operators.out import of_dtype
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrong_argument, wrong_combination
@@ -151,6 +151,7 @@ def nansum(input, dim, keepdim, *, dtype):
 @aten(
     "count_nonzero(Tensor self, int? dim=None) -> Tensor",
     "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    out=False,
 )  # fmt: skip
 def count_nonzero(input, dim):
     """How many elements are not zero, over dimensions, by default over all; int64.
@@ -311,8 +312,8 @@ _only_bools = "{name} only supports bool tensor for result, got: {{out}}"
 
 @aten(
     "all(Tensor self) -> Tensor",
-    "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     out=of_dtype(_only_bools.format(name="all"), dtypes.bool_, dtypes.uint8),
 )  # fmt: skip
 def all(input, dim, keepdim):
@@ -328,8 +329,8 @@ def all(input, dim, keepdim):
 
 @aten(
     "any(Tensor self) -> Tensor",
-    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+    "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
     out=of_dtype(_only_bools.format(name="any"), dtypes.bool_, dtypes.uint8),
 )  # fmt: skip
 def any(input, dim, keepdim):
@@ -520,7 +521,15 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
         "into.\n\nRaises:\n"
         f"    RuntimeError: for integers and bools.\n\nExample:\n    >>> import compat as torch\n    >>> {example}\n"
     )
-    function(*(f"{place}.{name}" for place in places.split()))(public)
+    two = name.endswith("_mean")
+    result = "(Tensor, Tensor)" if two else "Tensor"
+    composite(
+        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {result}",
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> {result}",
+        f"{name}(Tensor self, bool unbiased=True) -> {result}",
+        names=" ".join(f"{place}.{name}" for place in places.split()), out=False if two else "own",
+        without_out="default", errors="own",
+    )(public)  # fmt: skip
 
 
 _publish_variance(

@@ -193,7 +193,11 @@ def _wider(x: Any, result: Any) -> Any:
     return fdtypes.complex128 if real == fdtypes.float64 else fdtypes.complex64
 
 
-@function("linalg.vector_norm")
+@composite(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    names="linalg.vector_norm",
+)
 def vector_norm(
     x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
@@ -256,7 +260,13 @@ def _by_singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool
 _OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
 
 
-@composite("linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")))
+@composite(
+    "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    names="linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")),
+)  # fmt: skip
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -317,7 +327,13 @@ def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-@composite("linalg.norm", out=of_dtype(_OTHER_OUT.format("norm")))
+@composite(
+    "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    names="linalg.norm", out=of_dtype(_OTHER_OUT.format("norm")),
+)  # fmt: skip
 @_other_names
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of a vector or a matrix.
@@ -352,7 +368,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     return vector_norm_of.function(A, ord, dims, keepdim, dtype=dtype)
 
 
-@composite("torch.norm", out=True)
+@composite(names="torch.norm", out=True)
 def norm(
     input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
 ) -> Tensor:
@@ -416,7 +432,11 @@ def _older(name: str, instead: str) -> None:
     Once.warn(f"{text}release. Please use `{instead}` instead", key=name)
 
 
-@composite("torch.nuclear_norm", out=True)
+@composite(
+    "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+    "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+    names="torch.nuclear_norm", out=True,
+)  # fmt: skip
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The older name of ``torch.linalg.matrix_norm(input, "nuc")``.
 
@@ -431,7 +451,10 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     return matrix_norm(input, "nuc", dims, keepdim)
 
 
-@composite("torch.frobenius_norm", out=True)
+@composite(
+    "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    names="torch.frobenius_norm", out=True,
+)  # fmt: skip
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     """The older name of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
 
@@ -449,7 +472,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     return norm_along.function(input, 2.0, dims or tuple(range(input.dim())), keepdim)
 
 
-@composite("F.normalize", out=True)
+@composite(names="F.normalize", out=True)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """The input over its norm along a dimension, or over ``eps`` if that is greater.
 

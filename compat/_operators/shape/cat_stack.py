@@ -11,7 +11,7 @@ from compat._core.memory.strides import Layout, broadcast_size, channels_last_st
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import missing, size_argument, tensor_argument, tensors_argument
+from compat._core.schema.arguments import missing, size_argument, tensors_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
@@ -147,7 +147,7 @@ def _some(name: str, tensors: Any) -> tuple[Tensor, ...]:
     return found
 
 
-@composite("torch.atleast_1d")
+@composite(names="torch.atleast_1d")
 def atleast_1d(*tensors: Any) -> Any:
     """Tensors with one dimension at least; those that have it are returned themselves.
 
@@ -159,7 +159,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _at_least(1, tensors)
 
 
-@composite("torch.atleast_2d")
+@composite(names="torch.atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
     """Tensors with two dimensions at least, new ones in front.
 
@@ -171,7 +171,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return _at_least(2, tensors)
 
 
-@composite("torch.atleast_3d")
+@composite(names="torch.atleast_3d")
 def atleast_3d(*tensors: Any) -> Any:
     """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side.
 
@@ -199,7 +199,7 @@ def _raised(n: int, t: Tensor) -> Tensor:
     return unsqueeze(t, -1) if t.dim() == 2 and n == 3 else t
 
 
-@composite("torch.hstack", out=True, last="cat")
+@composite("hstack(Tensor[] tensors) -> Tensor", names="torch.hstack", out=True, last="cat")
 def hstack(tensors: Any) -> Tensor:
     """Tensors side by side: along the second dimension, vectors along their only one.
 
@@ -212,7 +212,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(raised, 0 if raised[0].dim() == 1 else 1)
 
 
-@composite("torch.vstack", "torch.row_stack", out=True, last="cat")
+@composite("vstack(Tensor[] tensors) -> Tensor", names="torch.vstack torch.row_stack", out=True, last="cat")
 def vstack(tensors: Any) -> Tensor:
     """Tensors below each other: along the first dimension, vectors as rows.
 
@@ -225,7 +225,7 @@ def vstack(tensors: Any) -> Tensor:
     return cat([_raised(2, t) for t in _some("vstack", tensors)], 0)
 
 
-@composite("torch.dstack", out=True, last="cat")
+@composite("dstack(Tensor[] tensors) -> Tensor", names="torch.dstack", out=True, last="cat")
 def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other: along the third dimension.
 
@@ -237,7 +237,7 @@ def dstack(tensors: Any) -> Tensor:
     return cat([_raised(3, t) for t in _some("dstack", tensors)], 2)
 
 
-@composite("torch.column_stack", out=True, last="cat")
+@composite("column_stack(Tensor[] tensors) -> Tensor", names="torch.column_stack", out=True, last="cat")
 def column_stack(tensors: Any) -> Tensor:
     """Tensors side by side, vectors as columns.
 
@@ -254,7 +254,7 @@ def column_stack(tensors: Any) -> Tensor:
 # ---------------------------------------------------------------- flatten
 
 
-@function("torch.flatten", "Tensor.flatten")
+@composite("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", errors="own")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Dimensions from ``start_dim`` to ``end_dim`` made one.
 
@@ -266,7 +266,6 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         >>> torch.zeros(2, 3, 4).flatten(1).shape
         torch.Size([2, 12])
     """
-    tensor_argument("flatten", "input", 1, input)
     n = input.dim()
     start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
     if start > end:
@@ -279,7 +278,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     return reshape(input, (*size[:start], prod(size[start : end + 1]), *size[end + 1 :]))
 
 
-@function("torch.ravel", "Tensor.ravel")
+@composite("ravel(Tensor(a) self) -> Tensor(a)", errors="own")
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; without a copy where the memory order allows.
 
@@ -291,7 +290,8 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(input.contiguous(), (-1,)) if input.numel() else reshape(input.contiguous(), (0,))
 
 
-@composite("torch.unflatten", "Tensor.unflatten")
+@composite("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", names="torch.unflatten")
+@composite(names="Tensor.unflatten")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension made several, one of which may be -1.
 
@@ -361,7 +361,7 @@ def repeat(input, *repeats):
     )
 
 
-@composite("torch.tile", "Tensor.tile")
+@composite("tile(Tensor self, SymInt[] dims) -> Tensor")
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat``, where missing counts are 1.
 

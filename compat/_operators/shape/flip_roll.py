@@ -49,7 +49,7 @@ def flip(input, *dims):
     return reverse(input, axes=wrap_dims(dims, ndim)) if dims and ndim else input
 
 
-@composite("torch.fliplr", "Tensor.fliplr")
+@composite("fliplr(Tensor self) -> Tensor")
 def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse.
 
@@ -64,7 +64,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
-@composite("torch.flipud", "Tensor.flipud")
+@composite("flipud(Tensor self) -> Tensor")
 def flipud(input: Tensor) -> Tensor:
     """Rows in reverse.
 

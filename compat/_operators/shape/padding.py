@@ -190,7 +190,7 @@ def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
     return made
 
 
-@composite("F.pad")
+@composite(names="F.pad")
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """A border around a tensor.
 

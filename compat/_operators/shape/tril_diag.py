@@ -10,8 +10,7 @@ import numpy
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Overlap
 from compat._core.operators.op import Op, aten
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function, publish
+from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
@@ -134,7 +133,8 @@ def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.n
 
     public.__name__ = public.__qualname__ = f"{name}_"
     public.__doc__ = f"As ``{name}``, written into the tensor, elements of which may share places."
-    publish(public, f"Tensor.{name}_")
+    schema = f"{name}_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"
+    composite(schema, names=f"Tensor.{name}_", errors="own")(public)
 
 
 _declare_inplace(tril, numpy.tril)
@@ -204,7 +204,7 @@ def diagonal_copy(input, offset, dim1, dim2):
     return np.diagonal(input, offset, dim1, dim2)
 
 
-@composite("torch.diag", "Tensor.diag", out=True)
+@composite("diag(Tensor self, int diagonal=0) -> Tensor", out=True)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector on its diagonal, or the diagonal of a matrix.
 
@@ -220,13 +220,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
         tensor([1, 4])
     """
-    n = tensor_argument("diag", "input", 1, input).dim()
+    n = input.dim()
     if n not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
     return diag_embed(input, diagonal) if n == 1 else diagonal_copy(input, diagonal)
 
 
-@composite("torch.diagflat", "Tensor.diagflat")
+@composite("diagflat(Tensor self, int offset=0) -> Tensor")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements of a tensor on its diagonal.
 
@@ -309,7 +309,11 @@ def _lower(row: int, col: int, offset: int) -> int:
     return (full - first) * (first + full + 1 + 2 * offset) // 2 + (row - full) * col
 
 
-@function("torch.tril_indices")
+@composite(
+    "tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    names="torch.tril_indices", errors="before",
+)  # fmt: skip
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """Where the lower triangle of a matrix is: rows, then columns.
 
@@ -322,7 +326,11 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     return _triangle("tril_indices", row, col, offset, dtype, False, options)
 
 
-@function("torch.triu_indices")
+@composite(
+    "triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    names="torch.triu_indices", errors="before",
+)  # fmt: skip
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
     """Where the upper triangle of a matrix is: rows, then columns.
 
@@ -338,7 +346,11 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
 # ---------------------------------------------------------------- repetition of single elements
 
 
-@composite("torch.repeat_interleave", "Tensor.repeat_interleave")
+@composite(
+    "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+    "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
+)
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -6,8 +6,7 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.scalars import div_number, mul_number
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrap_dim, wrong_combination
@@ -32,7 +31,10 @@ def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
                 )
 
 
-@composite("torch.diff", "Tensor.diff", out=True, last="sub")
+@composite(
+    "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    out=True, last="sub",
+)  # fmt: skip
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -101,7 +103,6 @@ def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
     Raises:
         TypeError: for other kinds of arguments.
     """
-    tensor_argument(name, "y", 1, y)
     number = dx is None or isinstance(dx, bool | int | float | complex)
     if (x is None or (isinstance(x, Tensor) and dx is None)) and number and hasattr(dim, "__index__"):
         return
@@ -126,7 +127,16 @@ def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
     return wrap_dim(dim, y.dim())
 
 
-@function("torch.trapezoid", "torch.trapz")
+@composite(
+    "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    names="torch.trapezoid", errors="before",
+)  # fmt: skip
+@composite(
+    "trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor",
+    "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    names="torch.trapz", errors="before",
+)  # fmt: skip
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by trapezoids.
 
@@ -154,7 +164,11 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     return _times(y.sum(dim) - ends, 1.0 if dx is None else dx)
 
 
-@function("torch.cumulative_trapezoid")
+@composite(
+    "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+    "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor",
+    names="torch.cumulative_trapezoid", errors="before",
+)  # fmt: skip
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integrals up to each place but the first; arguments as for ``trapezoid``.
 
@@ -195,7 +209,7 @@ def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
         raise RuntimeError(f"cov(): {which} cannot be negative")
 
 
-@composite("torch.cov", "Tensor.cov")
+@composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -243,7 +257,7 @@ def cov(
     return (product / freedom).squeeze()
 
 
-@composite("torch.corrcoef", "Tensor.corrcoef")
+@composite("corrcoef(Tensor self) -> Tensor")
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables; arguments as for ``cov``.
 

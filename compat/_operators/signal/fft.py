@@ -7,12 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.operators.call_errors import complaint, speaks
-from compat._core.operators.composite import composite
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function, names_of
+from compat._core.operators.out import check_dtype
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dim, wrong_argument
@@ -152,7 +151,6 @@ def _normalization(norm: str | None, forward: bool) -> int:
 
 def _promoted(name: str, x: Any, to_complex: bool) -> Tensor:
     """The operand in a dtype that there are transforms of."""
-    x = tensor_argument(f"fft_{name}", "input", 1, x)
     dtype = x.dtype if x.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
     if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}")
@@ -252,24 +250,17 @@ def _public(said: str, complicated: bool, what: str, shown: str) -> Callable[[Ca
             ones="2, 4" if several else "4",
             shown=f"torch.Size([{shown}])",
         )
-        inner = composite(out=True)(transform)
+        size = {"n": "SymInt[1]? s=None, int[1]? dim=None", "2": "SymInt[1]? s=None, int[1] dim=[-2,-1]"}
+        taken = size.get(name[-1], "SymInt? n=None, int dim=-1")
 
-        @functools.wraps(transform)
-        def call(*args: Any, out: Any = None, **named: Any) -> Any:
-            try:
-                if out is None:
-                    return transform(*args, **named)
-                if isinstance(out, Tensor) and out.dtype.is_complex != complicated:
-                    kind = "complex" if complicated else "floating point"
-                    raise RuntimeError(f"{said} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
-                return inner(*args, out=out, **named)
-            except Exception:
-                problem = complaint(f"fft.{name}", args, named if out is None else named | {"out": out})
-                if problem is None:
-                    raise
-            raise problem
+        def check(result: Tensor, out: Tensor, operands: Any) -> None:
+            if out.dtype.is_complex != complicated:
+                kind = "complex" if complicated else "floating point"
+                raise RuntimeError(f"{said} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
+            check_dtype(result, out, exact=True)
 
-        return function(f"fft.{name}")(speaks(call))
+        schema = f"fft_{name}(Tensor self, {taken}, str? norm=None) -> Tensor"
+        return composite(schema, names=f"fft.{name}", out=check)(transform)
 
     return declare
 
@@ -472,7 +463,7 @@ def _frequencies(
     return found.requires_grad_() if options.get("requires_grad") else found
 
 
-@function("fft.fftfreq")
+@composite(f"fft_fftfreq(int n, float d=1.0, *, {OPTIONS}) -> Tensor", names="fft.fftfreq", errors="before")
 def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """The frequency of each element of ``fft``.
 
@@ -497,7 +488,7 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any
     return _frequencies("fftfreq", places, n, d, out, options)
 
 
-@function("fft.rfftfreq")
+@composite(f"fft_rfftfreq(int n, float d=1.0, *, {OPTIONS}) -> Tensor", names="fft.rfftfreq", errors="before")
 def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """The frequency of each element of ``rfft``; arguments as for ``fftfreq``.
 
@@ -517,7 +508,7 @@ def _shifted(input: Tensor, dim: Any, direction: int) -> Tensor:
     return roll(input, tuple((direction * (input.shape[d] // 2)) % max(input.shape[d], 1) for d in dims), dims)
 
 
-@function("fft.fftshift")
+@composite("fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", names="fft.fftshift")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The elements rolled so that frequency 0 is in the middle.
 
@@ -532,7 +523,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     return _shifted(input, dim, 1)
 
 
-@function("fft.ifftshift")
+@composite("fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", names="fft.ifftshift")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of ``fftshift``.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.scalars import div_number as over
 from compat._core.operators.scalars import mul_number as times
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dims
@@ -87,7 +87,16 @@ def _divisible(input: Tensor, step: Any) -> Tensor:
     return input.to(dtype.to_complex() if isinstance(step, complex) else dtype)
 
 
-@function("torch.gradient")
+@composite(
+    "gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]",
+    "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
+    "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+    "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]",
+    "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    names="torch.gradient",
+)
 def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of a sampled function along dimensions: central differences, one-sided ones at the ends.
 

@@ -54,7 +54,7 @@ def _check_stft(input: Tensor, what: str, n_fft: int, hop: int, win_length: int,
         )
 
 
-@composite("torch.stft", "Tensor.stft")
+@composite(names="torch.stft Tensor.stft")
 def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
@@ -184,7 +184,13 @@ def _overlapped(frames: Any, hop: int) -> Any:
     return fold(columns, (1, time), (1, length), stride=(1, hop))[:, 0, 0]
 
 
-@composite("torch.istft", "Tensor.istft")
+@composite(
+    "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
+    "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, "
+    "bool return_complex=False) -> Tensor",
+    names="torch.istft",
+)
+@composite(names="Tensor.istft")
 def istft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.operators.op import aten
-from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import cpp_name, lacks, wrap_dim
@@ -122,7 +123,12 @@ def _publish(name: str, formula: str, make: Any) -> None:
 
     window.__name__ = window.__qualname__ = f"{name}_window"
     window.__doc__ = _DOC.format(name=name, formula=formula, function=window.__name__)
-    function(f"torch.{name}_window")(window)
+    composite(
+        f"{name}_window(int window_length, *, {OPTIONS}) -> Tensor",
+        f"{name}_window.periodic(int window_length, bool periodic, *, {OPTIONS}) -> Tensor",
+        names=f"torch.{name}_window",
+        errors="before",
+    )(window)
 
 
 _publish("hann", "half of 1 - cos x, x going round once", lambda n, last: _cosines(n, last, 0.5, -0.5))
@@ -134,7 +140,14 @@ _publish(
 _publish("bartlett", "a triangle", _bartlett)
 
 
-@function("torch.hamming_window")
+@composite(
+    f"hamming_window(int window_length, *, {OPTIONS}) -> Tensor",
+    f"hamming_window.periodic(int window_length, bool periodic, *, {OPTIONS}) -> Tensor",
+    f"hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, {OPTIONS}) -> Tensor",
+    "hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, "
+    f"{OPTIONS}) -> Tensor",
+    names="torch.hamming_window", errors="before",
+)  # fmt: skip
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -155,7 +168,12 @@ def hamming_window(
     return found.requires_grad_() if options.get("requires_grad") else found
 
 
-@function("torch.kaiser_window")
+@composite(
+    f"kaiser_window(int window_length, *, {OPTIONS}) -> Tensor",
+    f"kaiser_window.periodic(int window_length, bool periodic, *, {OPTIONS}) -> Tensor",
+    f"kaiser_window.beta(int window_length, bool periodic, float beta, *, {OPTIONS}) -> Tensor",
+    names="torch.kaiser_window", errors="before",
+)  # fmt: skip
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None, **options: Any
 ) -> Tensor:

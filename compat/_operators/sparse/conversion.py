@@ -11,6 +11,7 @@ import numpy as np
 
 from compat._core.autograd.callback_node import apart, outside, pulled
 from compat._core.dispatch.unsupported import refusal
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
@@ -34,7 +35,14 @@ def _tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
 # ---------------------------------------------------------------- of coordinates and elements
 
 
-@function("torch.sparse_coo_tensor")
+@composite(
+    "sparse_coo_tensor.size(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=False) -> Tensor",
+    f"sparse_coo_tensor.indices(Tensor indices, Tensor values, *, {OPTIONS}, bool? is_coalesced=None) -> Tensor",
+    f"sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, *, {OPTIONS}, "
+    "bool? is_coalesced=None) -> Tensor",
+    names="torch.sparse_coo_tensor",
+)
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -182,7 +190,11 @@ Invariants.__name__ = Invariants.__qualname__ = "check_sparse_tensor_invariants"
 publish(Invariants, "sparse.check_sparse_tensor_invariants")
 
 
-@function("Tensor.to_sparse")
+@composite(
+    "to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
+    "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+    names="Tensor.to_sparse", errors="own",
+)  # fmt: skip
 def to_sparse(
     self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Tensor:
@@ -233,7 +245,7 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     return to_sparse(self)
 
 
-@function("Tensor.sparse_mask")
+@composite("sparse_mask(Tensor self, Tensor mask) -> Tensor", names="Tensor.sparse_mask", errors="own")
 def sparse_mask(self: Tensor, mask: Any) -> Tensor:
     """The elements at the places where a sparse tensor has some, as a sparse tensor.
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.dtype import promote_types
@@ -156,7 +157,7 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     return input.mm(mat2)
 
 
-@function("torch.hspmm")
+@composite("hspmm(Tensor mat1, Tensor mat2) -> Tensor", names="torch.hspmm")
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a tensor that is sparse in its rows.
 
@@ -178,7 +179,10 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
         return sparse(where[None], product(mat1, mat2).index_select(0, where), (mat1.shape[0], mat2.shape[1]), True)
 
 
-@function("torch.sspaddmm")
+@composite(
+    "sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    names="torch.sspaddmm",
+)
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``: sparse.
 
@@ -199,8 +203,8 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
         return sparse(torch["cat"]([input._indices(), coordinates], 1), elements, input.shape, False)
 
 
-@function("torch.smm")
-def smm(input: Tensor, mat: Tensor) -> Tensor:
+@composite("smm(Tensor self, Tensor mat2) -> Tensor", names="torch.smm")
+def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse tensor.
 
     Example:
@@ -209,7 +213,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
         tensor([[1., 1.],
                 [1., 1.]])
     """
-    return sspaddmm(nothing((input.shape[0], mat.shape[1]), input.dtype), input, mat)
+    return sspaddmm(nothing((input.shape[0], mat2.shape[1]), input.dtype), input, mat2)
 
 
 # ---------------------------------------------------------------- torch.sparse

@@ -9,6 +9,7 @@ import numpy as np
 
 from compat._core.autograd.callback_node import apart, outside, pulled
 from compat._core.dispatch.unsupported import refusal
+from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
@@ -73,7 +74,13 @@ def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
     return pulled(name, made, [t], pull, self=t, dim=tuple(dims))
 
 
-@function("sparse.sum", "torch._sparse_sum")
+@composite(
+    "_sparse_sum(Tensor self) -> Tensor",
+    "_sparse_sum.dtype(Tensor self, *, ScalarType dtype) -> Tensor",
+    "_sparse_sum.dim(Tensor self, int[1] dim) -> Tensor",
+    "_sparse_sum.dim_dtype(Tensor self, int[1] dim, *, ScalarType dtype) -> Tensor",
+    names="sparse.sum torch._sparse_sum",
+)
 def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of all elements of a sparse tensor, or the sums over dimensions.
 

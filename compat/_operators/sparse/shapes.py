@@ -10,7 +10,8 @@ import numpy as np
 
 from compat._core.autograd.callback_node import apart, pulled
 from compat._core.dispatch.unsupported import refusal
-from compat._core.tensor.registry import function, names_of
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
 from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
@@ -268,7 +269,10 @@ def _resized(t: SparseTensor, size: Sequence[int], sparse_dim: int, dense_dim: i
     return sparse(t.coordinates, t.elements, size, t.coalesced)
 
 
-@function("Tensor.sparse_resize_")
+@composite(
+    "sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)",
+    names="Tensor.sparse_resize_", errors="own",
+)  # fmt: skip
 def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
     """Gives a sparse tensor a larger size in place, without moving its elements.
 
@@ -279,7 +283,10 @@ def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim
     return _resize("sparse_resize_", self, size, sparse_dim, dense_dim, False)
 
 
-@function("Tensor.sparse_resize_and_clear_")
+@composite(
+    "sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> Tensor(a!)",
+    names="Tensor.sparse_resize_and_clear_", errors="own",
+)  # fmt: skip
 def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int) -> Tensor:
     """Gives a sparse tensor another size in place, and takes all elements from it.
 

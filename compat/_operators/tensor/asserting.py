@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
@@ -114,7 +115,7 @@ def _of_all_examples(name: str, input: Any) -> Tensor:
     return tensor_of(vmap_checks.inmost(x)) if vmap_checks.maps(x) else t
 
 
-@function("torch._is_all_true")
+@composite("_is_all_true(Tensor self) -> Tensor", names="torch._is_all_true")
 def is_all_true(input: Tensor) -> Tensor:
     """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all examples.
 
@@ -126,7 +127,7 @@ def is_all_true(input: Tensor) -> Tensor:
     return _of_all_examples("_is_all_true", input).all()
 
 
-@function("torch._is_any_true")
+@composite("_is_any_true(Tensor self) -> Tensor", names="torch._is_any_true")
 def is_any_true(input: Tensor) -> Tensor:
     """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all examples.
 
@@ -138,7 +139,11 @@ def is_any_true(input: Tensor) -> Tensor:
     return _of_all_examples("_is_any_true", input).any()
 
 
-@function("torch._assert_async")
+@composite(
+    "_assert_async(Tensor self) -> ()",
+    "_assert_async.msg(Tensor self, str assert_msg) -> ()",
+    names="torch._assert_async",
+)
 def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raises ``RuntimeError`` unless the one element of a tensor is not zero.
 

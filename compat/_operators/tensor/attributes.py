@@ -9,7 +9,8 @@ import numpy as np
 from compat._core.dispatch.unsupported import refusal
 from compat._core.memory.strides import contiguous_strides, memory_order, overlaps_itself
 from compat._core.memory.typed_storage import CLASSES, TypedStorage, class_of
-from compat._core.operators.composite import composite
+from compat._core.operators.composite import OPTIONS, composite
+from compat._core.schema.arguments import tensors_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.memory_format import memory_format
@@ -40,7 +41,10 @@ def storage_type(self: Tensor) -> Any:
 # ---------------------------------------------------------------- memory order
 
 
-@function("torch.empty_permuted")
+@composite(
+    f"empty_permuted(SymInt[] size, int[] physical_layout, *, {OPTIONS}) -> Tensor",
+    names="torch.empty_permuted",
+)
 def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
     """A tensor of no particular values whose dimensions lie in memory in a given order, the slowest first.
 
@@ -110,7 +114,7 @@ def _check_ambiguity(self: Tensor, check: Any) -> None:
         )
 
 
-@composite("Tensor.resize")
+@composite(names="Tensor.resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The old name of ``view``.
 
@@ -128,13 +132,16 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     return view_size(self.contiguous(), *size)
 
 
-@composite("Tensor.resize_as")
+@composite(names="Tensor.resize_as")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the size of another tensor."""
     return resize(self, *tensor.shape)
 
 
-@function("torch.norm_except_dim")
+@composite(
+    "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+    names="torch.norm_except_dim", errors="before",
+)  # fmt: skip
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     """The norms of the slices along a dimension, in a tensor that broadcasts with ``v``; with ``dim=-1`` one norm."""
     if dim == -1:
@@ -155,22 +162,29 @@ publish(Tensor.dim, "Tensor.dense_dim")
 publish(Tensor.data_ptr, "Tensor.const_data_ptr")
 
 
-@function("Tensor.sparse_dim")
+@composite("sparse_dim(Tensor self) -> int", names="Tensor.sparse_dim", errors="own")
 def sparse_dim(self: Tensor) -> int:
     """How many dimensions are sparse: none."""
     return 0
 
 
-@composite("Tensor.to_dense", checked=True)
+@composite(
+    "to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
+    names="Tensor.to_dense", errors="before",
+)  # fmt: skip
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor itself, which is not sparse."""
     return self if dtype is None else self.to(dtype)
 
 
-@composite("Tensor.dequantize", "torch.dequantize")
-def dequantize(input: Tensor) -> Tensor:
-    """The tensor itself, which is not quantized."""
-    return input
+@composite(
+    "dequantize.self(Tensor self) -> Tensor",
+    "dequantize.tensors(Tensor[] tensors) -> Tensor[]",
+    names="Tensor.dequantize torch.dequantize",
+)
+def dequantize(input: Any) -> Any:
+    """The tensor itself, which is not quantized; of several tensors those."""
+    return input if isinstance(input, Tensor) else tensors_argument("dequantize", input)
 
 
 def _only_sparse(name: str, wanted: str) -> None:
@@ -218,7 +232,7 @@ def delete(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-@composite("Tensor.as_subclass")
+@composite(names="Tensor.as_subclass")
 def as_subclass(self: Tensor, cls: type) -> Any:
     """A view of all of the tensor, as an instance of a subclass.
 
@@ -235,7 +249,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     return self._alias()._of_class(cls)
 
 
-@function("torch._debug_has_internal_overlap")
+@composite("_debug_has_internal_overlap(Tensor self) -> int", names="torch._debug_has_internal_overlap")
 def has_internal_overlap(input: Tensor) -> int:
     """Whether elements share a place: 0 no, 1 yes, 2 if that would have to be found out.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.tensor import capture_checks
-from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import wrong_argument
@@ -157,7 +158,10 @@ def _lerp(name: str) -> None:
     _made(run, name, "What lies between each tensor and the one in its place")
 
 
-@function("torch._foreach_copy_")
+@composite(
+    "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()",
+    names="torch._foreach_copy_",
+)
 def foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> Sequence[Tensor]:
     """Copies each tensor of ``src`` into the one in its place; returns the list."""
     first = _tensors("_foreach_copy_", 1, "self", self)
@@ -182,7 +186,10 @@ _lerp("lerp")
 _lerp("lerp_")
 
 
-@function("torch._foreach_norm")
+@composite(
+    "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
+    names="torch._foreach_norm",
+)
 def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> tuple[Tensor, ...]:
     """The norm of all elements of each tensor.
 
@@ -196,7 +203,7 @@ def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> t
     return _joined(found, "norm", "Scalar", ord=ord)
 
 
-@function("torch._foreach_max")
+@composite("_foreach_max(Tensor[] self) -> Tensor[]", names="torch._foreach_max")
 def foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The largest element of each tensor.
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compat._core.tensor.registry import function, names_of
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
@@ -27,7 +28,10 @@ def _check_number(name: str, t: Tensor, dtype: Dtype = dtypes.float32) -> None:
         raise RuntimeError(f"{name} must be {'a float' if dtype is dtypes.float32 else 'an int'} tensor.")
 
 
-@function("torch._amp_foreach_non_finite_check_and_unscale_")
+@composite(
+    "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor inv_scale) -> ()",
+    names="torch._amp_foreach_non_finite_check_and_unscale_",
+)
 def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
     """Multiplies gradients by a number, in place, and writes down whether one of them was infinite or no number.
 
@@ -57,7 +61,11 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
             grad.mul_(factor)
 
 
-@function("torch._amp_update_scale_")
+@composite(
+    "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float scale_growth_factor, "
+    "float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
+    names="torch._amp_update_scale_",
+)
 def amp_update_scale_(
     self: Tensor,
     growth_tracker: Tensor,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.tensor.registry import function, publish
+from compat._core.operators.composite import composite
+from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.device import CPU, META
 from compat._core.types.device import device as Device
@@ -54,25 +55,25 @@ def is_meta(self: Tensor) -> bool:
     return self._layout.base.device is META
 
 
-@function("Tensor.get_device")
+@composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
     """The number of its device among those of its kind: -1, for the CPU has none."""
     return -1
 
 
-@function("Tensor.is_floating_point")
+@composite("is_floating_point(Tensor self) -> bool", names="Tensor.is_floating_point", errors="own")
 def is_floating_point(self: Tensor) -> bool:
     """Whether its elements are real numbers with a fraction."""
     return self._layout.dtype.is_floating_point
 
 
-@function("Tensor.is_complex")
+@composite("is_complex(Tensor self) -> bool", names="Tensor.is_complex", errors="own")
 def is_complex(self: Tensor) -> bool:
     """Whether its elements are complex numbers."""
     return self._layout.dtype.is_complex
 
 
-@function("Tensor.is_signed")
+@composite("is_signed(Tensor self) -> bool", names="Tensor.is_signed", errors="own")
 def is_signed(self: Tensor) -> bool:
     """Whether its dtype has negative numbers."""
     return self._layout.dtype.is_signed

@@ -16,6 +16,7 @@ from compat._core.memory.numpy_storage import place_of, rejoin
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
+from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.inplace import check_memory, check_recorded, rebase
 from compat._core.operators.out import check_room, make_room, resize
@@ -37,7 +38,7 @@ from funcgrad import stop_gradient
 # ---------------------------------------------------------------- out of the graph
 
 
-@function("Tensor.detach_", "torch.detach_")
+@composite("detach_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.detach_ torch.detach_", errors="own")
 def detach_(self: Tensor) -> Tensor:
     """Takes the tensor out of the graph; returns it.
 
@@ -63,7 +64,7 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
-@function("torch.detach")
+@composite("detach(Tensor(a) self) -> Tensor(a)", names="torch.detach")
 def detach(input: Tensor) -> Tensor:
     """The same memory outside the graph."""
     return input.detach()
@@ -72,8 +73,11 @@ def detach(input: Tensor) -> Tensor:
 # ---------------------------------------------------------------- size and storage
 
 
-@composite("Tensor.resize_")
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+@composite(
+    "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    names="Tensor.resize_",
+)
+def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
     """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
 
     Raises:
@@ -91,9 +95,9 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         raise RuntimeError("cannot resize variables that require grad")
     if is_dual(self):
         raise RuntimeError("cannot resize variables that has a forward grad")
-    if not sizes:
+    if not sizes and size is None:
         raise missing("resize_", "size")
-    size = size_argument("resize_", "size", 1, sizes)
+    size = size_argument("resize_", "size", 1, sizes or (size,))
     if any(n < 0 for n in size):
         raise RuntimeError("numel: integer multiplication overflow")
     if prod(size) >= 2**63:
@@ -118,7 +122,10 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-@composite("Tensor.resize_as_", "torch.resize_as_")
+@composite(
+    "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    names="Tensor.resize_as_ torch.resize_as_",
+)
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_`` to the size of another tensor, and to its memory order if ``memory_format`` is to be preserved."""
     if memory_format is preserve_format:
@@ -128,8 +135,8 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
     return resize_(self, tuple(wanted), memory_format=memory_format)
 
 
-@composite("Tensor.sum_to_size")
-def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+@composite("sum_to_size(Tensor self, SymInt[] size) -> Tensor", names="Tensor.sum_to_size")
+def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     """The sum over what a tensor of ``size`` would be repeated along when broadcast to this one.
 
     Raises:
@@ -140,9 +147,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         >>> torch.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
     """
-    if not size:
+    if not sizes and size is None:
         raise missing("sum_to_size", "size")
-    wanted = size_argument("sum_to_size", "size", 1, size)
+    wanted = size_argument("sum_to_size", "size", 1, sizes or (size,))
     shift = self.dim() - len(wanted)
     if shift < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[shift:])):
         raise RuntimeError(f"size {{{size_text(wanted)}}} is not expandable to size {{{size_text(self.shape)}}}.")
@@ -153,7 +160,16 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return summed.view(wanted) if shift else summed
 
 
-@composite("Tensor.set_", checked=True)
+@composite(
+    "set_(Tensor(a!) self) -> Tensor(a!)",
+    "set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)",
+    "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, "
+    "SymInt[] stride=[]) -> Tensor(a!)",
+    "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+    "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, "
+    "SymInt[] stride=[]) -> Tensor(a!)",
+    names="Tensor.set_", errors="before",
+)  # fmt: skip
 def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None) -> Tensor:
     """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
 
@@ -266,31 +282,31 @@ def share_memory_(self: Tensor) -> Tensor:
     return self
 
 
-@composite("Tensor.pin_memory", checked=True)
+@composite("pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", names="Tensor.pin_memory", errors="before")
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: there is no other device to copy it to."""
     return self
 
 
-@composite("Tensor.is_pinned", checked=True)
+@composite("is_pinned(Tensor self, Device? device=None) -> bool", names="Tensor.is_pinned", errors="before")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
     """False, for there is no other device to copy it to."""
     return False
 
 
-@composite("Tensor.is_shared")
+@composite(names="Tensor.is_shared")
 def is_shared(self: Tensor) -> bool:
     """Whether other processes see what is written to it: after ``share_memory_``, or where it came from one."""
     return self._storage.is_shared()
 
 
-@composite("Tensor.is_distributed")
+@composite("is_distributed(Tensor self) -> bool", names="Tensor.is_distributed")
 def no(self: Tensor) -> bool:
     """False."""
     return False
 
 
-@composite("Tensor.is_set_to")
+@composite("is_set_to(Tensor self, Tensor tensor) -> bool", names="Tensor.is_set_to")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same storage in the same way."""
     tensor_argument("is_set_to", "tensor", 1, tensor)
@@ -298,7 +314,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
-@composite("Tensor.is_same_size")
+@composite("is_same_size(Tensor self, Tensor other) -> bool", names="Tensor.is_same_size")
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same size."""
     return self.shape == tensor_argument("is_same_size", "other", 1, other).shape
@@ -325,7 +341,7 @@ def is_storage(obj: Any, /) -> bool:
     return isinstance(obj, UntypedStorage | TypedStorage)
 
 
-@function("torch.numel")
+@composite("numel(Tensor self) -> int", names="torch.numel")
 def numel(input: Tensor) -> int:
     """The number of elements.
 
@@ -337,7 +353,7 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-@function("torch.is_floating_point")
+@composite("is_floating_point(Tensor self) -> bool", names="torch.is_floating_point")
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating-point one.
 
@@ -349,7 +365,7 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
-@function("torch.is_complex")
+@composite("is_complex(Tensor self) -> bool", names="torch.is_complex")
 def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one.
 
@@ -361,25 +377,25 @@ def is_complex(input: Tensor) -> bool:
     return input.is_complex()
 
 
-@function("torch.is_conj")
+@composite("is_conj(Tensor self) -> bool", names="torch.is_conj")
 def is_conj(input: Tensor) -> bool:
     """Whether the conjugation of its elements is still to be done."""
     return input.is_conj()
 
 
-@function("torch.is_neg")
+@composite("is_neg(Tensor self) -> bool", names="torch.is_neg")
 def is_neg(input: Tensor) -> bool:
     """Whether the negation of its elements is still to be done."""
     return input.is_neg()
 
 
-@function("torch.is_inference")
+@composite("is_inference(Tensor self) -> bool", names="torch.is_inference")
 def is_inference(input: Tensor) -> bool:
     """Whether it was made in ``inference_mode``."""
     return input.is_inference()
 
 
-@composite("torch.is_nonzero", "Tensor.is_nonzero")
+@composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero.
 
@@ -388,10 +404,18 @@ def is_nonzero(input: Tensor) -> bool:
         >>> torch.is_nonzero(torch.tensor([0.0]))
         False
     """
+    if not isinstance(input, Tensor):
+        raise wrong_call("torch.is_nonzero", input)
     return bool(input)
 
 
-@function("torch.result_type")
+@composite(
+    "result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType",
+    "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
+    "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType",
+    "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
+    names="torch.result_type",
+)
 def result_type(tensor1: Any, tensor2: Any) -> Dtype:
     """The dtype that an operation on two tensors or numbers would give.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.operators.composite import OPTIONS, composite
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, from_array
@@ -23,13 +24,13 @@ def get_device(input: Tensor) -> int:
     return tensor_argument("get_device", "input", 1, input).get_device()
 
 
-@function("torch.is_signed")
+@composite("is_signed(Tensor self) -> bool", names="torch.is_signed")
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype of a tensor has negative numbers."""
     return tensor_argument("is_signed", "input", 1, input).is_signed()
 
 
-@function("torch.is_same_size")
+@composite("is_same_size(Tensor self, Tensor other) -> bool", names="torch.is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size.
 
@@ -81,7 +82,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(result)
 
 
-@function("torch.combinations")
+@composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", names="torch.combinations")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of ``r`` elements of a vector, one a row, in the order of the vector.
 
@@ -113,7 +114,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return torch["stack"]([torch["masked_select"](grid, taken) for grid in grids], 1)
 
 
-@function("torch.logspace")
+@composite(
+    f"logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, {OPTIONS}) -> Tensor",
+    f"logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, {OPTIONS}) -> Tensor",
+    f"logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, {OPTIONS}) -> Tensor",
+    f"logspace(Scalar start, Scalar end, int steps, float base=10.0, *, {OPTIONS}) -> Tensor",
+    names="torch.logspace",
+)
 def logspace(
     start: Any,
     end: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
 from compat._core.tensor.registry import function
@@ -80,7 +81,7 @@ def _neg_view(input):
     return input._replace(neg=not input.neg)
 
 
-@function("torch.conj", "Tensor.conj")
+@composite("conj(Tensor(a) self) -> Tensor(a)", errors="own")
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself.
 
@@ -92,7 +93,7 @@ def conj(input: Tensor) -> Tensor:
     return _conj(input) if input.is_complex() else input
 
 
-@function("torch.real")
+@composite("real(Tensor(a) self) -> Tensor(a)", names="torch.real")
 def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
     if not input.is_complex():
@@ -100,7 +101,7 @@ def real(input: Tensor) -> Tensor:
     return select(view_as_real(_conj(input) if input.is_conj() else input), -1, 0)
 
 
-@function("torch.imag")
+@composite("imag(Tensor(a) self) -> Tensor(a)", names="torch.imag")
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view.
 

@@ -47,7 +47,7 @@ def transpose(input, dim0, dim1):
     return _swapped(input, dim0, dim1)
 
 
-@composite("torch.swapaxes", "Tensor.swapaxes")
+@composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two dimensions exchanged, under NumPy's name."""
     return transpose(input, axis0, axis1)
@@ -75,7 +75,7 @@ def _check_matrix(name: str, ndim: int) -> None:
         raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {ndim}D")
 
 
-@function("Tensor.t_")
+@composite("t_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.t_", errors="own")
 def _t_in_place(self: Tensor) -> Tensor:
     """``t`` of the tensor itself; returns it."""
     _check_matrix("t_", self.dim())
@@ -109,7 +109,11 @@ def _several(x: Any) -> tuple[int, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
-@composite("torch.movedim", "Tensor.movedim", "torch.moveaxis", "Tensor.moveaxis")
+@composite(
+    "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    names="torch.movedim Tensor.movedim torch.moveaxis Tensor.moveaxis",
+)
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to new places, the others staying in order."""
     source, destination = _several(source), _several(destination)
@@ -174,7 +178,7 @@ function("Tensor.mH")(property(lambda self: _adjoint("mH", self), doc="``mT``, a
 function("Tensor.H")(property(_hermitian))
 
 
-@composite("torch.adjoint", "Tensor.adjoint")
+@composite("adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and the elements conjugated."""
     return _adjoint("adjoint()", input)
@@ -263,7 +267,11 @@ def view_dtype(input, dtype):
     return input._replace(size=(*head, last // k), stride=stride, offset=input.offset // k, dtype=dtype)
 
 
-@function("Tensor.view")
+@composite(
+    "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    names="Tensor.view", errors="own",
+)  # fmt: skip
 def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
     """The same memory in another shape or dtype.
 
@@ -294,7 +302,7 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     return viewed(self, made) if made._layout.base.traced else made
 
 
-@function("Tensor.view_as")
+@composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.view_as", errors="own")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of ``other``.
 
@@ -308,7 +316,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     return viewed(self, made) if made._layout.base.traced else made
 
 
-@function("torch.reshape")
+@composite("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", names="torch.reshape")
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The same elements in another shape: a view if the memory order allows, else a copy.
 
@@ -331,7 +339,7 @@ def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     return view_size(input, new) if layout.contiguous else _reshape_alias(input, new)
 
 
-@function("Tensor.reshape")
+@composite("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", names="Tensor.reshape", errors="own")
 def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view if the memory order allows, else a copy.
 
@@ -369,7 +377,7 @@ def reshaped(input, *size):
     return _in_shape(input, size)
 
 
-@function("torch._unsafe_view")
+@composite("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", names="torch._unsafe_view")
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     """A tensor that nobody else will see, in another shape; not a view for its users, and it counts by itself what
     is written."""
@@ -397,7 +405,7 @@ def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     return made
 
 
-@function("Tensor.reshape_as")
+@composite("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.reshape_as", errors="own")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of ``other``.
 
@@ -465,7 +473,12 @@ def _squeeze_dims(input, dim):
     return _without(input, dim)
 
 
-@function("torch.squeeze", "Tensor.squeeze")
+@composite(
+    "squeeze(Tensor(a) self) -> Tensor(a)",
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    errors="own",
+)
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dimensions of size one removed: all, or those of ``dim`` that have it.
 
@@ -484,7 +497,12 @@ def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
     return (_squeeze_dims if isinstance(dim, tuple | list) else _squeeze_dim), (dim,)
 
 
-@composite("Tensor.squeeze_")
+@composite(
+    "squeeze_(Tensor(a!) self) -> Tensor(a!)",
+    "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)",
+    "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
+    names="Tensor.squeeze_",
+)
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """``squeeze`` of the tensor itself; returns it."""
     op, args = _squeezing(dim)
@@ -539,7 +557,7 @@ def expand(input, *size, implicit):
     return input._replace(size=tuple(new), stride=tuple(stride))
 
 
-@composite("torch.broadcast_to", "Tensor.broadcast_to")
+@composite("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``expand`` under NumPy's name.
 
@@ -551,7 +569,7 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     return expand(input, *size)
 
 
-@function("Tensor.expand_as")
+@composite("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.expand_as", errors="own")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expanded to the size of ``other``.
 

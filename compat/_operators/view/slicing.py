@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.operators.composite import composite
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
 from compat._core.tensor.registry import function
@@ -63,7 +64,11 @@ def slice_view(input, dim, start, end, step):
     return _cut(input, dim, first, -(-(last - first) // step), step)
 
 
-@function("torch.narrow", "Tensor.narrow")
+@composite(
+    "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+    "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+    errors="own",
+)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """``length`` places along a dimension, from ``start`` on.
 
@@ -212,7 +217,7 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any
     return _split_size(input, sizes, dim) if hasattr(sizes, "__index__") else split_with_sizes(input, sizes, dim)
 
 
-@function("torch.chunk", "Tensor.chunk")
+@composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", errors="own")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` parts of equal size along a dimension, the last perhaps smaller.
 

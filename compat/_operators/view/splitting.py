@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
 from compat._core.schema.arguments import size_argument
 from compat._core.tensor.tensor import Tensor
@@ -26,8 +27,16 @@ def _sections(input: Tensor, count: int, dim: int) -> tuple[Tensor, ...]:
     return _pieces(input, bounds, dim)
 
 
-@composite("torch.tensor_split", "Tensor.tensor_split")
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
+@composite(
+    "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+    "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, "
+    "int dim=0) -> Tensor(a)[]",
+    "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+)
+def tensor_split(
+    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None,
+    tensor_indices_or_sections: Any = None,
+) -> tuple[Tensor, ...]:  # fmt: skip
     """Parts along a dimension: so many, of sizes as equal as can be; or between the places given.
 
     Args:
@@ -43,7 +52,9 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named:
         >>> torch.tensor_split(torch.arange(5), 2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    wanted = named.get("indices", named.get("sections", indices_or_sections))
+    wanted = indices_or_sections
+    if wanted.__class__ not in (int, tuple, list):
+        wanted = _wanted("tensor_split", input, wanted, indices, sections, tensor_indices_or_sections)
     if input.dim() == 0:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     along = wrap_dim(dim, input.dim())
@@ -52,6 +63,18 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named:
     if hasattr(wanted, "__index__"):
         return _sections(input, wanted.__index__(), along)
     return _pieces(input, list(size_argument("tensor_split", "indices", 2, (wanted,))), along)
+
+
+def _wanted(name: str, input: Tensor, *given: Any) -> Any:
+    """The parts or places that a call asks for, under whichever name.
+
+    Raises:
+        TypeError: for none, and for what is neither.
+    """
+    for wanted in given:
+        if isinstance(wanted, list | tuple | Tensor) or (hasattr(wanted, "__index__") and not isinstance(wanted, bool)):
+            return wanted
+    raise wrong_call(f"torch.{name}", input, *[g for g in given if g is not None])
 
 
 def _places(wanted: Tensor) -> Any:
@@ -87,8 +110,10 @@ _SPLIT_DOC = """Parts along {which}: equal ones, so many; or between the places 
 
 
 def _publish(name: str, dim: int, which: str) -> None:
-    def split(input: Tensor, indices_or_sections: Any = None, **named: Any) -> tuple[Tensor, ...]:
-        wanted = named.get("indices", named.get("sections", indices_or_sections))
+    def split(
+        input: Tensor, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+    ) -> tuple[Tensor, ...]:
+        wanted = _wanted(name, input, indices_or_sections, indices, sections)
         least = _LEAST[name]
         if input.dim() < least:
             raise RuntimeError(
@@ -96,7 +121,6 @@ def _publish(name: str, dim: int, which: str) -> None:
                 "dimensions!"
             )
         along = min(dim, input.dim() - 1)
-        _check_kind(name, wanted)
         if hasattr(wanted, "__index__"):
             size = input.shape[along]
             if wanted == 0 or size % wanted:
@@ -111,19 +135,10 @@ def _publish(name: str, dim: int, which: str) -> None:
     least = _LEAST[name]
     plural = "" if least == 1 else "s"
     split.__doc__ = _SPLIT_DOC.format(which=which, least=least, s=plural, name=name, result=parts)
-    composite(f"torch.{name}", f"Tensor.{name}")(split)
-
-
-def _check_kind(name: str, wanted: Any) -> None:
-    if hasattr(wanted, "__index__") or isinstance(wanted, list | tuple):
-        return
-    kind = type(wanted).__name__
-    raise TypeError(
-        f"{name}() received an invalid combination of arguments - got (Tensor, {kind}), but expected one of:\n"
-        " * (Tensor input, int sections)\n      didn't match because some of the arguments have invalid types: "
-        f"(Tensor, !{kind}!)\n * (Tensor input, tuple of ints indices)\n      didn't match because some of the "
-        f"arguments have invalid types: (Tensor, !{kind}!)\n"
-    )
+    composite(
+        f"{name}.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]",
+        f"{name}.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+    )(split)
 
 
 _publish("vsplit", 0, "the first dimension")

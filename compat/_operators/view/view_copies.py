@@ -14,7 +14,6 @@ from compat._core.operators.op import Op, aten
 from compat._core.operators.view import Geometry, over
 from compat._core.operators.view_op import ViewOp, view
 from compat._core.tensor.autograd_state import SHARED, Version
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._operators.view import complex_views
@@ -61,7 +60,11 @@ _view_size, _view_dtype = copying(views.view_size), copying(views.view_dtype)
 _squeeze = {v: copying(v) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)}
 
 
-@function("torch.view_copy")
+@composite(
+    "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor",
+    "view_copy(Tensor self, SymInt[] size) -> Tensor",
+    names="torch.view_copy",
+)
 def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor in another shape, or of its bytes as another dtype."""
     if dtype is None and isinstance(size, dtypes.dtype):
@@ -69,7 +72,12 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor
     return _view_size(input, size, out=out) if dtype is None else _view_dtype(input, dtype, out=out)
 
 
-@function("torch.squeeze_copy")
+@composite(
+    "squeeze_copy(Tensor self) -> Tensor",
+    "squeeze_copy.dim(Tensor self, int dim) -> Tensor",
+    "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor",
+    names="torch.squeeze_copy",
+)
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy without dimensions of size one: without all, or without those of ``dim`` that have it."""
     view, args = views._squeezing(dim)
@@ -96,7 +104,7 @@ _unsafe_with_sizes = view(
 )(parts.split_with_sizes.body)  # fmt: skip
 
 
-@composite("torch.unsafe_split", "Tensor.unsafe_split")
+@composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that.
 
@@ -108,13 +116,13 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     return _apart(_unsafe(input, split_size, dim))
 
 
-@composite("torch.unsafe_split_with_sizes", "Tensor.unsafe_split_with_sizes")
+@composite("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """``unsafe_split`` into parts of given sizes."""
     return _apart(_unsafe_with_sizes(input, split_sizes, dim))
 
 
-@composite("torch.unsafe_chunk", "Tensor.unsafe_chunk")
+@composite("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """``unsafe_split`` into at most ``chunks`` parts of equal size.
 
@@ -151,7 +159,7 @@ def narrow_copy(input, dim, start, length):
     return slice_(input, start=tuple(low), limit=tuple(high), strides=(1,) * len(low))
 
 
-@function("torch.detach_copy")
+@composite("detach_copy(Tensor self) -> Tensor", names="torch.detach_copy", out=True)
 def detach_copy(input: Tensor) -> Tensor:
     """A copy outside the graph."""
     return input.detach().clone()

@@ -25,6 +25,27 @@ def test_the_complaint_is_pytorchs(call: str) -> None:
     assert x.tolist() == [[1.0] * 3] * 3
 
 
+#: What PyTorch words otherwise: it lists an overload that only other devices have, or tells what was given by name.
+OTHERWISE = [
+    "torch.addmm(True, x, x, torch.float32)",
+    "torch.bmm(x, x, torch.float32, out=1)",
+    "torch.mm(x, x, torch.float32, bogus=1)",
+    "torch.special.chebyshev_polynomial_t(n=x, x=object())",
+    "torch.special.laguerre_polynomial_l(2, x, x=x)",
+    "torch.special.scaled_modified_bessel_k1(x=[1])",
+    "torch.special.shifted_chebyshev_polynomial_u(x, n='a')",
+    "torch.special.shifted_chebyshev_polynomial_v(n=2, x=None)",
+    "x.copy_()",
+]
+
+
+@pytest.mark.parametrize("call", OTHERWISE)
+def test_wrong_calls_are_type_errors_that_name_the_function(call: str) -> None:
+    x = torch.ones(3, 3)
+    with pytest.raises(TypeError, match=call.partition("(")[0].rpartition(".")[2]):
+        eval(call, {"torch": torch, "x": x})
+
+
 RIGHT: list[Callable[[Any], Any]] = [
     lambda x: torch.add(x, x, alpha=2),
     torch.absolute,
