@@ -14,7 +14,7 @@ export PYTHON
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem clean
+.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem objects names clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -64,7 +64,16 @@ bench: $(VENV)-parity/.has-bench ## measure against PyTorch and JAX, as ratios f
 parity: $(VENV)-parity/.has-parity ## compare with real PyTorch, op by op (PARITY= is where its tools are)
 	$(VENV)-parity/bin/python tests/parity/run.py --tools $(PARITY) $(ARGS)
 
-ecosystem: $(VENV)-parity/.has-parity ## names of PyTorch's that packages in SITE= mention and compat has not
+ecosystem: $(VENV)-parity/.has-parity ## run packages from the registry beside PyTorch; ARGS='einops_use' runs one program
+	$(VENV)-parity/bin/python tests/ecosystem/run.py --table docs/start/packages.md $(ARGS)
+
+objects: $(VENV)-parity/.has-parity ## whole modules and schedulers, saved on either side, load on the other
+	$(VENV)-parity/bin/python tests/ecosystem/whole_objects.py save out/objects/pytorch
+	$(VENV)-parity/bin/python -m compat tests/ecosystem/whole_objects.py save out/objects/compat
+	$(VENV)-parity/bin/python tests/ecosystem/whole_objects.py load out/objects/compat
+	$(VENV)-parity/bin/python -m compat tests/ecosystem/whole_objects.py load out/objects/pytorch
+
+names: $(VENV)-parity/.has-parity ## names of PyTorch's that packages in SITE= mention and compat has not
 	mkdir -p out
 	$(VENV)-parity/bin/python tests/ecosystem/names.py scan $(SITE) > out/mentioned.json
 	$(VENV)-parity/bin/python tests/ecosystem/names.py have out/mentioned.json > out/pytorch.json

@@ -8,7 +8,7 @@ from typing import Any
 from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
 from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.random.generator import Generator
-from compat._core.stubs import answering
+from compat._core.stubs import answering, refusing
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
@@ -86,6 +86,9 @@ def _get_unwrapped(tensor: Tensor) -> Tensor:
 
 _functorch = _submodule("_functorch")
 vars(_functorch).update(is_batchedtensor=_is_batchedtensor, get_unwrapped=_get_unwrapped)
+for _name in ("_add_batch_dim", "_remove_batch_dim"):  # which packages import
+    _text = f"torch._C._functorch.{_name} is not there: torch.vmap wraps tensors by itself, and only while it runs"
+    setattr(_functorch, _name, refusing(_name, NotImplementedError, _text, "a vmap cannot be entered by hand"))
 
 
 def _get_accelerator(check: bool | None = None) -> Any:

@@ -11,7 +11,8 @@ PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops",
     "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_higher_order_ops",
     "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals", "fx._symbolic_trace",
-    "nn.modules._functions", "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison",
+    "nn.modules._functions", "nn.utils._named_member_accessor",
+    "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison",
     "testing._creation", "utils._contextlib", "utils._foreach_utils",
     "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip

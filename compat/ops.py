@@ -46,6 +46,10 @@ def __getattr__(name: str) -> _Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
     found = globals()[name] = _namespace(name)
+    if name == "profiler":
+        from compat._libraries.profiler import declare
+
+        globals()["_profiler"] = declare()
     return found
 
 

@@ -14,22 +14,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import TorchFunctionMode, is_tensor_method_or_property
+from compat._core.tensor.torch_function import (
+    DisableTorchFunction,
+    TorchFunctionMode,
+    is_tensor_method_or_property,
+    local,
+)
 from compat._core.transforms.grad_mode import mode
+from compat.fx._counted_sizes import CountedSizes
+from compat.fx._followed_values import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
 
 __all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "trace"]
-
-#: Methods that give values.
-_VALUES = frozenset((
-    "item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__array__",
-    "is_nonzero", "__contains__", "equal", "allclose",
-))  # fmt: skip
 
 
 class GraphBreak(RuntimeError):
@@ -39,47 +41,71 @@ class GraphBreak(RuntimeError):
 class _Functions(TorchFunctionMode):
     """Makes the graph of functions that are called within it."""
 
-    def __init__(self, names: dict[int, str]):
+    def __init__(self, named: dict[str, Tensor]):
         self.graph = Graph()
         self.attributes: dict[str, Any] = {}
-        self._names = names
+        self._names = {id(t): name for name, t in named.items()}
         self._nodes: dict[int, Node] = {}
         self._held: list[Any] = []
+        self.values = FollowedValues(self._recording, GraphBreak)
+        self.sizes = CountedSizes(self._recording, GraphBreak)
+        for t in named.values():
+            self.values.follow(t, True)
 
-    def know(self, t: Tensor, node: Node) -> None:
+    def _recording(self) -> bool:
+        return any(mode is self for mode in local.modes) and not local.none
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        self.values.close()
+        self.sizes.close()
+
+    def know(self, t: Tensor, node: Node, depends: bool = True) -> None:
         """Has a node stand for a tensor."""
         node.meta["example_value"] = t
         self._nodes[id(t)] = node
         self._held.append(t)
+        self.values.follow(t, depends)
 
     def operand(self, x: Any) -> Any:
         """A part of an argument as the graph has it."""
         if not isinstance(x, Tensor):
             return x
         if id(x) not in self._nodes:
-            name = self._names.get(id(x)) or f"_tensor_constant{len(self.attributes)}"
-            self.attributes[name] = x
-            self.know(x, self.graph.get_attr(name))
+            name = self._names.get(id(x))
+            if name is None and self.values.knows(x):
+                raise GraphBreak(f"a tensor of shape {list(x.shape)} was made by what is no function: {operation()}")
+            new = name is None and self.values.is_new(x)
+            name = name or f"_tensor_constant{len(self.attributes)}"
+            node = self.graph.get_attr(name)
+            with DisableTorchFunction():
+                self.attributes[name] = x.detach().clone() if new else x
+            # What a call makes anew it may write into.
+            self.know(x, self.graph.call_method("clone", (node,)) if new else node, False)
         return self._nodes[id(x)]
 
     def __torch_function__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name in _VALUES:
-            raise GraphBreak(f"{name.strip('_')} asks a tensor for its value")
-        found = func(*args, **kwargs)
+        self.sizes.check_operands(name, (*args, *kwargs.values()))
+        with self.values.operation((args, kwargs)) as depends:
+            found = func(*args, **kwargs)
+            if not name.startswith("__set"):
+                self.values.check_numbers(name.strip("_"), found)
+            follows = depends(found)
         leaves = tree_flatten(found)[0]
         writes = name.startswith("__set") or name == "backward"
         if not writes and not any(isinstance(t, Tensor) for t in leaves):
             return found
         given, named = tree_map(self.operand, (tuple(args), dict(kwargs)))
         node = self._node(func, name, given, named)
+        self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(found, Tensor):
-            self.know(found, node)
+            self.know(found, node, follows)
         elif isinstance(found, tuple | list):
             for n, t in enumerate(found):
                 if isinstance(t, Tensor):
-                    self.know(t, self.graph.call_function(operator.getitem, (node, n)))
+                    self.know(t, self.graph.call_function(operator.getitem, (node, n)), follows)
         return found
 
     def _node(self, func: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Node:
@@ -120,15 +146,15 @@ def trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     """
     own = function if isinstance(function, Module) else getattr(function, "__self__", None)
     named = [*own.named_parameters(), *own.named_buffers()] if isinstance(own, Module) else []
-    recorder = _Functions({id(t): name for name, t in named})
+    recorder = _Functions(dict(named))
     leaves, _ = tree_flatten((args, kwargs))
     inputs = [t for t in leaves if isinstance(t, Tensor)]
     for n, t in enumerate(inputs):
         recorder.know(t, recorder.graph.placeholder(f"L_args_{n}_"))
     with recorder:
         found = function(*args, **kwargs)
-    flat, shape = tree_flatten(found)
-    recorder.graph.output(tuple(recorder.operand(t) for t in flat))
+        flat, shape = tree_flatten(found)
+        recorder.graph.output(tuple(recorder.operand(t) for t in flat))
     return Traced(GraphModule(recorder.attributes, recorder.graph), inputs, shape)
 
 
@@ -150,7 +176,7 @@ class ByBackend:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         leaves, shape = tree_flatten((args, kwargs))
-        key = (str(shape), mode.grad, getattr(self.function, "training", None), *map(_kind, leaves))
+        key = (str(shape), mode.grad, _training(self.function), *map(_kind, leaves))
         if key not in self._made:
             self._made[key] = self._make(args, kwargs)
         made = self._made[key]
@@ -174,6 +200,12 @@ class ByBackend:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+def _training(function: Any) -> tuple[bool, ...]:
+    """Which of a module's parts are in training."""
+    own = function if isinstance(function, Module) else getattr(function, "__self__", None)
+    return tuple(m.training for m in own.modules()) if isinstance(own, Module) else ()
 
 
 def _kind(x: Any) -> Any:
@@ -224,7 +256,7 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         Graph Break Count: 1
         Op Count: 0
         Break Reasons:
-          bool asks a tensor for its value
+          bool at ... asks a tensor for its value: the result would be a constant of the graph. ...
     """
 
     def explained(*args: Any, **kwargs: Any) -> ExplainOutput:

@@ -6,7 +6,9 @@ storages are persistent objects whose contents lie elsewhere. ``compat.serializa
 
 from __future__ import annotations
 
+import functools
 import pickle
+import sys
 from collections import OrderedDict
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
@@ -144,6 +146,9 @@ class Writer(_Pickler):
             found = Global("torch" + module[module.find(".") :] if "." in module else "torch", name or obj.__qualname__)
         if found is None:
             super().save_global(obj, name)
+        elif isinstance(obj, FunctionType) and "." in found.name:  # of a class, which old protocols have no name for
+            owner = functools.reduce(getattr, found.name.split(".")[:-1], sys.modules[module])
+            self.save_reduce(getattr, (owner, obj.__name__), obj=obj)
         else:
             self._name(found)
             self.memoize(obj)

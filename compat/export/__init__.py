@@ -12,9 +12,11 @@ Example:
 
 from compat.export._files import load, save
 from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec, export
+from compat.export._sizes import Dim, dims
 
 __all__ = [
-    "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec", "export", "load", "save",
+    "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec", "dims", "export", "load",
+    "save",
 ]  # fmt: skip
 
 export_for_training = export

@@ -2,7 +2,7 @@
 
 A file is a zip archive of ``program.json`` (the graph, what it takes and returns), ``weights.npz`` (the weights by
 name), ``constants.npz`` and ``program.stablehlo``, which is the compiled program as ``funcgrad.tools.export`` and
-``jax.export`` read it: a function of the weights in a dictionary and of a list of inputs.
+``jax.export`` read it: a function of the weights in a dictionary and of a list of inputs, of the example's sizes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from compat.fx.node import Node
 from compat.nn.parameter import Parameter
 from funcgrad.tools import export as _functions
 
-_VERSION = 1
+_VERSION = 2
 _FORMATS: dict[str, Any] = {
     **LAYOUTS, **{str(f).removeprefix("torch."): f for f in (
         contiguous_format, preserve_format, channels_last, channels_last_3d)},
@@ -88,16 +88,16 @@ def _decode(x: Any, nodes: dict[str, Node]) -> Any:
 
 
 def _target(node: Node) -> str:
-    if node.target is operator.getitem:
-        return "getitem"
+    if node.target in (operator.getitem, operator.add, operator.mul):
+        return str(node.target.__name__)
     if isinstance(node.target, OpOverload):
         return str(node.target)
     raise TypeError(f"torch.export.save: {node.target!r} is no operator")
 
 
 def _operator(name: str) -> Any:
-    if name == "getitem":
-        return operator.getitem
+    if "." not in name:
+        return getattr(operator, name)
     library, packet, overload = name.split(".", 2)
     found = getattr(ops, library)
     return getattr(found, packet).overload(overload) if library == "aten" else getattr(getattr(found, packet), overload)
@@ -156,7 +156,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         "version": _VERSION,
         "nodes": [
             [n.op, n.name, _target(n) if n.op == "call_function" else str(n.target), _encode(n.args), _encode(n.kwargs)]
-            + ([_encode(n.meta["type"])] if n.op == "placeholder" else [])
+            + ([_encode((n.meta["type"], n.meta.get("sizes", {})))] if n.op == "placeholder" else [])
             for n in ep.graph.nodes
         ],
         "inputs": [[s.kind.name, s.arg, s.target] for s in ep.graph_signature.input_specs],
@@ -217,8 +217,9 @@ def _graph(rows: list[Any]) -> Graph:
             continue
         if op == "placeholder":
             made = graph.placeholder(name)
-            shape, dtype = _decode(kind[0], nodes)
+            (shape, dtype), sizes = _decode(kind[0], nodes)
             made.meta["type"] = tuple(shape), dtype
+            made.meta["sizes"] = sizes
         else:
             made = graph.call_function(_operator(target), _decode(args, nodes), _decode(kwargs, nodes))
         nodes[name] = made

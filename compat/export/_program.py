@@ -9,10 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
+from compat._core.random.generator import fork_rng
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms.grad_mode import no_grad
+from compat._dynamo.exc import UserError
+from compat.export._sizes import MOST, Fixed, Symbol, asked_for, candidates, fits, generalized
 from compat.fx._dispatch_trace import Recorder, record
+from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.interpreter import Interpreter
@@ -185,12 +190,15 @@ class _Unlifted(Module):
 
     def _check(self, program: ExportedProgram, inputs: list[Tensor]) -> None:
         expected = program.graph.find_nodes(op="placeholder")[len(program.weights()) :]
+        known: dict[str, int] = {}
         for node, t in zip(expected, inputs):
             shape, dtype = node.meta["type"]
-            if (tuple(t.shape), t.dtype) != (shape, dtype):
+            names = {d: name for d, (name, _, _) in node.meta.get("sizes", {}).items()}
+            if not fits(node.meta, tuple(t.shape), known) or t.dtype != dtype:
+                said = [names.get(d, n) for d, n in enumerate(shape)]
                 raise AssertionError(
-                    f"Guard failed: input {node.name} is {dtype} of shape {list(shape)} in the program, "
-                    f"got {t.dtype} of shape {list(t.shape)}"
+                    f"Guard failed: input {node.name} is {dtype} of shape [{', '.join(map(str, said))}] in the program"
+                    f", got {t.dtype} of shape {list(t.shape)}"
                 )
 
 
@@ -215,36 +223,131 @@ def export(
     """A module as a graph of what it did to example arguments.
 
     Args:
-        mod: the module; it is called once, as it is: call ``eval()`` before for inference.
-        args, kwargs: its arguments. What is no tensor is a constant of the graph, and so is what follows from values.
-        dynamic_shapes: not there: sizes are as in the example.
+        mod: the module; it is called as it is: call ``eval()`` before for inference.
+        args, kwargs: its arguments. What is no tensor is a constant of the graph.
+        dynamic_shapes: which sizes may change: for each argument, in a tuple or by name, a dictionary or sequence from
+            dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are as in the example. The module is
+            then called at several sizes.
         strict, preserve_module_call_signature: accepted.
 
     Raises:
         ValueError: for what is no module.
         TypeError: if ``args`` is no tuple.
-        NotImplementedError: for sizes that are to change.
+        torch._dynamo.exc.UserError: for a size that is to change and cannot.
+        torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: where what is computed follows from values
+            that are taken out of tensors (``item()``, ``bool()``, ``tolist()``, sizes of masks), which a graph cannot
+            say.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
-    if dynamic_shapes:
-        raise NotImplementedError("torch.export.export: dynamic_shapes are not there: sizes are as in the example")
     kwargs = kwargs or {}
-    _, in_spec = tree_flatten((args, kwargs))
-    with no_grad():  # so that each operation is seen as itself
-        recorder, found = record(mod, args, kwargs, _input_names(mod, args, kwargs), mod)
-    _, out_spec = tree_flatten(found)
-    graph, specs, copied = _lifted(recorder, mod)
-    outputs = [copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]]
-    graph.output(tuple(outputs))
-    signature = ExportGraphSignature(specs, [OutputSpec(getattr(n, "name", repr(n))) for n in outputs])
-    owned = {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
-    weights = {s.target: recorder.constants[s.target] for s in specs if s.target is not None}
-    state = {name: owned[name] for name in weights if name in owned}
-    constants = {name: t for name, t in weights.items() if name not in owned}
-    return ExportedProgram(GraphModule({}, graph), signature, state, constants, in_spec, out_spec, (args, kwargs))
+    traced = _Trace(mod, args, kwargs)
+    symbols = asked_for(dynamic_shapes, _bound(mod, args, kwargs)) if dynamic_shapes else []
+    return traced.program(traced.chosen(symbols))
+
+
+def export_with_any_sizes(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
+    """``export`` with every size that may change."""
+    traced = _Trace(mod, args, kwargs)
+    return traced.program(traced.chosen(candidates(traced.inputs)))
+
+
+class _Trace:
+    """A module at an example.
+
+    Attributes:
+        inputs: the tensors among its arguments.
+    """
+
+    def __init__(self, mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]):
+        self.mod, self.args, self.kwargs = mod, args, kwargs
+        self._leaves, self._spec = tree_flatten((args, kwargs))
+        self.inputs = [t for t in self._leaves if isinstance(t, Tensor)]
+        self._names = _input_names(mod, args, kwargs)
+        self.graph, self.specs, self.weights, self.out_spec = self._traced(self.inputs)
+
+    def _traced(self, inputs: list[Tensor]) -> tuple[Graph, list[InputSpec], dict[str, Tensor], TreeSpec]:
+        given = iter(inputs)
+        leaves = [next(given) if isinstance(t, Tensor) else t for t in self._leaves]
+        args, kwargs = tree_unflatten(leaves, self._spec)
+        with no_grad():  # so that each operation is seen as itself
+            recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
+        graph, specs, copied = _lifted(recorder, self.mod)
+        graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
+        weights = {s.target: recorder.constants[s.target] for s in specs if s.target is not None}
+        return graph, specs, weights, tree_flatten(found)[1]
+
+    def _again(self, inputs: list[Tensor]) -> Graph:
+        """The graph at other sizes, if it has the same weights and constants; leaves the module as it was."""
+        if all(a is b for a, b in zip(inputs, self.inputs)):
+            return self.graph
+        kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
+        with no_grad(), fork_rng():
+            try:
+                graph, _, weights, out_spec = self._traced(inputs)
+            finally:
+                for t, version, before in kept:
+                    if t._version != version:
+                        t.copy_(before)
+        same = weights.keys() == self.weights.keys() and out_spec == self.out_spec
+        for name, t in weights.items() if same else ():
+            other = self.weights[name]
+            same = same and (
+                t is other
+                or (t.shape == other.shape and t.dtype == other.dtype and names_of("torch")["equal"](t, other))
+            )
+        if not same:
+            raise Fixed("it has other constants or results at another size")
+        return graph
+
+    def chosen(self, symbols: list[Symbol]) -> list[Symbol]:
+        """Those of sizes that may change, each by itself.
+
+        Raises:
+            UserError: if one may not that has to.
+        """
+        found = []
+        for symbol in symbols:
+            try:
+                generalized(self._again, self.inputs, [symbol])
+            except Fixed as why:
+                if symbol.needed:
+                    raise UserError(f"Constraints violated ({symbol.name})! The size cannot change: {why}") from why
+            else:
+                found.append(symbol)
+        return found
+
+    def program(self, symbols: list[Symbol]) -> ExportedProgram:
+        """The program in which these sizes may change, or as many of them as may together."""
+        optional = [s for s in symbols if not s.needed]
+        kept = [*[s for s in symbols if s.needed], *optional][:MOST]
+        graph = self.graph
+        while kept:
+            try:
+                graph = generalized(self._again, self.inputs, kept)
+                break
+            except Fixed as why:
+                if kept[-1].needed:
+                    names = ", ".join(s.name for s in kept)
+                    raise UserError(f"Constraints violated ({names})! The sizes cannot change: {why}") from why
+                kept.pop()
+        owned = {**dict(self.mod.named_parameters()), **dict(self.mod.named_buffers())}
+        outputs = graph.output_node().args[0]
+        signature = ExportGraphSignature(self.specs, [OutputSpec(getattr(n, "name", repr(n))) for n in outputs])
+        state = {name: owned[name] for name in self.weights if name in owned}
+        constants = {name: t for name, t in self.weights.items() if name not in owned}
+        example = self.args, self.kwargs
+        return ExportedProgram(GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example)
+
+
+def _bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name."""
+    try:
+        return dict(inspect.signature(mod.forward).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        return {f"arg{n}": a for n, a in enumerate((*args, *kwargs.values()))}
 
 
 def _lifted(recorder: Recorder, mod: Module) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:

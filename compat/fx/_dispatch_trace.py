@@ -10,13 +10,18 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.dispatch.overloads import OpOverload
+from compat._core.dispatch.dispatch_mode import unwatched
+from compat._core.dispatch.overloads import OpOverload, aten
+from compat._core.dispatch.overrides import state
 from compat._core.pytree.trees import tree_flatten, tree_map
 from compat._core.tensor.tensor import Tensor, sync
+from compat.fx._counted_sizes import CountedSizes
+from compat.fx._followed_values import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
 from compat.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from funcgrad.core.errors import describe_location, user_location
 
 __all__ = ["Recorder", "current", "record"]
 
@@ -31,47 +36,87 @@ def place(t: Tensor) -> tuple[Any, ...]:
 class Recorder(TorchDispatchMode):
     """Makes the graph of what runs within it.
 
+    Args:
+        owned: tensors that the graph asks for by names.
+        error: the class of what is raised where the graph would be right for these arguments alone.
+
     Attributes:
         graph: what ran so far.
         constants: tensors that are neither arguments nor results, by the names under which the graph asks for them.
     """
 
-    def __init__(self, names: dict[tuple[Any, ...], str] | None = None):
+    def __init__(self, owned: dict[str, Tensor] | None = None, error: type[RuntimeError] = RuntimeError):
         super().__init__()
         self.graph = Graph()
         self.constants: dict[str, Tensor] = {}
-        self._names = names or {}
+        self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
         self._held: list[Tensor] = []  # so that no other storage gets the number of one that is known
+        self.values = FollowedValues(self._recording, error)
+        self.sizes = CountedSizes(self._recording, error)
+        for t in (owned or {}).values():
+            self.values.follow(t, True)
+
+    def _recording(self) -> bool:
+        return any(mode is self for mode in state.modes)
 
     def argument(self, name: str, value: Any) -> Node:
         """An argument of the function."""
         node = self.graph.placeholder(name)
         node.meta["val"] = value
         if isinstance(value, Tensor):
-            self._know(value, node)
+            self._know(value, node, True)
         return node
 
-    def _know(self, t: Tensor, node: Node) -> None:
+    def _know(self, t: Tensor, node: Node, depends: bool) -> None:
         self._nodes[place(t)] = node
         self._held.append(t)
+        self.values.follow(t, depends)
 
     def node_of(self, t: Tensor) -> Node:
-        """The node that a tensor is the value of; of one that is not known a constant."""
+        """The node that a tensor is the value of; of one that is not known a constant.
+
+        Raises:
+            RuntimeError: if it was made of arguments by what the trace has not seen.
+        """
         found = self._nodes.get(place(t))
-        if found is None:
-            if t.grad_fn is not None and place(t) not in self._names:
-                raise RuntimeError(
-                    f"the trace does not see how a tensor of shape {list(t.shape)} was made "
-                    f"({type(t.grad_fn).__name__})"
-                    ": trace it within torch.no_grad(), where the operation is made of others"
-                )
-            name = self._names.get(place(t)) or f"_tensor_constant{len(self.constants)}"
+        return self._constant(t) if found is None else found
+
+    def _constant(self, t: Tensor) -> Node:
+        name = self._names.get(place(t))
+        if name is None and (self.values.knows(t) or t.grad_fn is not None):
+            made = "" if t.grad_fn is None else f" ({type(t.grad_fn).__name__})"
+            raise RuntimeError(
+                f"the trace does not see how a tensor of shape {list(t.shape)} was made{made}: it is used at "
+                f"{describe_location(user_location())}. Trace it within torch.no_grad(), where the operation is made "
+                "of others, or by operations that are recorded"
+            )
+        if name is None and self.values.is_new(t):
+            found = self._made_anew(t)
+        else:
+            name = name or self._constant_name()
             self.constants[name] = t
             found = self.graph.get_attr(name)
-            found.meta["val"] = t
-            self._know(t, found)
+        found.meta["val"] = t
+        self._know(t, found, name in self._names.values())
         return found
+
+    def _constant_name(self) -> str:
+        return f"_tensor_constant{len(self.constants)}"
+
+    def _made_anew(self, t: Tensor) -> Node:
+        """The node of a constant that each call of the function makes, and may write into."""
+        with unwatched():
+            value = t.detach().clone()
+            one = value.view(-1)[:1]
+            if value.numel() and t.is_contiguous() and bool((value == one).all()):
+                full = aten.packet("full").overload("default")
+                return self.graph.call_function(full, (list(t.shape), one.item()), {"dtype": t.dtype})
+        name = self._constant_name()
+        self.constants[name] = value
+        attribute = self.graph.get_attr(name)
+        attribute.meta["val"] = value
+        return self.graph.call_function(aten.packet("clone").overload("default"), (attribute,))
 
     def operand(self, x: Any) -> Any:
         """A part of an argument as the graph has it."""
@@ -81,21 +126,32 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         # Before it runs: an operation may write into what it is given.
         given, named = tree_map(self.operand, (tuple(args), kwargs))
-        out = func(*args, **kwargs)
+        name = getattr(func, "_opname", str(func))
+        self.sizes.check_operands(name, (*args, *kwargs.values()))
+        with self.values.operation((args, kwargs)) as depends:
+            out = func(*args, **kwargs)
+            self.values.check_numbers(str(func), out)
+            follows = depends(out)
         leaves = tree_flatten(out)[0]
         if not any(isinstance(t, Tensor) for t in leaves):
             return out
         node = self.graph.call_function(func, given, named)
         node.meta["val"] = out
+        self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
-            self._know(out, node)
+            self._know(out, node, follows)
         else:
             for n, t in enumerate(out):
                 if isinstance(t, Tensor):
                     item = self.graph.call_function(operator.getitem, (node, n))
                     item.meta["val"] = t
-                    self._know(t, item)
+                    self._know(t, item, follows)
         return out
+
+    def __exit__(self, *exc: Any) -> None:
+        super().__exit__(*exc)
+        self.values.close()
+        self.sizes.close()
 
 
 def current() -> Recorder | None:
@@ -106,7 +162,7 @@ def current() -> Recorder | None:
 
 def record(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None,
-    names: Sequence[str] | None = None, root: Module | None = None,
+    names: Sequence[str] | None = None, root: Module | None = None, error: type[RuntimeError] = RuntimeError,
 ) -> tuple[Recorder, Any]:  # fmt: skip
     """What a function does to tensors, as a graph.
 
@@ -115,18 +171,19 @@ def record(
         args, kwargs: its arguments, pytrees of tensors.
         names: of the arguments' leaves; ``arg0_1`` and so on by default.
         root: a module whose parameters and buffers the graph asks for by their names.
+        error: the class of what is raised where the graph would be right for these arguments alone.
 
     Returns:
         The recorder, whose graph ends with what the function returned, as the graph has it, and what it returned.
     """
-    owned = {} if root is None else {place(t): name for name, t in [*root.named_parameters(), *root.named_buffers()]}
-    recorder = Recorder(owned)
+    owned = {} if root is None else dict([*root.named_parameters(), *root.named_buffers()])
+    recorder = Recorder(owned, error)
     leaves, _ = tree_flatten((tuple(args), kwargs or {}))
     for n, leaf in enumerate(leaves):
         recorder.argument(names[n] if names else f"arg{n}_1", leaf)
     with recorder:
         found = function(*args, **(kwargs or {}))
-    recorder.graph.output(tree_map(recorder.operand, found))
+        recorder.graph.output(tree_map(recorder.operand, found))
     _drop_unused(recorder.graph)
     return recorder, found
 

@@ -192,17 +192,19 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
     Args:
         m: a module. Of one that ``trace`` was given, the operators that the example ran are written
-            (``torch.export.save``), and who loads the file needs none of its classes. Of any other the file refers to
-            the class, as ``torch.save``'s does.
+            (``torch.export.save``), and who loads the file needs none of its classes; sizes that the program allows to
+            change may be others than the example's. Of any other module the file refers to the class, as
+            ``torch.save``'s does.
         f: a path, or what is opened for writing bytes.
     """
     example = getattr(m, "_traced_example", None)
     if example is None:
         serialization.save(m, f)
         return
-    from compat.export import export as exported, save as write
+    from compat.export._files import save as write
+    from compat.export._program import export_with_any_sizes
 
-    write(exported(m, *example), f)
+    write(export_with_any_sizes(m, *example), f)
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:

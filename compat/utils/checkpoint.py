@@ -134,7 +134,7 @@ class _Surroundings:
             if self.state is None:
                 yield
                 return
-            with default_generator.engine.fork():
+            with default_generator._engine.fork():
                 default_generator.set_state(self.state)
                 yield
 

@@ -1,14 +1,17 @@
-"""Functions that make tensors of nothing or fill them, and are no declared operations, as modes are shown them."""
+"""Functions that are no declared operators, as modes are shown them: they make tensors of nothing, fill them, draw, or
+look at values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import Declined, answer_of_mode
-from compat._core.tensor.dispatcher import Call
+from compat._core.tensor.dispatcher import OF_VALUES, Call
 from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
 
 #: What takes a size, and which overload it then is.
 _SIZED = {"zeros": "default", "ones": "default", "empty": "memory_format", "rand": "default", "randn": "default"}
@@ -30,9 +33,41 @@ _METHODS = {
 }  # fmt: skip
 
 
+def _normal(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The overload of ``normal``, whose operands are tensors or numbers."""
+    operands = (*args, *(kwargs[k] for k in ("mean", "std") if k in kwargs), 1.0)[:2]
+    return "_".join("Tensor" if isinstance(a, Tensor) else "float" for a in operands)
+
+
+def _bernoulli(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    return "p" if len(args) > 1 or "p" in kwargs else "default"
+
+
+def _repeat_interleave(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """With one number of repetitions it is made of other operators."""
+    repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0])
+    return ("self_Tensor" if len(args) + len(kwargs) > 1 else "Tensor") if isinstance(repeats, Tensor) else ""
+
+
+def _batch_norm(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """It writes running statistics; where there is a gradient, the operator that gives that is shown."""
+    wanted = mode.grad and any(isinstance(a, Tensor) and a.requires_grad for a in (*args, *kwargs.values()))
+    return "" if wanted else "default"
+
+
+#: Composites that draw or look at values, by what tells the overload that is shown; ``""`` shows what they are made of.
+_OF_VALUES: dict[str, Callable[[Sequence[Any], dict[str, Any]], str]] = {
+    "normal": _normal, "bernoulli": _bernoulli, "repeat_interleave": _repeat_interleave,
+    "native_batch_norm": _batch_norm,
+    **{name: lambda args, kwargs: "default" for name in OF_VALUES},
+}  # fmt: skip
+
+
 def shown(call: Call, below: Callable[[], Any]) -> Any:
     """What the innermost mode makes of a call of a function that is no declared operator."""
     name = call.operator.name
+    if name in _OF_VALUES:
+        return _of_values(call, below)
     if call.operator.address.startswith("Tensor."):
         return _method(call, below) if name in _METHODS else below()
     return _function(call, below) if name in _KNOWN else below()
@@ -65,6 +100,17 @@ def _placed(name: str, named: dict[str, Any]) -> dict[str, Any]:
     order = ("dtype", "layout", "device", "pin_memory")
     given = {k: v for k, v in (default | named).items() if k not in order or v is not None}
     return {k: given[k] for k in order if k in given} | {k: v for k, v in given.items() if k not in order}
+
+
+def _of_values(call: Call, below: Callable[[], Any]) -> Any:
+    kwargs = call.named or {}
+    overload = _OF_VALUES[call.operator.name](call.args, kwargs)
+    if not overload:
+        return below()
+    try:
+        return answer_of_mode(aten.packet(call.operator.name).overload(overload), call.function, call.args, kwargs)
+    except Declined:
+        return below()
 
 
 def _method(call: Call, below: Callable[[], Any]) -> Any:

@@ -161,10 +161,19 @@ _NAMES = {"softmax": "_softmax", "log_softmax": "_log_softmax"}
 _FOREIGN = frozenset(
     ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
     + ["_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"]
-    + ["sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "_pin_memory"]
-    + ["_sparse_addmm", "_sparse_mm_reduce_impl"]
+    + ["_pin_memory", "_sparse_addmm", "_sparse_mm_reduce_impl"]
     + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
 )
+
+#: Operators that describe tensors: the methods that they are, and their schemas.
+_DESCRIPTIONS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "sym_size": (Tensor.size, ("sym_size(Tensor self) -> SymInt[]", "sym_size.int(Tensor self, int dim) -> SymInt")),
+    "sym_stride": (
+        Tensor.stride, ("sym_stride(Tensor self) -> SymInt[]", "sym_stride.int(Tensor self, int dim) -> SymInt"),
+    ),
+    "sym_numel": (Tensor.numel, ("sym_numel(Tensor self) -> SymInt",)),
+    "sym_storage_offset": (Tensor.storage_offset, ("sym_storage_offset(Tensor self) -> SymInt",)),
+}  # fmt: skip
 
 #: Overloads that write a result into a given tensor, where neither "out" nor the name that is made of the overload's.
 _WRITING = {
@@ -187,6 +196,7 @@ def _schemas(name: str) -> tuple[FunctionSchema, ...]:
     texts = [schema for d in every() if name_of(d.name, False) == base.removesuffix("_") for schema in d.schemas]
     function = public_function(base) if _is_public(base) else None
     texts += [overload.schema for overload in overloads_of(function)]
+    texts += _DESCRIPTIONS[name][1] if name in _DESCRIPTIONS else ()
     return tuple(FunctionSchema("aten", _named(name, text)) for text in dict.fromkeys(texts))
 
 
@@ -215,7 +225,7 @@ _OF_NUMBERS = OF_NUMBERS | {"where"}
 
 def _fits(schema: FunctionSchema, given: Mapping[str, Any]) -> bool:
     """Whether a call is of an overload: what it has no arguments for must be absent, None or False."""
-    numbers = schema.name.removeprefix("aten::") in _OF_NUMBERS
+    numbers = schema.name.removeprefix("aten::").removesuffix("_") in _OF_NUMBERS
     left = dict(given)
     for argument in schema.arguments:
         name = argument.name if argument.name in left else python_name(argument)
@@ -257,7 +267,8 @@ def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: 
         writes: whether it writes its result into a given tensor.
     """
     base = _NAMES.get(declared, declared)
-    schemas = [s for s in _schemas(base) if not (base in _OF_NUMBERS and s.overload_name.startswith("Scalar"))]
+    own = _schemas(base + "_" * inplace) or _schemas(base)
+    schemas = [s for s in own if not (base in _OF_NUMBERS and s.overload_name.startswith("Scalar"))]
     fitting = next((schema for schema in schemas if _fits(schema, given)), schemas[0] if schemas else None)
     overload = "default" if fitting is None else _name_of(fitting)
     overload = _writing(base, overload) if writes else overload
@@ -273,6 +284,8 @@ def public_function(name: str) -> Callable[..., Any]:
     Raises:
         NotImplementedError: if there is none here.
     """
+    if name in _DESCRIPTIONS:
+        return _DESCRIPTIONS[name][0]
     getattr(Tensor, name, None)  # which imports its module, if it is not yet
     for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
         if name in place:

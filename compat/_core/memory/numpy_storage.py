@@ -244,6 +244,7 @@ def borrowed(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
 
 def _memory_of(storage: UntypedStorage) -> np.ndarray:
     """The memory of a storage, which becomes a hosted one if it is not yet."""
+    storage.look()
     if not isinstance(storage, Hosted):
         # A view, so that whoever refers to the array that owns the memory can be counted.
         storage._memory = np.array(storage.numpy(), order="C")[...]

@@ -86,6 +86,9 @@ class UntypedStorage(Moves):
         """Puts a buffer of the same shape and dtype in place of the present one."""
         self.buffer = buffer
 
+    def look(self) -> None:
+        """Called before memory in common with NumPy is handed out, which nobody sees being read."""
+
     def give_up(self, buffer: Any) -> Any:
         """Lets go of the present buffer, until another one is put there, so that a program may take it over.
 

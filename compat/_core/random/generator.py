@@ -7,7 +7,7 @@ numbers, bit for bit (``compat._core.random``).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from compat._core.random import DEFAULT_SEED, Engine
@@ -15,7 +15,19 @@ from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.device import device as Device
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+#: Called before anybody draws: traces, which have to record the operation that does.
+watchers: list[Callable[[], None]] = []
+
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "watchers",
+]
 
 
 class Generator:
@@ -38,14 +50,21 @@ class Generator:
         tensor([0.4963, 0.7682])
     """
 
-    __slots__ = ("__weakref__", "device", "engine")
+    __slots__ = ("__weakref__", "_engine", "device")
     __module__ = "torch._C"
 
     def __init__(self, device: Any = "cpu"):
         self.device = Device(device)
         if self.device.type != "cpu":
             raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.")
-        self.engine = Engine(DEFAULT_SEED)
+        self._engine = Engine(DEFAULT_SEED)
+
+    @property
+    def engine(self) -> Engine:
+        """What draws: who asks for it is about to."""
+        for watcher in watchers:
+            watcher()
+        return self._engine
 
     def manual_seed(self, seed: int) -> Generator:
         """Starts again from a seed; returns the generator.
@@ -59,20 +78,20 @@ class Generator:
         """
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
-        self.engine.seed(seed.__index__())
+        self._engine.seed(seed.__index__())
         return self
 
     def seed(self) -> int:
         """Starts again from a seed by the operating system, and returns it."""
-        return self.engine.seed_from_entropy()
+        return self._engine.seed_from_entropy()
 
     def initial_seed(self) -> int:
         """The seed that it started from."""
-        return self.engine.initial_seed
+        return self._engine.initial_seed
 
     def get_state(self) -> Tensor:
         """The state as a tensor of bytes."""
-        return from_array(self.engine.get_state())
+        return from_array(self._engine.get_state())
 
     def set_state(self, new_state: Tensor) -> Generator:
         """Takes a state that ``get_state`` gave; returns the generator.
@@ -83,17 +102,17 @@ class Generator:
         """
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
-        self.engine.set_state(array_of(new_state))
+        self._engine.set_state(array_of(new_state))
         return self
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""
         made = Generator()
-        made.engine = self.engine.clone()
+        made._engine = self._engine.clone()
         return made
 
     def __reduce__(self) -> tuple:
-        return _restored, (self.engine.get_state(),)
+        return _restored, (self._engine.get_state(),)
 
     def __deepcopy__(self, memo: dict) -> Generator:
         return self.clone_state()
@@ -101,7 +120,7 @@ class Generator:
 
 def _restored(state: Any) -> Generator:
     made = Generator()
-    made.engine.set_state(state)
+    made._engine.set_state(state)
     return made
 
 
@@ -180,5 +199,5 @@ def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None,
     if not enabled:
         yield
         return
-    with default_generator.engine.fork():
+    with default_generator._engine.fork():
         yield

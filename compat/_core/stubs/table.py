@@ -42,7 +42,7 @@ distributed.tensor: DTensor Placement Replicate Shard Partial DeviceMesh distrib
     init_device_mesh
 distributed.tensor._dtensor_spec: DTensorSpec TensorMeta
 distributed.tensor._utils: compute_local_shape_and_global_offset
-distributed.tensor.placement_types: Placement Replicate Shard Partial
+distributed.tensor.placement_types: Placement Replicate Shard Partial _StridedShard
 distributed.tensor.experimental: implicit_replication local_map context_parallel
 distributed.tensor.experimental._attention: context_parallel
 distributed.tensor.device_mesh: DeviceMesh init_device_mesh
@@ -81,7 +81,7 @@ distributed.checkpoint: FileSystemReader FileSystemWriter DefaultSavePlanner Def
 distributed.checkpoint.default_planner: DefaultLoadPlanner DefaultSavePlanner
 distributed.checkpoint.filesystem: FileSystemReader FileSystemWriter
 distributed.checkpoint.format_utils: dcp_to_torch_save torch_save_to_dcp
-distributed.checkpoint.hf_storage: HuggingFaceStorageReader
+distributed.checkpoint.hf_storage: HuggingFaceStorageReader HuggingFaceStorageWriter
 distributed.checkpoint.metadata: Metadata
 distributed.checkpoint.optimizer: load_sharded_optimizer_state_dict
 distributed.checkpoint.state_dict: StateDictOptions get_model_state_dict get_optimizer_state_dict
@@ -143,7 +143,8 @@ _inductor.runtime.benchmarking: - benchmarker
 _functorch:
 _functorch.aot_autograd: aot_export_module aot_export_joint_simple
 _functorch.config:
-_functorch.vmap: restore_vmap
+_functorch.vmap: restore_vmap _add_batch_dim _maybe_remove_batch_dim _broadcast_to_and_flatten _get_name
+    _validate_and_get_batch_size
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.memory import strided_access
+from compat._core.memory import guarded_storage, strided_access
 from compat._core.memory.meta import Unknown, on_meta
 from compat._core.memory.numpy_storage import lent
 from compat._core.memory.storage import UntypedStorage
@@ -256,7 +256,7 @@ def _told(self: Tensor, contents: str | None) -> str:
         from compat._core.tensor.transform_format import traced_text
 
         return traced_text(self)
-    with no_grad():
+    with no_grad(), guarded_storage.shown():
         array = array_of(self)
     return tensor_text(
         array,

@@ -12,8 +12,8 @@ what it gives, or has the layers below it say so:
     the plan    made for the layouts of the arguments, kept and run    compat._core.operators.op
 
 A layer is added when the first thing that needs it is made, so plain programs have none. Functions that are no declared
-operators, but that layers see (``SEEN``: what makes tensors of nothing, fills them, or takes numbers out of them), ask
-whether there are layers.
+operators, but that layers see (``SEEN``: what makes tensors of nothing, fills them, draws, or takes numbers out of
+them), ask whether there are layers.
 """
 
 from __future__ import annotations
@@ -134,9 +134,16 @@ _MADE = "zeros ones empty rand randn full empty_strided scalar_tensor linspace l
 _NEW = "new_zeros new_ones new_empty new_full new_empty_strided"
 _TAKEN = "item __bool__ __int__ __float__ __complex__ numpy tolist data_ptr"
 _MORE = "nonzero detach set_ __deepcopy__ __reduce_ex__ as_subclass"
+#: Composites that draw or look at values; those of them that have one overload for modes.
+OF_VALUES = (
+    "masked_select", "multinomial", "poisson", "binomial", "_standard_gamma", "_sample_dirichlet", "bincount",
+    "_unique2", "unique_dim", "unique_consecutive",
+)  # fmt: skip
+_VALUED = (*OF_VALUES, "normal", "bernoulli", "repeat_interleave", "native_batch_norm")
 #: The addresses of those that layers see.
 SEEN = frozenset(
-    [f"torch.{name}" for name in f"{_MADE} {_LIKE}".split()]
+    [f"{place}.{name}" for place in ("torch", "Tensor") for name in _VALUED]
+    + [f"torch.{name}" for name in f"{_MADE} {_LIKE}".split()]
     + [f"Tensor.{name}" for name in f"{_FILLING} {_NEW} {_TAKEN} {_MORE}".split()]
 )
 

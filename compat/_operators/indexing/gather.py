@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from compat._core.dispatch.overrides import state
 from compat._core.memory import strided_access
 from compat._core.memory.strides import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat._core.operators.composite import composite
@@ -63,6 +64,8 @@ def check_places(index: Tensor, input: Tensor, dim: int) -> None:
 def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
     """Where a mask is true, a tensor of positions per dimension; it takes the values, for the operation that asks."""
     vmap_checks.check_counted(asks, mask)
+    if state.modes:  # which see an operation for it
+        return tuple((mask if mask.dim() else mask.reshape(1)).nonzero().unbind(1))
     values = array_of(mask)
     return tuple(
         from_array(p.astype(numpy.int64)) for p in numpy.nonzero(numpy.atleast_1d(values) if not mask.dim() else values)

@@ -16,6 +16,7 @@ from compat._core.operators.op import aten, pointwise
 from compat._core.operators.out import of_dtype
 from compat._core.operators.value_checks import values_of
 from compat._core.schema.arguments import bools_argument, tensor_argument
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
@@ -56,13 +57,30 @@ def _long(values: Any) -> Tensor:
     return from_array(numpy.asarray(values, numpy.int64), dtypes.int64)
 
 
-def _given(input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None, wanted: tuple[bool, bool]) -> Any:
-    found: list[Tensor] = [_chosen.function(input, _long(first), dim)]
-    if wanted[0]:
-        found.append(_long(numpy.reshape(inverse, tuple(input.shape) if dim is None else (-1,))))
-    if wanted[1]:
-        found.append(_long(counts))
-    return tuple(found) if len(found) > 1 else found[0]
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def _given(
+    input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None, return_inverse: bool, return_counts: bool
+) -> Three:
+    """What the operators give; what was not asked for is empty."""
+    inverse = numpy.reshape(inverse, tuple(input.shape) if dim is None else (-1,)) if return_inverse else []
+    return _chosen.function(input, _long(first), dim), _long(inverse), _long(counts if return_counts else [])
+
+
+def _asked(found: Three, return_inverse: bool, return_counts: bool) -> Any:
+    """The values, and what was asked for besides."""
+    chosen = [t for t, wanted in zip(found, (True, return_inverse, return_counts)) if wanted]
+    return tuple(chosen) if len(chosen) > 1 else chosen[0]
+
+
+def _different(input: Tensor, dim: int | None, return_inverse: bool, return_counts: bool) -> Three:
+    values = _comparable(array_of(input))
+    _, first, inverse, counts = numpy.unique(
+        values.ravel() if dim is None else values,
+        return_index=True, return_inverse=True, return_counts=True, axis=dim, equal_nan=False,
+    )  # fmt: skip
+    return _given(input, first, inverse, counts, dim, return_inverse, return_counts)
 
 
 def _check_unique(input: Tensor, dim: int) -> int:
@@ -110,12 +128,11 @@ def unique(
     bools_argument(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique(input, dim)
     vmap_checks.check_counted(name, input)
-    values = _comparable(array_of(input))
-    rows = values.ravel() if along is None else values
-    _, first, inverse, counts = numpy.unique(
-        rows, return_index=True, return_inverse=True, return_counts=True, axis=along, equal_nan=False
-    )
-    return _given(input, first, inverse, counts, along, (return_inverse, return_counts))
+    if along is None:
+        found = names_of("torch")["_unique2"](input, sorted, return_inverse, return_counts)
+    else:
+        found = names_of("torch")["unique_dim"](input, along, sorted, return_inverse, return_counts)
+    return _asked(found, return_inverse, return_counts)
 
 
 @composite(
@@ -133,8 +150,25 @@ def unique2(
         >>> torch._unique2(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([], dtype=torch.int64), tensor([1, 2]))
     """
-    values, inverse, counts = unique(input, sorted, True, True)
-    return values, inverse if return_inverse else _long([]), counts if return_counts else _long([])
+    return _different(input, None, return_inverse, return_counts)
+
+
+@composite(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
+    "(Tensor, Tensor, Tensor)",
+    names="torch.unique_dim",
+)
+def unique_dim(
+    input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``unique`` of slices along a dimension with all three results; what was not asked for is empty.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.unique_dim(torch.tensor([[1, 1], [1, 1]]), 0)[0]
+        tensor([[1, 1]])
+    """
+    return _different(input, _check_unique(input, dim), return_inverse, return_counts)
 
 
 @composite(
@@ -173,7 +207,8 @@ def unique_consecutive(
     new[1:] = (rows[1:] != rows[:-1]).any(1)
     first = numpy.flatnonzero(new)
     counts = numpy.diff(numpy.append(first, len(rows)))
-    return _given(input, first, numpy.cumsum(new) - 1, counts, along, (return_inverse, return_counts))
+    found = _given(input, first, numpy.cumsum(new) - 1, counts, along, return_inverse, return_counts)
+    return _asked(found, return_inverse, return_counts)
 
 
 # ---------------------------------------------------------------- counts
@@ -454,11 +489,11 @@ def bucketize(
 
 
 @pointwise(
-    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, bool invert) -> Tensor",
+    "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool invert=False) -> Tensor",
     names="", dtypes=Dtypes(promote="common", numbers=True), layout="contiguous",
     out=of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead"),
 )  # fmt: skip
-def _isin(elements, test_elements, invert):
+def _isin(elements, test_elements, *, invert):
     tests = np.sort(reshape(test_elements, shape=(type_of(test_elements).size,)))
     if not type_of(tests).size:
         found = np.zeros(type_of(elements).shape, fdtypes.bool_)
@@ -495,4 +530,4 @@ def isin(
     """
     if not isinstance(assume_unique, bool) or not isinstance(invert, bool):
         raise wrong_combination("isin", (elements, test_elements))
-    return _isin.function(elements, test_elements, invert, out=out)
+    return _isin.function(elements, test_elements, invert=invert, out=out)

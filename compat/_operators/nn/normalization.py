@@ -11,7 +11,7 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import aten
 from compat._core.tensor import capture_checks
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
@@ -462,7 +462,9 @@ def _batch_norm(
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]
-    return batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    whole = names_of("torch")["native_batch_norm"]  # which modes are shown
+    normalized: Tensor = whole(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+    return normalized
 
 
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:

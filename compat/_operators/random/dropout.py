@@ -13,8 +13,9 @@ from compat._core.memory.strides import contiguous_layout
 from compat._core.operators.composite import composite
 from compat._core.random.generator import default_generator
 from compat._core.schema.arguments import tensor_argument
-from compat._core.tensor.registry import function
+from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrong_argument
 from compat._operators.create.factories import zeros
@@ -76,6 +77,11 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
     kind = np.dtype(input.dtype.numpy)
 
     def made(draw: Any) -> Tensor:
+        if mode.watched:  # modes see an operation that draws
+            tosses = (
+                input.new_empty(_feature_size(input)) if feature else names_of("torch")["empty_like"](input)
+            ).bernoulli_(1 - p)
+            return tosses if alpha else tosses.mul_(_keep(kind, p).item())
         if not feature:
             return laid_like(input, draw, input.dtype, apart=True)
         return draws(draw, contiguous_layout(_feature_size(input), input.dtype, device=input.device))

@@ -219,6 +219,20 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 # ---------------------------------------------------------------- torch.sparse
 
 
+@function("torch.spmm")
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """``torch.mm`` by its old name.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.spmm(torch.eye(2).to_sparse(), torch.tensor([[3.0], [4.0]]))
+        tensor([[3.],
+                [4.]])
+    """
+    product: Tensor = names_of("torch")["mm"](input, mat2)
+    return product
+
+
 @function("sparse.mm", "torch._sparse_mm")
 def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     """A product of matrices, whose gradient with respect to a sparse one is sparse.

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true", "statically_known_true"]
+__all__ = [
+    "GuardOnDataDependentSymNode", "free_symbols", "free_unbacked_symbols", "guard_or_false", "guard_or_true",
+    "statically_known_true",
+]  # fmt: skip
+
+
+class GuardOnDataDependentSymNode(RuntimeError):
+    """A graph would depend on a value that follows from its arguments' values."""
 
 
 def guard_or_false(a: Any) -> bool:

@@ -141,6 +141,10 @@ class TransformerEncoderLayer(_Layer):
             return 1
         return 2 if self.activation == F.gelu or isinstance(self.activation, GELU) else 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        # In PyTorch it is an attribute, so that who loads a whole layer there needs it.
+        return {**self.__dict__, "activation_relu_or_gelu": self.activation_relu_or_gelu}
+
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from compat.optim.lr_scheduler._base import LRScheduler, for_each_group, set_lr
@@ -106,6 +107,8 @@ class CyclicLR(_WithMomentum):
         self.mode = mode
         self.gamma = gamma
         self._scale_fn_custom = scale_fn
+        if scale_fn is None:
+            self._scale_fn_ref = _HEIGHTS[mode][1](gamma)
         self.scale_mode = scale_mode if scale_fn is not None else _HEIGHTS[mode][0]
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
@@ -119,7 +122,19 @@ class CyclicLR(_WithMomentum):
         """How high the cycle, or step, ``x`` is."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
-        return _HEIGHTS[self.mode][1](self.gamma, x)
+        return self._scale_fn_ref(x)
+
+    @staticmethod
+    def _triangular_scale_fn(x: float) -> float:
+        return 1.0
+
+    @staticmethod
+    def _triangular2_scale_fn(x: float) -> float:
+        return float(1 / 2.0 ** (x - 1))
+
+    @staticmethod
+    def _exp_range_scale_fn(gamma: float, x: float) -> float:
+        return float(gamma**x)
 
     def get_lr(self) -> list[Any]:
         self._present()
@@ -135,6 +150,7 @@ class CyclicLR(_WithMomentum):
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and a plain function; of a callable object, its attributes."""
         state = super().state_dict()
+        state.pop("_scale_fn_ref", None)
         custom = state.pop("_scale_fn_custom")
         plain = custom is None or hasattr(custom, "__code__")
         return state | {"_scale_fn_custom": None if plain else dict(custom.__dict__)}
@@ -148,11 +164,14 @@ class CyclicLR(_WithMomentum):
         super().load_state_dict(state)
 
 
-#: What the height of a cycle is a function of, and the function, of ``gamma`` and that.
-_HEIGHTS: dict[str, tuple[str, Callable[[float, float], float]]] = {
-    "triangular": ("cycle", lambda gamma, cycle: 1.0),
-    "triangular2": ("cycle", lambda gamma, cycle: 1 / 2.0 ** (cycle - 1)),
-    "exp_range": ("iterations", lambda gamma, step: gamma**step),
+for _height in (CyclicLR._triangular_scale_fn, CyclicLR._triangular2_scale_fn, CyclicLR._exp_range_scale_fn):
+    _height.__module__ = CyclicLR.__module__  # under which files of whole schedulers name them
+
+#: What the height of a cycle is a function of, and what makes the function of ``gamma``.
+_HEIGHTS: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
+    "triangular": ("cycle", lambda gamma: CyclicLR._triangular_scale_fn),
+    "triangular2": ("cycle", lambda gamma: CyclicLR._triangular2_scale_fn),
+    "exp_range": ("iterations", lambda gamma: partial(CyclicLR._exp_range_scale_fn, gamma)),
 }
 
 

@@ -1,6 +1,6 @@
 """``torch.utils.data``: data sets, the orders in which they are gone through, and batches of them."""
 
-from compat.utils.data import _utils, dataloader, dataset, distributed, sampler
+from compat.utils.data import _utils, dataloader, datapipes, dataset, distributed, sampler
 from compat.utils.data._utils.collate import default_collate, default_convert
 from compat.utils.data.dataloader import DataLoader
 from compat.utils.data.dataset import (
@@ -13,6 +13,8 @@ from compat.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from compat.utils.data.datapipes import functional_datapipe
+from compat.utils.data.datapipes.datapipe import DataChunk, DFIterDataPipe, IterDataPipe, MapDataPipe
 from compat.utils.data.distributed import DistributedSampler
 from compat.utils.data.sampler import (
     BatchSampler,

@@ -89,8 +89,10 @@ def test_stablehlo_runs_where_compat_is_not_imported(tmp_path: Path) -> None:
 
 def test_what_export_does_not_take() -> None:
     net, x = nn.Linear(2, 1), torch.ones(3, 2)
-    with pytest.raises(NotImplementedError, match="dynamic_shapes"):
+    with pytest.raises(TypeError, match=r"dynamic_shapes: a size is a Dim.* got 1"):
         torch.export.export(net, (x,), dynamic_shapes={"input": {0: 1}})
+    with pytest.raises(torch._dynamo.exc.UserError, match=r"Constraints violated \(width\).* cannot be multiplied"):
+        torch.export.export(net, (x,), dynamic_shapes=({1: torch.export.Dim("width")},))
     with pytest.raises(TypeError, match="Expecting `args` to be a tuple"):
         torch.export.export(net, x)  # type: ignore[arg-type]
     program = torch.export.export(net, (x,))
@@ -129,7 +131,7 @@ def test_a_decomposition_replaces_an_operator() -> None:
 
 def test_what_a_trace_does_not_see_is_an_error_rather_than_a_constant() -> None:
     net = Recurrent(nn.GRU, batch_first=True)
-    with pytest.raises(RuntimeError, match=r"the trace does not see how a tensor .* torch.no_grad\(\)"):
+    with pytest.raises(RuntimeError, match=r"asks a tensor for its value.* torch.no_grad\(\)"):
         make_fx(net)(torch.randn(7, 2, 5))
 
 
@@ -156,7 +158,7 @@ def test_a_call_that_asks_for_values_is_no_graph() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x if x.sum() > 0 else -x
 
-    with pytest.warns(UserWarning, match="bool asks a tensor for its value"):
+    with pytest.warns(UserWarning, match="bool at test_programs.py:.* asks a tensor for its value"):
         assert torch.compile(f, backend=lambda g, _: g)(-torch.ones(1)).item() == 1
     with pytest.raises(RuntimeError, match="not one graph"):
         torch.compile(f, backend=lambda g, _: g, fullgraph=True)(torch.ones(1))
@@ -168,6 +170,58 @@ def test_a_traced_module_is_saved_with_what_it_does(tmp_path: Path) -> None:
     traced = torch.jit.trace(net, x)
     traced.save(tmp_path / "net.pt")
     torch.testing.assert_close(torch.jit.load(tmp_path / "net.pt")(x), net(x))
+
+
+# ---------------------------------------------------------------- sizes that change
+
+
+@pytest.mark.parametrize(("make", "example"), MODELS, ids=NAMES)
+def test_a_traced_module_takes_other_batches_when_it_is_loaded(make: Any, example: Any) -> None:
+    net, x = make().eval(), example()
+    file = io.BytesIO()
+    torch.jit.trace(net, x).save(file)
+    file.seek(0)
+    loaded = torch.jit.load(file)
+    for dim in (0, 1) if x.dim() < 4 else (0,):
+        for n in (1, 3, 11):
+            other = x.index_select(dim, torch.arange(n) % x.shape[dim])
+            torch.testing.assert_close(loaded(other), net(other))
+
+
+def test_sizes_by_name_change_together_and_stay_in_their_range() -> None:
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length", max=9)
+    net = attention().eval()
+    program = torch.export.export(net, (torch.randint(11, (2, 5)),), dynamic_shapes={"input": {0: batch, 1: length}})
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    for module in (program.module(), torch.export.load(file).module()):
+        x = torch.randint(11, (3, 8))
+        torch.testing.assert_close(module(x), net(x))
+        with pytest.raises(AssertionError, match=r"of shape \[batch, length\] in the program.*of shape \[3, 10\]"):
+            module(torch.randint(11, (3, 10)))
+
+    class Added(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x.flatten() + y.flatten() * x.shape[0]
+
+    arguments = torch.ones(2, 3), torch.ones(2, 3)
+    both = torch.export.export(Added(), arguments, dynamic_shapes=({0: batch}, {0: batch})).module()
+    assert both(torch.ones(4, 3), torch.ones(4, 3)).tolist() == [5.0] * 12
+    with pytest.raises(AssertionError, match="Guard failed"):
+        both(torch.ones(4, 3), torch.ones(5, 3))
+    with pytest.raises(torch._dynamo.exc.UserError, match="Constraints violated"):
+        torch.export.export(Added(), arguments, dynamic_shapes=({0: batch}, None))
+
+
+def test_tracing_at_several_sizes_leaves_a_module_as_it_was() -> None:
+    net = convolutions().train()
+    before, state = {k: v.clone() for k, v in net.state_dict().items()}, torch.get_rng_state()
+    torch.export.export(net, (torch.randn(2, 3, 8, 8),), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    torch.set_rng_state(state)
+    once = nn.Sequential(*net)
+    once.load_state_dict(before)
+    once(torch.randn(2, 3, 8, 8))
+    assert net[1].num_batches_tracked == 1
 
 
 # ---------------------------------------------------------------- what PyTorch has written

@@ -40,7 +40,9 @@ def test_what_is_traced_runs_as_python_and_goes_to_files() -> None:
     file = io.BytesIO()
     torch.jit.save(traced, file)
     file.seek(0)
-    assert torch.equal(torch.jit.load(file)(torch.ones(1, 2)), net(torch.ones(1, 2)))
+    loaded = torch.jit.load(file)
+    for batch in (1, 3, 8):
+        assert torch.equal(loaded(torch.ones(batch, 2)), net(torch.ones(batch, 2)))
     with pytest.raises(RuntimeError, match="example_inputs and example_kwarg_inputs should not both be None"):
         torch.jit.trace(net)
     with pytest.raises(RuntimeError, match="Freezing is currently only implemented for modules in eval mode"):

@@ -87,9 +87,15 @@ class Job:
         seed = self.base_seed + self.number
         random.seed(seed)
         manual_seed(seed)
-        entropy = [self.number, self.base_seed & 0xFFFFFFFF, self.base_seed >> 32, 0]
-        np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  # what programs draw from
+        np.random.seed(_generate_state(self.base_seed, self.number))  # noqa: NPY002  # what programs draw from
         return seed
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """What a worker seeds NumPy's numbers with: four words."""
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    words: list[int] = np.random.SeedSequence(entropy).generate_state(4).tolist()
+    return words
 
 
 def work(job: Job, connection: Connection) -> None:

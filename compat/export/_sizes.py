@@ -1,0 +1,332 @@
+"""Sizes that may change: a program is traced at several, and the numbers that change with them become formulas.
+
+A number of a graph (where a view is cut, how far a slice goes) is fitted by a polynomial with at most one power of each
+size, which covers ``batch * length``. One more trace, at sizes that took no part in the fit, has to agree; else, and if
+the operations themselves change with a size, the size is not one that may change.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat._core.dispatch.overloads import aten
+from compat._core.pytree.trees import tree_flatten, tree_unflatten
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat.fx.graph import Graph
+from compat.fx.node import Node
+
+__all__ = ["MOST", "Dim", "Fixed", "Symbol", "asked_for", "candidates", "dims", "fits", "generalized"]
+
+#: At most so many sizes change together: a fit takes two to the power of it traces.
+MOST = 3
+
+
+class _Hint:
+    """How a size is to be taken, where it has no name."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Dim.{self.name}"
+
+
+class Dim:
+    """A size that may change, for ``export(dynamic_shapes=...)``.
+
+    Args:
+        name: what the size is called; sizes of one name are equal.
+        min, max: between which it lies.
+
+    Attributes:
+        AUTO: as a size: it may change if the program allows.
+        DYNAMIC: it has to.
+        STATIC: it may not.
+
+    Example:
+        >>> import compat as torch
+        >>> batch = torch.export.Dim("batch", min=1)
+        >>> program = torch.export.export(
+        ...     torch.nn.Linear(2, 1), (torch.ones(3, 2),), dynamic_shapes=({0: batch},)
+        ... )
+        >>> program.module()(torch.zeros(7, 2)).shape
+        torch.Size([7, 1])
+    """
+
+    AUTO, DYNAMIC, STATIC = _Hint("AUTO"), _Hint("DYNAMIC"), _Hint("STATIC")
+
+    def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
+        self.__name__, self.min, self.max = name, 0 if min is None else min, max
+        if max is not None and max <= self.min:
+            raise ValueError(f"Cannot create Dim with inconsistent min={min}, max={max}")
+
+    def __repr__(self) -> str:
+        return f"Dim('{self.__name__}', min={self.min}" + (")" if self.max is None else f", max={self.max})")
+
+
+def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
+    """Several ``Dim`` of one range."""
+    return tuple(Dim(name, min=min, max=max) for name in names)
+
+
+class Fixed(Exception):
+    """Why a size may not change, in words."""
+
+
+@dataclass(eq=False)
+class Symbol:
+    """A size that may change.
+
+    Attributes:
+        name: what it is called.
+        value: what it is in the example.
+        places: where it is: numbers of an input and a dimension.
+        least, most: between which it lies; None for no bound.
+        needed: whether it is an error if it may not change.
+    """
+
+    name: str
+    value: int
+    places: list[tuple[int, int]] = field(default_factory=list)
+    least: int = 0
+    most: int | None = None
+    needed: bool = False
+
+
+def candidates(inputs: Sequence[Tensor]) -> list[Symbol]:
+    """The sizes of example inputs that might change: those of one dimension that are equal change together."""
+    found: dict[tuple[int, int], Symbol] = {}
+    for n, t in enumerate(inputs):
+        for d, size in enumerate(t.shape):
+            if size:
+                found.setdefault((d, size), Symbol(f"s{len(found)}", size)).places.append((n, d))
+    return list(found.values())
+
+
+def asked_for(dynamic_shapes: Any, arguments: dict[str, Any]) -> list[Symbol]:
+    """The sizes that ``export(dynamic_shapes=...)`` says may change.
+
+    Args:
+        dynamic_shapes: for each argument, in order or by name.
+        arguments: the arguments by name.
+
+    Raises:
+        TypeError: for what is no size.
+        ValueError: for another number of arguments, or sizes of one name that differ.
+    """
+    said = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes))
+    if len(said) != len(dynamic_shapes) or set(said) - set(arguments):
+        raise ValueError(f"dynamic_shapes are for {list(said)}, the arguments are {list(arguments)}")
+    found: dict[str, Symbol] = {}
+    n = 0
+    for name, value in arguments.items():
+        leaves, spec = tree_flatten(value)
+        each = [said.get(name)] if len(leaves) == 1 and leaves[0] is value else spec.flatten_up_to(said.get(name))
+        for t, sizes in zip(leaves, each):
+            if isinstance(t, Tensor):
+                for d, dim in _pairs(sizes):
+                    _add(found, n, d, dim, t)
+                n += 1
+    return list(found.values())
+
+
+def _pairs(sizes: Any) -> list[tuple[int, Any]]:
+    pairs = sizes.items() if isinstance(sizes, dict) else enumerate(sizes or ())
+    return [(d, dim) for d, dim in pairs if dim is not None and dim is not Dim.STATIC]
+
+
+def _add(found: dict[str, Symbol], n: int, d: int, dim: Any, t: Tensor) -> None:
+    if not isinstance(dim, Dim | _Hint):
+        raise TypeError(f"dynamic_shapes: a size is a Dim, Dim.AUTO, Dim.DYNAMIC, Dim.STATIC or None, got {dim!r}")
+    d = d % t.dim()
+    if isinstance(dim, _Hint):
+        name = f"s{len(found)}"
+        found[name] = Symbol(name, t.shape[d], [(n, d)], needed=dim is Dim.DYNAMIC)
+        return
+    name = dim.__name__
+    symbol = found.setdefault(name, Symbol(name, t.shape[d], [], dim.min, dim.max, needed=True))
+    if symbol.value != t.shape[d]:
+        raise ValueError(f"dynamic_shapes: {name} is {symbol.value} in one argument and {t.shape[d]} in another")
+    symbol.places.append((n, d))
+
+
+def fits(meta: dict[str, Any], shape: tuple[int, ...], known: dict[str, int]) -> bool:
+    """Whether a tensor's shape is that of an input.
+
+    Args:
+        meta: what its node knows.
+        known: sizes by name, which are added to.
+    """
+    example = meta["type"][0]
+    if len(shape) != len(example):
+        return False
+    for d, size in enumerate(shape):
+        name, least, most = meta.get("sizes", {}).get(d, ("", 0, None))
+        wanted = known.setdefault(name, size) if name else example[d]
+        if size != wanted or size < least or (most is not None and size > most):
+            return False
+    return True
+
+
+def _at(inputs: Sequence[Tensor], steps: dict[Symbol, int]) -> list[Tensor]:
+    """Example inputs of other sizes; elements are repeated, so that indices stay in range."""
+    made = list(inputs)
+    for symbol, step in steps.items():
+        for n, d in symbol.places if step else ():
+            places = names_of("torch")["arange"](symbol.value + step) % symbol.value
+            made[n] = made[n].detach().index_select(d, places)
+    return made
+
+
+# ---------------------------------------------------------------- comparing graphs
+
+
+def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
+    """Node by node of the first graph, the leaves of what it is called with in each graph.
+
+    Raises:
+        Fixed: if the graphs are not made of the same operations.
+    """
+    rows = [list(g.nodes) for g in graphs]
+    if len({len(r) for r in rows}) > 1:
+        raise Fixed(f"{min(map(len, rows))} operations at one size, {max(map(len, rows))} at another")
+    places = [{node: i for i, node in enumerate(r)} for r in rows]
+    for nodes in zip(*rows):
+        first = nodes[0]
+        flat = [tree_flatten((node.args, node.kwargs)) for node in nodes]
+        if any((n.op, n.target) != (first.op, first.target) for n in nodes) or any(f[1] != flat[0][1] for f in flat):
+            raise Fixed(f"{first.name} is another operation at another size")
+        for row in zip(*[f[0] for f in flat]):
+            shown = [where[x] if isinstance(x, Node) else repr(x) for where, x in zip(places, row)]
+            if any(type(x) is not int for x in row) and len(set(shown)) > 1:
+                raise Fixed(f"{first.name} is called with {row[0]!r} at one size, {row[-1]!r} at another")
+        yield first, [f[0] for f in flat]
+
+
+Polynomial = dict[frozenset[Symbol], int]
+
+
+def _fitted(values: dict[frozenset[Symbol], int], symbols: Sequence[Symbol]) -> Polynomial:
+    """The polynomial in sizes that has these values where the sizes of a set are one larger than in the example."""
+    sets = list(values)
+    steps = {s: sum((-1) ** (len(s) - len(t)) * values[t] for t in sets if t <= s) for s in sets}
+    found = {
+        s: sum(steps[t] * math.prod(-x.value for x in t - s) for t in sets if s <= t) for s in sets
+    }  # fmt: skip
+    return {s: c for s, c in found.items() if c}
+
+
+def _value(found: Polynomial, sizes: dict[Symbol, int]) -> int:
+    return sum(c * math.prod(sizes[x] for x in s) for s, c in found.items())
+
+
+# ---------------------------------------------------------------- the graph
+
+
+def generalized(trace: Callable[[list[Tensor]], Graph], inputs: Sequence[Tensor], symbols: Sequence[Symbol]) -> Graph:
+    """The graph of a program for any sizes.
+
+    Args:
+        trace: the graph for inputs; its first placeholders are weights, the last ones the inputs.
+        inputs: the example.
+        symbols: the sizes that change.
+
+    Raises:
+        Fixed: if they may not.
+    """
+    subsets = [frozenset(c) for n in range(len(symbols) + 1) for c in itertools.combinations(symbols, n)]
+    steps = [dict.fromkeys(subset, 1) for subset in subsets] + [dict.fromkeys(symbols, 3)]
+    graphs = []
+    for step in steps:
+        try:
+            graphs.append(trace(_at(inputs, step)))
+        except Exception as error:
+            if not step:
+                raise
+            sizes = ", ".join(f"{s.name} = {s.value + n}" for s, n in step.items())
+            raise Fixed(f"at {sizes}: {error}") from error
+    check = {s: s.value + 3 for s in symbols}
+    formulas: dict[Node, list[Polynomial | None]] = {}
+    for node, others in _alike(graphs):
+        found: list[Polynomial | None] = []
+        for k, x in enumerate(others[0]):
+            changed = type(x) is int and len({row[k] for row in others}) > 1
+            found.append(_fitted({s: row[k] for s, row in zip(subsets, others)}, symbols) if changed else None)
+            polynomial = found[-1]
+            if polynomial is not None and _value(polynomial, check) != others[-1][k]:
+                numbers = [row[k] for row in others]
+                raise Fixed(f"{node.name} is called with {numbers}, which is no polynomial of the sizes")
+        formulas[node] = found
+    return _with_formulas(graphs[0], formulas, symbols, len(inputs))
+
+
+def _with_formulas(
+    graph: Graph, formulas: dict[Node, list[Polynomial | None]], symbols: Sequence[Symbol], inputs: int
+) -> Graph:
+    """The graph with numbers computed from the inputs' sizes."""
+    made = Graph()
+    copied: dict[Node, Node] = {}
+    writer = _Writer(made)
+    takes = graph.find_nodes(op="placeholder")
+    given = takes[len(takes) - inputs :]
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            copied[node] = made.placeholder(node.name)
+            copied[node].meta.update(node.meta)
+            if node is takes[-1]:
+                writer.note(symbols, [copied[n] for n in given])
+            continue
+        leaves, spec = tree_flatten((node.args, node.kwargs))
+        numbers = [None if p is None else writer.number(p) for p in formulas[node]]
+        parts = [n if n is not None else copied[x] if isinstance(x, Node) else x for n, x in zip(numbers, leaves)]
+        args, kwargs = tree_unflatten(parts, spec)
+        copied[node] = made.create_node(node.op, node.target, args, kwargs, node.name)
+    return made
+
+
+class _Writer:
+    """Writes formulas of sizes into a graph."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self._inputs: Sequence[Node] = ()
+        self._known: dict[Any, Any] = {}
+
+    def note(self, symbols: Sequence[Symbol], inputs: Sequence[Node]) -> None:
+        """Notes at each input which of its sizes may change."""
+        self._inputs = inputs
+        for s in symbols:
+            for n, d in s.places:
+                meta = inputs[n].meta
+                meta["sizes"] = {**meta.get("sizes", {}), d: (s.name, s.least, s.most)}
+
+    def number(self, polynomial: Polynomial) -> Any:
+        """The node of a polynomial's value."""
+        terms = [self._product(s, c) for s, c in sorted(polynomial.items(), key=lambda x: -len(x[0]))]
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._apply(operator.add, total, term)
+        return total
+
+    def _product(self, symbols: frozenset[Symbol], factor: int) -> Any:
+        size = aten.packet("sym_size").overload("int")
+        places = [s.places[0] for s in sorted(symbols, key=lambda s: s.name)]
+        factors = [self._apply(size, self._inputs[n], d) for n, d in places]
+        if not factors:
+            return factor
+        found: Any = factors[0]
+        for size in factors[1:]:
+            found = self._apply(operator.mul, found, size)
+        return found if factor == 1 else self._apply(operator.mul, found, factor)
+
+    def _apply(self, function: Any, a: Any, b: Any) -> Any:
+        key = function, a, b
+        if key not in self._known:
+            self._known[key] = self.graph.call_function(function, (a, b))
+        return self._known[key]

@@ -1,0 +1,128 @@
+"""What a trace knows of memory: which storages hold what follows from its arguments, and who may read them.
+
+A value that comes out of a traced tensor otherwise than through a recorded operation would be a constant of the graph,
+right for the example alone. So it is an error where it comes out, which names the function and the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from compat._core.memory.guarded_storage import drop, hold, operation
+from compat._core.memory.storage import UntypedStorage, begin
+from compat._core.pytree.trees import tree_leaves
+from compat._core.random.generator import watchers
+from compat._core.tensor.tensor import Tensor
+
+__all__ = ["FollowedValues"]
+
+#: What to do instead.
+_INSTEAD = (
+    "the result would be a constant of the graph. Keep it in a tensor (torch.where, torch.cond, masks), compute it "
+    "before the trace, or, where an operation does so by itself, trace it within torch.no_grad()"
+)
+
+
+class FollowedValues:
+    """The storages that a trace knows.
+
+    Args:
+        recording: whether a call now would be recorded, rather than being part of a recorded operation.
+        error: the class of what is raised.
+    """
+
+    def __init__(self, recording: Callable[[], bool], error: type[RuntimeError]):
+        self._recording, self._error = recording, error
+        self._since = begin()
+        #: Whether the contents of a storage follow from arguments, parameters or random numbers.
+        self._depends: dict[UntypedStorage, bool] = {}
+        #: From when to when operations ran whose results depend on arguments, in the time of ``begin``.
+        self._ran: list[tuple[int, int]] = []
+        self._read = self._drew = False
+        watchers.append(self._draws)
+
+    def close(self) -> None:
+        """Ends it: storages are as they were."""
+        watchers.remove(self._draws)
+        for storage in self._depends:
+            drop(storage, self)
+
+    # ---------------------------------------------------------------- what is known
+
+    def follow(self, t: Tensor, depends: bool) -> None:
+        """Has a tensor's storage be followed, and those of tensors that it is made of."""
+        storage = t._storage
+        self._depends[storage] = self._depends.get(storage, False) or depends
+        hold(storage, self)
+        if type(t) is not Tensor:
+            for part in vars(t).values():
+                if isinstance(part, Tensor) and part._storage is not storage:
+                    self.follow(part, depends)
+
+    def knows(self, t: Tensor) -> bool:
+        """Whether a tensor lies in memory whose contents follow from arguments."""
+        storage = t._storage
+        return self._depends.get(storage, False) or any(start <= storage.born < end for start, end in self._ran)
+
+    def is_new(self, t: Tensor) -> bool:
+        """Whether a tensor's memory was made since the trace began."""
+        return t._storage.born >= self._since
+
+    @contextmanager
+    def operation(self, args: Any) -> Iterator[Callable[[Any], bool]]:
+        """Around a recorded operation; gives a function that tells of what it returned whether it depends on arguments.
+
+        Args:
+            args: what it is called with.
+        """
+        given = tensors_in(args)
+        versions = [t._storage.version for t in given]
+        before, start = (self._read, self._drew), begin()
+        self._read = self._drew = False
+
+        def depends(found: Any) -> bool:
+            follows = self._drew or any(map(self.knows, given))
+            for t, version in zip(given, versions):
+                # What was written depends on what it was written from; and the operation may have taken its class away.
+                self.follow(t, follows and t._storage.version != version)
+            if follows:
+                self._ran.append((start, begin()))
+            return follows
+
+        try:
+            yield depends
+        finally:
+            self._read, self._drew = before
+
+    def check_numbers(self, name: str, found: Any) -> None:
+        """Whether an operation without a tensor among its results gave what follows from values.
+
+        Raises:
+            RuntimeError: or the class of error that was asked for.
+        """
+        if self._read and found is not None and not tensors_in(found):
+            raise self._error(f"{operation(name)} asks a tensor for its value: {_INSTEAD}")
+
+    # ---------------------------------------------------------------- who asks
+
+    def asked(self, storage: UntypedStorage, write: bool) -> None:
+        """Called before a storage is read or written."""
+        if not self._recording():
+            self._read = self._read or self._depends[storage]
+        elif write:
+            raise self._error(f"{operation()} writes into a tensor in a way that the trace does not record")
+        elif self._depends[storage]:
+            raise self._error(f"{operation()} asks a tensor for its value: {_INSTEAD}")
+
+    def _draws(self) -> None:
+        self._drew = True
+        if self._recording():
+            raise self._error(f"{operation()} draws random numbers in a way that the trace does not record")
+
+
+def tensors_in(tree: Any) -> Sequence[Tensor]:
+    """The tensors in a tree."""
+    leaves: Iterable[Any] = tree_leaves(tree)
+    return [t for t in leaves if isinstance(t, Tensor)]

@@ -1,0 +1,193 @@
+"""Tensors and modules below a module by their full names: read, written, exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from compat._core.tensor.tensor import Tensor
+from compat.nn.modules.module import Module
+
+__all__ = ["NamedMemberAccessor", "set_tensor", "swap_submodule", "swap_tensor"]
+
+_MISSING = object()
+
+
+def _check_name(name: str) -> None:
+    if "." in name:
+        raise KeyError('tensor name can\'t contain "."')
+    if name == "":
+        raise KeyError('tensor name can\'t be empty string ""')
+
+
+def _tensors(module: Module, name: str) -> dict[str, Any] | None:
+    """Where a module keeps a tensor: among its parameters, its buffers, or neither."""
+    return next((place for place in (module._parameters, module._buffers) if name in place), None)
+
+
+def set_tensor(module: Module, name: str, tensor: Any) -> None:
+    """Puts a tensor in the place of a module's own.
+
+    Raises:
+        TypeError: for what is no module or no tensor.
+        KeyError: for a name that cannot be one.
+    """
+    swap_tensor(module, name, tensor, allow_missing=True)
+
+
+def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
+    """Puts a tensor in the place of a module's own, which is returned.
+
+    Args:
+        allow_missing: whether there may be none.
+
+    Raises:
+        TypeError: for what is no module or no tensor.
+        AttributeError: if there is none.
+        KeyError: for a name that cannot be one.
+    """
+    if not isinstance(module, Module):
+        raise TypeError(f"{module} is not an instance of torch.nn.Module")
+    if tensor is not _MISSING and tensor is not None and not isinstance(tensor, Tensor):
+        raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+    _check_name(name)
+    place: dict[str, Any] | None = _tensors(module, name)
+    if place is None:
+        place = module.__dict__
+        if name not in place and not allow_missing:
+            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    before = place.get(name, _MISSING)
+    if before is not _MISSING and before is not None and not isinstance(before, Tensor):
+        raise TypeError(f"attribute `{name}`: {before} is not an instance of torch.Tensor")
+    if tensor is _MISSING:
+        place.pop(name, None)
+    else:
+        place[name] = tensor
+    return before
+
+
+def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
+    """Puts a module in the place of one right below another, which is returned.
+
+    Raises:
+        TypeError: for what is no module.
+        KeyError: for a name that cannot be one.
+        AttributeError: if there is none.
+    """
+    for one in (module, submodule):
+        if not isinstance(one, Module):
+            raise TypeError(f"{one} is not an instance of torch.nn.Module")
+    _check_name(name)
+    before = module._modules.get(name)
+    if before is None:
+        raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
+    module._modules[name] = submodule
+    return before
+
+
+class NamedMemberAccessor:
+    """A module's tensors and modules by their full names, ``"encoder.weight"``.
+
+    Args:
+        module: the module.
+    """
+
+    def __init__(self, module: Module):
+        self.module = module
+
+    def _owner(self, path: str) -> tuple[Module, str]:
+        prefix, _, name = path.rpartition(".")
+        return self.get_submodule(prefix), name
+
+    def get_submodule(self, name: str) -> Module:
+        """A module."""
+        return self.module.get_submodule(name)
+
+    def swap_submodule(self, path: str, value: Module) -> Module:
+        """Puts a module in the place of one, which is returned."""
+        owner, name = self._owner(path)
+        return swap_submodule(owner, name, value)
+
+    def get_tensor(self, name: str) -> Tensor:
+        """A tensor.
+
+        Raises:
+            AttributeError: if there is none.
+            TypeError: for what is no tensor.
+        """
+        owner, own = self._owner(name)
+        found = getattr(owner, own, _MISSING)
+        if found is _MISSING:
+            raise AttributeError(f"{owner._get_name()} has no attribute `{own}`")
+        if not isinstance(found, Tensor):
+            raise TypeError(f"{found} is not an instance of torch.Tensor")
+        return found
+
+    def set_tensor(self, name: str, value: Tensor) -> None:
+        """Puts a tensor in a place."""
+        owner, own = self._owner(name)
+        set_tensor(owner, own, value)
+
+    def del_tensor(self, name: str) -> None:
+        """Takes a tensor away."""
+        owner, own = self._owner(name)
+        swap_tensor(owner, own, _MISSING)
+
+    def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
+        """Puts a tensor in the place of one, which is returned."""
+        owner, own = self._owner(name)
+        return swap_tensor(owner, own, value, allow_missing)
+
+    def get_tensors(self, names: Iterable[str]) -> list[Tensor]:
+        """Several tensors."""
+        return [self.get_tensor(name) for name in names]
+
+    def set_tensors(self, names: Iterable[str], values: Iterable[Tensor]) -> None:
+        """Puts several tensors in their places."""
+        for name, value in zip(names, values, strict=True):
+            self.set_tensor(name, value)
+
+    def set_tensors_dict(self, named_tensors: dict[str, Tensor]) -> None:
+        """``set_tensors`` of a dictionary."""
+        self.set_tensors(named_tensors, named_tensors.values())
+
+    def del_tensors(self, names: Iterable[str]) -> None:
+        """Takes several tensors away."""
+        for name in names:
+            self.del_tensor(name)
+
+    def swap_tensors(self, names: Iterable[str], values: Iterable[Tensor], allow_missing: bool = False) -> list[Any]:
+        """Puts several tensors in the places of others, which are returned."""
+        return [self.swap_tensor(name, value, allow_missing) for name, value in zip(names, values, strict=True)]
+
+    def swap_tensors_dict(
+        self, named_tensors: dict[str, Tensor], allow_missing: bool = False
+    ) -> tuple[dict[str, Any], list[str]]:
+        """``swap_tensors`` of a dictionary; also the names of those that were not there."""
+        before = {name: self.swap_tensor(name, value, True) for name, value in named_tensors.items()}
+        missing = [name for name, value in before.items() if value is _MISSING]
+        if missing and not allow_missing:
+            raise RuntimeError(f"Missing key(s): {', '.join(map(repr, missing))}.")
+        return before, missing
+
+    def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Which tensors of the module are not among names, and which names are none of it."""
+        given, own = set(keys), {name for name, _ in self.named_tensors()}
+        return sorted(own - given), sorted(given - own)
+
+    def named_parameters(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters."""
+        yield from self.module.named_parameters(remove_duplicate=remove_duplicate)
+
+    def named_buffers(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The buffers."""
+        yield from self.module.named_buffers(remove_duplicate=remove_duplicate)
+
+    def named_tensors(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """The parameters, then the buffers."""
+        yield from self.named_parameters(remove_duplicate)
+        yield from self.named_buffers(remove_duplicate)
+
+    def named_modules(self, remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """The modules."""
+        yield from self.module.named_modules(remove_duplicate=remove_duplicate)

@@ -1,0 +1,6 @@
+"""``torch.utils.data.datapipes``: data sets made of data sets, ``IterDataPipe`` and ``MapDataPipe``."""
+
+from compat.utils.data.datapipes import datapipe, iter, map
+from compat.utils.data.datapipes._decorator import functional_datapipe
+
+__all__ = ["datapipe", "functional_datapipe", "iter", "map"]

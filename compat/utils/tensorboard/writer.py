@@ -1,0 +1,278 @@
+"""``SummaryWriter``: events of a training in files that TensorBoard reads."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compat.utils.tensorboard import summary
+
+__all__ = ["FileWriter", "SummaryWriter"]
+
+
+class FileWriter:
+    """Writes events into a file of a folder.
+
+    Args:
+        log_dir: the folder.
+        max_queue: how many events wait before they are written.
+        flush_secs: how long they wait at most.
+        filename_suffix: what the file's name ends with.
+    """
+
+    def __init__(self, log_dir: str, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""):
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
+        self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        found: str = self.event_writer.get_logdir()
+        return found
+
+    def add_event(self, event: Any, step: int | None = None, walltime: float | None = None) -> None:
+        """Writes an event."""
+        event.wall_time = time.time() if walltime is None else walltime
+        if step is not None:
+            event.step = int(step)
+        self.event_writer.add_event(event)
+
+    def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
+        """Writes values."""
+        from tensorboard.compat.proto.event_pb2 import Event
+
+        self.add_event(Event(summary=summary), global_step, walltime)
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        self.event_writer.flush()
+
+    def close(self) -> None:
+        """Writes what waits and closes the file."""
+        self.event_writer.close()
+
+    def reopen(self) -> None:
+        """Goes on in a new file."""
+        self.event_writer.reopen()
+
+
+def _default_folder(comment: str) -> str:
+    return str(Path("runs") / f"{datetime.now().strftime('%b%d_%H-%M-%S')}_{socket.gethostname()}{comment}")
+
+
+class SummaryWriter:
+    """Writes a training's numbers, images and texts for TensorBoard.
+
+    Args:
+        log_dir: the folder; by default ``runs/`` and the time and the host's name.
+        comment: what the default folder's name ends with.
+        purge_step: TensorBoard leaves out what was written from this step on before.
+        max_queue, flush_secs, filename_suffix: as ``FileWriter`` has them.
+
+    Each ``add_...`` takes a tag, a value, the number of the step and, if it is not now, the time.
+    """
+
+    def __init__(
+        self, log_dir: Any = None, comment: str = "", purge_step: int | None = None, max_queue: int = 10,
+        flush_secs: int = 120, filename_suffix: str = "",
+    ):  # fmt: skip
+        self.log_dir = str(log_dir or _default_folder(comment))
+        self.purge_step, self.max_queue = purge_step, max_queue
+        self.flush_secs, self.filename_suffix = flush_secs, filename_suffix
+        self.file_writer: FileWriter | None = None
+        self.all_writers: dict[str, FileWriter] | None = None
+        #: How far the limits of histograms are apart by default: by a factor of 1.1, and the same below zero.
+        above = 1e-12 * 1.1 ** np.arange(np.ceil(np.log(1e32) / np.log(1.1)))
+        self.default_bins = [*(-above[::-1]).tolist(), 0.0, *above.tolist()]
+        self._get_file_writer()
+
+    def _get_file_writer(self) -> FileWriter:
+        if self.all_writers is None or self.file_writer is None:
+            self.file_writer = FileWriter(self.log_dir, self.max_queue, self.flush_secs, self.filename_suffix)
+            self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
+            if self.purge_step is not None:
+                from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+                self.file_writer.add_event(Event(step=self.purge_step, file_version="brain.Event:2"))
+                self.file_writer.add_event(Event(step=self.purge_step, session_log=SessionLog(status=SessionLog.START)))
+                self.purge_step = None
+        return self.file_writer
+
+    def get_logdir(self) -> str:
+        """The folder."""
+        return self.log_dir
+
+    def _add(self, values: Any, global_step: Any, walltime: float | None) -> None:
+        self._get_file_writer().add_summary(values, global_step, walltime)
+
+    def add_scalar(
+        self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
+        new_style: bool = False, double_precision: bool = False,
+    ) -> None:  # fmt: skip
+        """A number."""
+        self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
+
+    def add_scalars(
+        self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
+    ) -> None:
+        """Several numbers in one picture: each is written into a folder of its own."""
+        own = self._get_file_writer()
+        assert self.all_writers is not None
+        for tag, value in tag_scalar_dict.items():
+            folder = f"{own.get_logdir()}/{main_tag.replace('/', '_')}_{tag}"
+            if folder not in self.all_writers:
+                self.all_writers[folder] = FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
+            self.all_writers[folder].add_summary(summary.scalar(main_tag, value), global_step, walltime)
+
+    def add_histogram(
+        self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
+        max_bins: int | None = None,
+    ) -> None:  # fmt: skip
+        """How the elements of a tensor are distributed."""
+        limits = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
+        self._add(summary.histogram(tag, values, limits, max_bins), global_step, walltime)
+
+    def add_histogram_raw(
+        self, tag: str, min: float, max: float, num: float, sum: float, sum_squares: float, bucket_limits: Any,
+        bucket_counts: Any, global_step: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """A histogram that was computed elsewhere.
+
+        Raises:
+            ValueError: for limits and counts that are not equally many.
+        """
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        values = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._add(values, global_step, walltime)
+
+    def add_image(
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+        dataformats: str = "CHW",
+    ) -> None:  # fmt: skip
+        """An image, of bytes, or of floats between 0 and 1."""
+        self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_images(
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
+        dataformats: str = "NCHW",
+    ) -> None:  # fmt: skip
+        """Several images, in a grid."""
+        self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
+
+    def add_figure(
+        self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
+    ) -> None:
+        """A figure of Matplotlib's, or several in a grid."""
+        from matplotlib import pyplot
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        drawn = []
+        for one in figure if isinstance(figure, list) else [figure]:
+            canvas = FigureCanvasAgg(one)
+            canvas.draw()
+            drawn.append(np.asarray(canvas.buffer_rgba())[..., :3])
+            if close:
+                pyplot.close(one)
+        self.add_images(tag, np.stack(drawn), global_step, walltime, "NHWC")
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: Any = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """A sound, between -1 and 1."""
+        self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
+
+    def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
+        """A text."""
+        self._add(summary.text(tag, text_string), global_step, walltime)
+
+    def add_pr_curve(
+        self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127,
+        weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
+        """Precision over recall of predictions between 0 and 1."""
+        self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
+
+    def add_hparams(
+        self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any], hparam_domain_discrete: Any = None,
+        run_name: str | None = None, global_step: Any = None,
+    ) -> None:  # fmt: skip
+        """Hyperparameters of a run and what came out: a folder of its own within this one."""
+        values = summary.hparams(hparam_dict, metric_dict)
+        folder = Path(self._get_file_writer().get_logdir()) / (run_name or str(time.time()))
+        with SummaryWriter(folder) as own:
+            for one in values:
+                own._add(one, None, None)
+            for tag, value in metric_dict.items():
+                own.add_scalar(tag, value, global_step)
+
+    def _absent(self, name: str) -> NotImplementedError:
+        return NotImplementedError(f"SummaryWriter.{name} is not there: compat writes no messages for that plugin")
+
+    def add_graph(self, model: Any, *args: Any, **kwargs: Any) -> None:
+        """A model's graph.
+
+        Raises:
+            NotImplementedError: always; ``torch.fx`` and torchviz show graphs.
+        """
+        raise self._absent("add_graph")
+
+    def add_video(self, *args: Any, **kwargs: Any) -> None:
+        """A film.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise self._absent("add_video")
+
+    def add_embedding(self, *args: Any, **kwargs: Any) -> None:
+        """Points with labels.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise self._absent("add_embedding")
+
+    def add_mesh(self, *args: Any, **kwargs: Any) -> None:
+        """Points and faces in space.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise self._absent("add_mesh")
+
+    def add_custom_scalars(self, *args: Any, **kwargs: Any) -> None:
+        """A layout of pictures.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise self._absent("add_custom_scalars")
+
+    def flush(self) -> None:
+        """Writes what waits."""
+        for writer in (self.all_writers or {}).values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Writes what waits and closes the files."""
+        for writer in (self.all_writers or {}).values():
+            writer.close()
+        self.file_writer = self.all_writers = None
+
+    def __enter__(self) -> SummaryWriter:
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
