@@ -451,9 +451,14 @@ def _thread_runs(runs: bool) -> None:
 
 
 def call_when_running(function: Callable[[bool], None]) -> None:
-    """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves."""
+    """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves.
+
+    It is called at once where a transform is running already: its module may be imported by the first use of a name.
+    """
     global _on_running
     _on_running = function
+    if _threads_running:
+        function(True)
 
 
 def check_outside(interpreter: Interpreter, primitive: Primitive, results: Sequence[Any]) -> None:

@@ -11,6 +11,7 @@ the flush, in one loop.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -120,6 +121,11 @@ _beginning = threading.Lock()
 local = _Local()
 
 
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Settings:
     """How operations are deferred.
 
@@ -131,17 +137,19 @@ class Settings:
         by_numpy: whether small operations that are not compiled yet run by NumPy.
         patience: how long a window that is seen again goes on one by one before it is compiled, as a part of the time
             that compiling takes.
+        behind: how many times as long it goes on one by one after that, until what was compiled is used.
         meetings: how often a window runs one by one at least: what a program does a few times it does alike each time.
     """
 
-    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "meetings")
+    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "behind", "meetings")
 
     def __init__(self) -> None:
         self.limit = 600
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        self.patience = 0.25
+        # With a core to spare, compiling costs the program little; on one core it takes all of its time meanwhile.
+        self.patience, self.behind = (0.1, 2) if _cores() > 1 else (1.0, 0)
         self.meetings = 3
 
 

@@ -25,11 +25,13 @@ from funcgrad.runtime.process import process, refuse
 
 #: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
 #: meanwhile. From there on it is XLA's for good, so this is long: what comes a few times is computed alike each time.
-PATIENCE = 16
+PATIENCE = 6
 #: What it takes to call a compiled program and to look at its result, in milliseconds.
 CALL_COST = 0.03
+#: What running a program by NumPy takes beside its equations, in milliseconds.
+NUMPY_COST = 0.006
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
-ELEMENT_COST = 1e-6
+ELEMENT_COST = 5e-7
 
 
 #: All that is known of windows. Compiled ones take up to megabytes each.
@@ -152,7 +154,7 @@ class Executable:
     def takes_alone(self) -> float:
         """About how long ``now`` takes, in milliseconds."""
         if by_numpy() and self.takes() <= self._most():
-            return self.takes()
+            return NUMPY_COST + self.takes()
         return CALL_COST + ELEMENT_COST * numpy_backend.elements(self.program)
 
     def _most(self) -> float:

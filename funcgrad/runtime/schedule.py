@@ -12,9 +12,6 @@ from math import ceil
 
 from funcgrad.runtime.deferred import settings
 
-#: How many times as long as a window has gone one by one when it is asked for, it goes on until its program is used.
-#: Steps take Python, too, so that compiling has as a rule been done by then.
-BEHIND = 2
 #: At this meeting a program is used at the latest, where that saves anything: estimates may be wrong.
 LAST = 1000
 #: The debt at which twice as many meetings are waited for, in milliseconds.
@@ -60,10 +57,10 @@ def due(seen: int, saves: float, cost: float) -> bool:
         cost: what compiling takes, in milliseconds.
     """
     enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
-    return seen > 1 and (enough or (saves > 0 and seen * (BEHIND + 1) >= LAST))
+    return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= LAST))
 
 
 def adopted_at(seen: int, saves: float, cost: float) -> int:
     """At which meeting the program is used of a window that is asked for now; the arguments are those of ``due``."""
-    further = ceil(BEHIND * settings.patience * cost / saves) if saves > 0 else 1
+    further = ceil(settings.behind * settings.patience * cost / saves) if saves > 0 else 1
     return max(settings.meetings + 1, seen + 1, min(LAST, seen + further))

@@ -54,3 +54,11 @@ def test_names_are_found_without_their_modules() -> None:
 def test_the_constructor_of_tensors_is_there_at_once() -> None:
     program = "import compat as torch\nassert torch.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0]"
     assert "compat._operators.create.legacy_constructors" in modules_after(program)
+
+
+def test_public_packages_leave_functions_as_they_are() -> None:
+    """Functions ask for overrides only once there can be some: calls are slower from then on."""
+    packages = "amp autograd distributions fft func linalg nn nn.functional nn.init optim sparse special testing utils.data"
+    program = "import importlib\n" + "".join(f"importlib.import_module('compat.{p}')\n" for p in packages.split())
+    found = modules_after(program + "from compat._core.tensor import torch_function\nassert not torch_function._enabled")
+    assert "compat.overrides" not in found

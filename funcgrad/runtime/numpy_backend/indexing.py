@@ -48,6 +48,18 @@ def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tup
     return found, inside
 
 
+def _takes_rows(shape: Dims, indices: Any, dims: Any, sizes: Dims) -> bool:
+    """Whether a gather is ``take`` along one axis with every index in range."""
+    if len(dims.index_map) != 1 or dims.operand_batch or dims.collapsed != dims.index_map or not indices.size:
+        return False
+    (axis,) = dims.index_map
+    rows = indices.ndim - 1
+    along = tuple(range(axis)) + tuple(range(axis + rows, rows + len(shape) - 1))
+    if dims.window != along or any(size != n for d, (size, n) in enumerate(zip(sizes, shape)) if d != axis):
+        return False
+    return bool(indices.min() >= 0 and indices.max() < shape[axis])
+
+
 def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
     """Where windows begin, along the axes where that is not 0: an array over the rows of coordinates."""
     starts = {d: indices[..., i].astype(np.int64) for i, d in enumerate(dims.index_map)}
@@ -62,6 +74,8 @@ def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
 def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Any:
     if not x.size:
         raise NotHere
+    if _takes_rows(x.shape, indices, dims, sizes):
+        return np.take(x, indices[..., 0], axis=dims.index_map[0], mode="clip")
     places, inside = _places(x.shape, indices, dims, sizes, mode)
     found = x[tuple(places)] if places else x
     return found if inside is None else np.where(inside, found, np.zeros((), x.dtype))
@@ -74,15 +88,26 @@ def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:
         kept = [d for d in range(x.ndim) if d not in dims.collapsed and d not in dims.operand_batch]
         inner = dict(zip(kept, (updates.shape[d] for d in dims.window)))
         places, inside = _places(x.shape, indices, dims, tuple(inner.get(d, 1) for d in range(x.ndim)), mode)
-        where = [np.broadcast_to(p, updates.shape) for p in places]
+        out = np.array(x, order="C")
+        where = np.broadcast_to(_flat(places, x.shape), updates.shape)
         if inside is not None:
             chosen = np.broadcast_to(inside, updates.shape)
-            where, updates = [w[chosen] for w in where], updates[chosen]
-        out = np.array(x)
-        combine(out, tuple(where), updates)
+            where, updates = where[chosen], updates[chosen]
+        # NumPy's ``at`` is ten times faster on one axis than on several.
+        combine(out.reshape(-1), where.reshape(-1), updates.reshape(-1))
         return out
 
     return run
+
+
+def _flat(places: list[Any], shape: Dims) -> Any:
+    """Coordinates in an array as positions in its elements, row by row."""
+    found: Any = np.zeros((), np.intp)
+    stride = 1
+    for at, n in zip(reversed(places), reversed(shape)):
+        found = found + at * stride
+        stride *= n
+    return found
 
 
 def _set(out: Any, where: Any, updates: Any) -> None:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.deferral
 
 def sevens(n: int = 3) -> torch.Tensor:
     """Indices that are out of bounds, and not known until they are computed."""
-    return (torch.ones(n, 3000).sum(1) * 0 + 7).long()
+    return (torch.ones(n, 30_000).sum(1) * 0 + 7).long()
 
 
 RECORDING: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -55,7 +55,7 @@ def test_at_its_own_line_it_is_as_ever() -> None:
 def test_run_at_once_it_is_raised_there() -> None:
     code = """
 import compat as torch
-x = (torch.ones(3, 3000).sum(1) * 0 + 7).long()
+x = (torch.ones(3, 30_000).sum(1) * 0 + 7).long()
 try:
     torch.nn.functional.embedding(x, torch.ones(3, 2))
 except IndexError as error:

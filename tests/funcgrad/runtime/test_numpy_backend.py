@@ -23,6 +23,7 @@ from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.integers import gcd
 from funcgrad.primitives.sorting import sort, top_k
 from funcgrad.runtime import numpy_backend
+from funcgrad.runtime.numpy_backend.threads import _libraries
 from funcgrad.runtime.programs import Executable
 from tests.funcgrad.tolerances import FEW32
 
@@ -208,7 +209,7 @@ def test_what_is_small_and_new_is_not_compiled() -> None:
 
 
 def test_what_is_large_is_compiled_at_once() -> None:
-    assert not runtime.executable(_program(5_000_000)).light()
+    assert not runtime.executable(_program(50_000_000)).light()
 
 
 @pytest.mark.parametrize(("size", "compiled"), [(6, False), (100_000, True)])
@@ -258,3 +259,20 @@ def test_products_of_vectors_side_by_side(dtype: Any) -> None:
     x = np.arange(6).reshape(2, 3).astype(dtype)
     (found,) = numpy_backend.evaluate(fg.trace(fg.vmap(fnp.dot), x, x), [x, x])
     np.testing.assert_array_equal(found, (x * x).sum(1))
+
+
+def test_products_use_one_thread() -> None:
+    """Two threads that wait for each other are slow wherever another program has a core; others' settings stay."""
+    from threadpoolctl import threadpool_limits
+
+    def threads() -> set[int]:
+        return {library.get_num_threads() for library in _libraries()}
+
+    with threadpool_limits(2, user_api="blas"):
+        before = threads()
+        with numpy_backend.quiet():
+            assert threads() == {1}
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError), numpy_backend.quiet():
+            _ = 1 / 0
+        assert threads() == before

@@ -27,10 +27,11 @@ X = np.linspace(-3, 3, 500, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The settings are those that users have, and nothing is known or owed."""
+    """The settings are those that users have with a core to spare, and nothing is known or owed."""
     runtime.flush()
     runtime.wait()
-    for name in ("patience", "meetings"):
+    monkeypatch.setattr(deferred, "_cores", lambda: 2)
+    for name in ("patience", "behind", "meetings"):
         monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
     windows.clear()
@@ -42,7 +43,7 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def worth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows are worth compiling in a few meetings: asked for at the third, used from the sixth."""
-    monkeypatch.setattr(windows.Window, "takes", lambda self: programs.CALL_COST + self.compile_cost() / 5)
+    monkeypatch.setattr(windows.Window, "takes", lambda self: programs.CALL_COST + self.compile_cost() / 12.5)
 
 
 def step() -> bytes:
@@ -100,6 +101,17 @@ def test_what_waits_in_the_queue_at_its_meeting_is_compiled_there(monkeypatch: p
 def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "background", False)
     assert how(8) == AT_THE_SIXTH
+
+
+@pytest.mark.usefixtures("worth")
+def test_on_one_core_nothing_is_compiled_behind_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling takes the program's own time there, so it begins later and its program is used at once."""
+    monkeypatch.setattr(deferred, "_cores", lambda: 1)
+    alone = deferred.Settings()
+    for name in ("patience", "behind"):
+        monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
+    told = how(30)
+    assert told.index("whole") > len(AT_THE_SIXTH) and set(told[told.index("whole") :]) == {"whole"}
 
 
 @pytest.mark.usefixtures("worth")
@@ -171,14 +183,14 @@ def test_when_follows_from_what_is_saved_and_what_it_costs(monkeypatch: pytest.M
     def asked(saves: float, cost: float) -> int:
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
 
-    assert asked(10, 100) == 4 and schedule.adopted_at(4, 10, 100) == 9
+    assert asked(5, 100) == 3 and schedule.adopted_at(3, 5, 100) == 7
     assert asked(100, 100) == 2 and schedule.adopted_at(2, 100, 100) == 4  # three times one by one at least
     assert schedule.adopted_at(2, math.inf, 100) == 4
     assert asked(1e-3, 100) < schedule.LAST == schedule.adopted_at(600, 1e-3, 100)  # estimates may be wrong
     assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
     schedule.debt.owe(schedule.DEBT)
-    assert schedule.debt.factor() == 2 and asked(10, 100) == 6  # what was compiled has not paid yet
+    assert schedule.debt.factor() == 2 and asked(5, 100) == 5  # what was compiled has not paid yet
     schedule.debt.saved(schedule.DEBT / 2)
     assert schedule.debt.factor() == 1.25
     schedule.debt.saved(1e9)
@@ -191,7 +203,7 @@ def test_compiling_is_owed_and_its_runs_pay() -> None:
     costs = [w.compile_cost() for w in windows._windows.values()]
     assert schedule.debt.owed == pytest.approx(sum(costs))
     how(3)
-    assert schedule.debt.owed == pytest.approx(sum(costs) * 0.8)
+    assert schedule.debt.owed == pytest.approx(sum(costs) * (1 - 1 / 12.5))
 
 
 def test_a_thread_begins_while_a_window_is_run() -> None:
