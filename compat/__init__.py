@@ -6,7 +6,7 @@ Tensors, views and in-place operations, the backward graph with PyTorch's own no
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
-from funcgrad.runtime import process as _process
+from funcgrad.runtime import prefer_cpu as _prefer_cpu, process as _process
 from compat import autograd, multiprocessing, random, runtime, types
 from compat._core.types import dtype as _dtypes
 from compat._core.stubs import missing as _missing
@@ -39,6 +39,8 @@ from compat._core.tensor.registry import names_of as _names_of
 from compat._core.types.size import Size
 from compat.storage import UntypedStorage
 from compat._core.tensor.tensor import Tensor
+
+_prefer_cpu()  # a tensor whose device nobody names is on the CPU
 
 newaxis = None
 legacy_contiguous_format = contiguous_format

@@ -1,25 +1,92 @@
-"""``torch.Stream`` and ``torch.Event``: those of the CPU, which is the device that there is."""
+"""``torch.Stream`` and ``torch.Event``: marks in the work of any device, of which each has one queue."""
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from compat import cpu
+from compat._core.types.device import CPU, accelerator_type, available, jax_device
+from compat._core.types.device import device as Device
+from funcgrad import runtime
 
 
 class Stream(cpu.Stream):
-    """Work that is done in order: there is one such, of everything."""
+    """Work that is done in order: of each device all of it.
+
+    Args:
+        device: which; by default the accelerator, or the CPU.
+        priority: changes nothing.
+    """
 
     __module__ = "compat"
 
     def __init__(self, device: Any = None, *, priority: int = 0):
         super().__init__(priority)
+        self.device = _place(device)
+
+    def synchronize(self) -> None:
+        """Waits until all work is done."""
+        _wait(self.device)
 
 
 class Event(cpu.Event):
-    """A mark among the work."""
+    """A mark among the work.
+
+    Args:
+        device: whose; by default the accelerator's, or the CPU's.
+        enable_timing: whether the time is noted, for which the work before the mark is waited for.
+        blocking: changes nothing.
+
+    Example:
+        >>> import compat as torch
+        >>> start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)
+        >>> start.record(), end.record()
+        (None, None)
+        >>> start.elapsed_time(end) >= 0
+        True
+    """
 
     __module__ = "compat"
 
     def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False):
         super().__init__(enable_timing)
+        self.device, self._timed = _place(device), enable_timing
+        self._time: float | None = None
+
+    def record(self, stream: Any = None) -> None:
+        """Puts the mark behind what was asked for so far."""
+        if self._timed:
+            self.synchronize()
+            self._time = perf_counter()
+
+    def synchronize(self) -> None:
+        """Waits until the work before the mark is done."""
+        _wait(self.device)
+
+    def elapsed_time(self, end_event: Event) -> float:
+        """The milliseconds from this mark to another one.
+
+        Raises:
+            ValueError: if one of them notes no time, or was not recorded.
+        """
+        if self._time is None or end_event._time is None:
+            raise ValueError("Both events must be created with argument 'enable_timing=True', and recorded.")
+        return (end_event._time - self._time) * 1000
+
+
+def _place(device: Any) -> Device:
+    if device is not None:
+        return available(device)
+    try:
+        return available(accelerator_type())
+    except RuntimeError:
+        return CPU
+
+
+def _wait(device: Device) -> None:
+    place = jax_device(device)
+    if place is None:
+        cpu.synchronize()
+    else:
+        runtime.synchronize(place)

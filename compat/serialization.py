@@ -21,7 +21,7 @@ import numpy as np
 from compat._core.memory.storage import unknown_storage
 from compat._core.memory.strides import Base
 from compat._core.tensor.registry import function
-from compat._core.types.device import META
+from compat._core.types.device import META, accelerators
 from compat._core.types.device import device as Device
 from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
 from compat._serialization import legacy_format
@@ -583,6 +583,8 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
     """
     if location == "cpu":
         return storage
+    if accelerators(location.partition(":")[0]):
+        return storage.to(device=location)
     if location == "meta":
         return unknown_storage(Base(storage.base.shape, storage.base.dtype, device=META))
     if location.startswith("cuda"):

@@ -12,7 +12,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, refresh
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import no_grad
-from compat._core.types.device import META
+from compat._core.types.device import META, on
 from funcgrad import runtime
 
 
@@ -101,7 +101,7 @@ def write(t: Tensor, array: np.ndarray) -> None:
         vmap_checks.concrete(storage.buffer, "its values")
     plain = layout.contiguous and not layout.conj and not layout.neg and layout.dtype is layout.base.dtype
     if plain and t._offset == 0 and layout.numel == layout.base.numel:
-        storage.write(strided_access.buffer_from_numpy(array.reshape(layout.base.shape)))
+        storage.write(on(storage.device, strided_access.buffer_from_numpy(array.reshape(layout.base.shape))))
         if t._counter is not None:
             t._counter.version += 1
         return

@@ -121,7 +121,7 @@ class Writer(_Pickler):
         key = self._keys.setdefault(id(storage), str(len(self._keys)))
         self.storages[key] = storage
         itemsize = 1 if kind is _UNTYPED else dtype.itemsize
-        return "storage", kind, key, "cpu", storage.nbytes() // itemsize
+        return "storage", kind, key, str(storage.device), storage.nbytes() // itemsize
 
     def reducer_override(self, obj: Any) -> Any:
         """How objects of ours are written."""

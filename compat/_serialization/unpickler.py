@@ -28,7 +28,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, wrap
 from compat._core.types import dtype as dtypes
 from compat._core.types import memory_format
-from compat._core.types.device import META
+from compat._core.types.device import META, on
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import CorruptFileError, CorruptPickleError
@@ -153,8 +153,8 @@ def _rebuild(
     if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype) and _suits(owner.base, size, dtype):
         # The buffer takes the tensor's own shape, which reads fastest.
         if owner.device is not META:
-            owner.buffer = runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size))
-            owner.base = Base(size, dtype)
+            owner.buffer = on(owner.device, runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size)))
+            owner.base = Base(size, dtype, device=owner.device)
     layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
     made = wrap(owner, layout, offset)
     made._view = SHARED

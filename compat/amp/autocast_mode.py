@@ -1,7 +1,8 @@
 """``autocast``: a block in which products are computed in a lower precision; and what scripts ask about it.
 
-On a CPU, products, convolutions and attention are computed in bfloat16 or float16, and what needs precision, such as
-losses, in float32 (``compat._core.dispatch.autocast_rules``); everything else takes its arguments as they come.
+On a CPU or an accelerator, products, convolutions and attention are computed in bfloat16 or float16, and what needs
+precision, such as losses, in float32 (``compat._core.dispatch.autocast_rules``); everything else takes its arguments as
+they come.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from compat._core.dispatch.autocast_rules import rules
 from compat._core.dispatch.dispatch_keys import layers
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import TorchFunctionMode
+from compat._core.types.device import accelerators
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import bfloat16, float16, float32, float64, promote_types
 from compat._core.types.dtype import dtype as Dtype
@@ -44,6 +46,8 @@ class _State(threading.local):
 
 
 _state = _State()
+#: The types of devices on which operations can be cast.
+_CASTING = ("cpu", "cuda", "xla")
 
 
 # ---------------------------------------------------------------- casting
@@ -51,7 +55,7 @@ _state = _State()
 
 def _lower(t: Tensor) -> Any:
     """A tensor in the lower precision; of a parameter, the same one until the outermost block ends."""
-    wanted = _state.dtypes["cpu"]
+    wanted = get_autocast_dtype(t.device.type)
     if not t.is_floating_point() or t.dtype in (wanted, float64):
         return t
     kept = _state.caching and t.requires_grad and t.is_leaf and t._base is None
@@ -91,6 +95,12 @@ def _widest(args: Any) -> Callable[[Tensor], Any]:
     return lambda t: t.to(common) if t.is_floating_point() else t
 
 
+def _enabled_for(args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether operations are cast on the device of some arguments."""
+    on = [kind for kind in _CASTING if _state.enabled.get(kind)]
+    return on == ["cpu"] or any(t.device.type in on for t in _tensors([*args, *kwargs.values()]))
+
+
 class _Casting(TorchFunctionMode):
     """Casts the arguments of public functions."""
 
@@ -98,7 +108,7 @@ class _Casting(TorchFunctionMode):
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        rule = rules().get(func) if _state.enabled.get("cpu") and kwargs.get("out") is None else None
+        rule = rules().get(func) if _enabled_for(args, kwargs) and kwargs.get("out") is None else None
         if rule is not None:
             cast = _lower if rule == "lower" else _float32 if rule == "float32" else _widest(args)
             args = tuple([_each(a, cast) for a in args])
@@ -112,13 +122,13 @@ class _Casting(TorchFunctionMode):
 # ---------------------------------------------------------------- the state
 
 
-def _casting() -> Dtype | None:
-    """What products are computed in where it is not their operands' dtype."""
-    return _state.dtypes["cpu"] if _state.enabled.get("cpu") else None
+def _casting() -> tuple[tuple[str, Dtype], ...]:
+    """What products are computed in, by type of device, where it is not their operands' dtype."""
+    return tuple([(kind, get_autocast_dtype(kind)) for kind in _CASTING if _state.enabled.get(kind)])
 
 
 circumstances.append(_casting)
-layers["AutocastCPU"] = lambda: _casting() is not None
+layers["AutocastCPU"] = lambda: bool(_casting())
 
 
 def get_autocast_dtype(device_type: str) -> Dtype:
@@ -143,14 +153,14 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     """Says whether operations are cast on a type of device; prefer ``autocast``."""
     _state.enabled[Device(device_type).type] = bool(enabled)
-    if _state.enabled.get("cpu") and _state.mode is None:
+    if _casting() and _state.mode is None:
         _state.mode = _Casting()
         _state.mode.__enter__()
 
 
 def _leave() -> None:
     """Takes the mode away when the outermost block ends."""
-    if _state.mode is not None and not _state.enabled.get("cpu"):
+    if _state.mode is not None and not _casting():
         _state.mode.__exit__()
         _state.mode = None
 
@@ -243,6 +253,8 @@ class autocast:
 
     def _can(self) -> bool:
         """Whether casting can be asked for; says why not."""
+        if self.device in ("cuda", "xla") and accelerators(self.device):
+            return True
         if self.device == "cuda":
             warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
         elif self.device == "cpu" and self.fast_dtype not in (bfloat16, float16):

@@ -10,6 +10,7 @@ from typing import Any
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
+from compat._core.types.device import accelerators
 from compat._core.types.errors import warn
 
 __all__ = ["GradScaler", "OptState"]
@@ -65,8 +66,8 @@ class GradScaler:
         enabled: bool = True,
     ):
         self._device = device
-        self._enabled = enabled and device != "cuda"
-        if enabled and device == "cuda":
+        self._enabled = enabled and (device != "cuda" or bool(accelerators("cuda")))
+        if enabled and not self._enabled:
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
         if not self._enabled:
             return

@@ -24,6 +24,7 @@ from funcgrad.lax.collectives import (
     psum,
     psum_scatter,
 )
+from funcgrad.parallel.exchanged import Collective, collectives
 from funcgrad.parallel.devices import array_of_parts, device_get, device_put, devices, parts_of
 from funcgrad.parallel.mapping import shard_map
 from funcgrad.parallel.meshes import make_mesh, virtual_devices
@@ -31,8 +32,8 @@ from funcgrad.parallel.processes import free_address, initialize
 from funcgrad.arguments.sharding_constraint import with_sharding_constraint
 
 __all__ = [
-    "AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec", "all_gather", "all_to_all", "array_of_parts",
-    "axis_index", "axis_size", "device_get", "device_put", "devices", "free_address", "initialize", "make_mesh",
-    "parts_of", "pcast", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter", "set_mesh",
-    "shard_map", "virtual_devices", "with_sharding_constraint",
+    "AbstractMesh", "Collective", "Mesh", "NamedSharding", "PartitionSpec", "all_gather", "all_to_all",
+    "array_of_parts", "axis_index", "axis_size", "collectives", "device_get", "device_put", "devices", "free_address",
+    "initialize", "make_mesh", "parts_of", "pcast", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum",
+    "psum_scatter", "set_mesh", "shard_map", "virtual_devices", "with_sharding_constraint",
 ]  # fmt: skip

@@ -4,6 +4,16 @@ Everything that touches a buffer goes through this package.
 """
 
 from funcgrad.runtime import allocation as allocation, cache as cache, memory as memory, walks as walks
+from funcgrad.runtime.placement import (
+    accelerators,
+    committed_to,
+    expected,
+    memory_stats,
+    moved,
+    prefer_cpu,
+    put_on,
+    synchronize,
+)
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (
@@ -32,9 +42,9 @@ from funcgrad.runtime.recording import Recording
 from funcgrad.runtime.windows import clear, insist
 
 __all__ = [
-    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
-    "catch_up", "clear", "computed", "drawn", "due", "executable", "execute", "explain", "filled", "flush",
-    "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own",
-    "operands", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy",
-    "value_of", "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "accelerators", "backward_done",
+    "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable", "execute", "expected",
+    "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking",
+    "memory_stats", "moved", "noted", "on_host", "operands", "own", "prefer_cpu", "put_on", "ready", "record",
+    "record_all", "scalar", "segment", "settings", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

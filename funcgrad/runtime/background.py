@@ -83,7 +83,7 @@ def _compile_all() -> None:
         try:
             started = perf_counter()
             code = window.compile(free)
-            code.prepare()
+            code.prepare(window.shardings)
             report.compiled(window, perf_counter() - started)
             window.made = code
         except BaseException as error:

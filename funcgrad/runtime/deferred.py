@@ -85,6 +85,12 @@ class Queue:
         self.whole = False
         self.owner = threading.current_thread()
 
+    def part(self, ops: list[Noted]) -> Queue:
+        """A queue of some of its operations."""
+        made = Queue()
+        made.ops, made.transient, made.whole, made.owner = ops, self.transient, self.whole, self.owner
+        return made
+
 
 class Hold:
     """What a thread's operations are held back for: somebody who wants to see all of them before any is run."""

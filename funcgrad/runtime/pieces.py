@@ -89,9 +89,14 @@ class Pieces:
     def __call__(self, *inputs: Any) -> list[Any]:
         return Progress(self, inputs).finish()
 
-    def prepare(self) -> None:
-        """Compiles them without running them, one after the other, unless the process ends meanwhile."""
-        for piece in self.pieces:
+    def prepare(self, shardings: Sequence[Any] = ()) -> None:
+        """Compiles them without running them, one after the other, unless the process ends meanwhile.
+
+        Args:
+            shardings: where inputs are committed to. Where the results of a piece are then XLA decides as it compiles
+                it, so pieces with such inputs are compiled as they run.
+        """
+        for piece in self.pieces if not any(shardings) else ():
             if not piece.code.warm and process.ending is None:
                 piece.code.prepare()
                 piece.code.warm = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import jax
@@ -175,9 +176,14 @@ class Executable:
         """What would have to be compiled for ``now``."""
         return set() if self.warm or self.light() else {self}
 
-    def prepare(self) -> None:
-        """Compiles it without running it: what JAX compiled is found when it is called for the first time."""
-        self.run.lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.input_types]).compile()
+    def prepare(self, shardings: Sequence[Any] = ()) -> None:
+        """Compiles it without running it: what JAX compiled is found when it is called for the first time.
+
+        Args:
+            shardings: where its first inputs are committed to, None for those that are not.
+        """
+        given = zip_longest(self.program.input_types, shardings)
+        self.run.lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t, where in given]).compile()
 
 
 def executable(program: Program, numbers: int = 0, donate: Sequence[int] = ()) -> Executable:

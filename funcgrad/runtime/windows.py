@@ -36,10 +36,11 @@ from funcgrad.core.tracing import state
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
-from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, set_runner, settings, value_of
+from funcgrad.runtime.deferred import Deferred, Noted, Queue, lock, queues, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
+from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
@@ -99,6 +100,7 @@ class Window:
         spread: from what the program gives to those, where equal ones are computed once.
         donated: the inputs whose buffers the compiled program takes over.
         bytes_out, bytes_reused: the sizes of what the compiled program gives, and of the buffers that it takes over.
+        shardings: where its inputs were committed to when it was first met; empty if none was.
     """
 
     __slots__ = (
@@ -121,6 +123,7 @@ class Window:
         "numbers",
         "bytes_out",
         "bytes_reused",
+        "shardings",
         "_last",
         "__weakref__",
     )
@@ -143,6 +146,7 @@ class Window:
         self.spread: Callable[[Any], Any] | None = None
         self.donated: tuple[int, ...] = ()
         self.bytes_out = self.bytes_reused = 0
+        self.shardings = shardings(recording.inputs) if several() else []
         self.numbers = Numbers([d for code in self.codes for d in code.numbers])
         self._last: list[list[int]] | None = None
 
@@ -415,12 +419,30 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
         ops = queue.ops
         count = len(ops) if most is None else min(most, len(ops))
         try:
-            if count == 1 and not queue.whole:
+            groups = apart(ops[:count]) if count > 1 and several() else []
+            if len(groups) > 1:
+                _run_apart(queue, groups, count)
+            elif count == 1 and not queue.whole:
                 _run_one(queue)
             elif count:
                 run_recording(queue, Recording(ops[:count]), count)
         except Entangled:
             run_entangled(queues)
+
+
+def _run_apart(queue: Queue, groups: Sequence[list[Noted]], count: int) -> None:
+    """Runs a queue's first operations, which are of several devices: those of each in queues of their own."""
+    parts = [queue.part(ops) for ops in groups]
+    queues.extend(parts)  # what an exception leaves there is run with what is asked for next
+    del queue.ops[:count]
+    queue.transient = None
+    try:
+        run_entangled(parts)
+        if any(part.ops for part in parts):
+            raise Entangled
+    finally:
+        done = {id(part) for part in parts if not (part.ops or part.backlog)}
+        queues[:] = [other for other in queues if id(other) not in done]
 
 
 def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
@@ -542,7 +564,7 @@ def _adopt(window: Window, recording: Recording) -> None:
         started = perf_counter()
         try:
             made = window.compile(free)
-            made.prepare()
+            made.prepare(window.shardings)
         except Exception as error:
             window.failed = True
             report.failed(window, error)

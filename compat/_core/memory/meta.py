@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from compat._core.memory.strides import Base, Layout
-from compat._core.types.device import META, device
+from compat._core.types.device import CPU, META, device
 from funcgrad.core.errors import ConcretizationError
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.primitive import Primitive
@@ -130,7 +130,7 @@ def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
     """The device of an operation's results.
 
     A tensor of the CPU without dimensions may be among others. Where operands are not ``strict``ly of one device, the
-    first one's counts: an index may be on the CPU, too.
+    first one's counts, and others may be on the CPU, as an index may.
 
     Args:
         layouts: the operands' kinds: layouts, or anything for what is no tensor.
@@ -144,8 +144,18 @@ def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
         if isinstance(kind, Layout):
             here = kind.base.device
             first = first or here
-            if found is None and (here is META or kind.ndim):
+            if here is CPU and (kind.base.traced or not kind.ndim):  # what is traced is wherever its program runs
+                continue
+            if found is None:
                 found = here
-            elif found is not None and here is not found and (here is META or (strict and kind.ndim)):
-                raise RuntimeError(f"Tensor on device {here} is not on the expected device {found}!")
+            elif here is not found and (strict or here is not CPU):
+                raise _several(here, found)
     return found or first
+
+
+def _several(here: device, found: device) -> RuntimeError:
+    if META in (here, found):
+        return RuntimeError(f"Tensor on device {here} is not on the expected device {found}!")
+    return RuntimeError(
+        f"Expected all tensors to be on the same device, but found at least two devices, {found} and {here}!"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from compat._core.memory.meta import NO_VALUES, unknown
 from compat._core.memory.storage_base import Moves
 from compat._core.memory.strides import Base
-from compat._core.types.device import META, available, device
+from compat._core.types.device import CPU, META, available, device, on
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
@@ -69,8 +69,9 @@ class UntypedStorage(Moves):
     def __init__(self, buffer: Any = 0, base: Base | None = None, *, device: Any = None):
         if base is None:  # what programs write: a size in bytes, or the bytes
             buffer, base = _of_bytes(buffer)
-            if device is not None and available(device) is META:
-                buffer, base = _on_meta(base)
+            where = CPU if device is None else available(device)
+            base = Base(base.shape, base.dtype, device=where)
+            buffer = unknown(base) if where is META else on(where, buffer)
         self.buffer = buffer
         self.base = base
         self.version = 0
@@ -209,7 +210,8 @@ class UntypedStorage(Moves):
         self._write_bytes(contents)
 
     def _write_bytes(self, contents: np.ndarray) -> None:
-        self.write(runtime.from_numpy(contents.view(self.base.dtype.numpy).reshape(self.base.shape)))
+        array = contents.view(self.base.dtype.numpy).reshape(self.base.shape)
+        self.write(on(self.base.device, runtime.from_numpy(array)))
 
     def byteswap(self, dtype: Dtype) -> None:
         """Turns the bytes of each element of ``dtype`` round."""
@@ -270,8 +272,8 @@ class UntypedStorage(Moves):
         old = self.numpy().reshape(-1)
         new = np.full(numel, value, old.dtype)
         new[: min(numel, old.size)] = old[:numel]
-        self.buffer = runtime.from_numpy(new)
-        self.base = Base((numel,), self.base.dtype)
+        self.base = Base((numel,), self.base.dtype, device=self.base.device)
+        self.buffer = on(self.base.device, runtime.from_numpy(new))
 
     def __repr__(self) -> str:
         lines = "..." if self.base.device is META else " " + "\n ".join(str(x) for x in self.tolist())
@@ -286,7 +288,7 @@ class UntypedStorage(Moves):
     def __reduce__(self) -> tuple:
         if self.base.device is META:
             return unknown_storage, (self.base,)
-        return new_storage, (np.asarray(self.numpy()), self.base.dtype)
+        return new_storage, (np.asarray(self.numpy()), self.base.dtype, self.base.device)
 
 
 UntypedStorage.__module__ = "torch.storage"  # what users see in its name
@@ -323,9 +325,10 @@ def unknown_storage(base: Base) -> UntypedStorage:
     return UntypedStorage(unknown(base), base)
 
 
-def new_storage(array: np.ndarray, dtype: Dtype) -> UntypedStorage:
-    """A storage with a copy of a NumPy array."""
-    return UntypedStorage(runtime.from_numpy(array), Base(array.shape, dtype))
+def new_storage(array: np.ndarray, dtype: Dtype, device: Any = CPU) -> UntypedStorage:
+    """A storage with a copy of a NumPy array, on a device."""
+    where = available(device)
+    return UntypedStorage(on(where, runtime.from_numpy(array)), Base(array.shape, dtype, device=where))
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,10 @@ from typing import Any
 
 from compat._core.memory import shared_memory
 from compat._core.memory.meta import NO_DATA
-from compat._core.types.device import CPU, META, available
+from compat._core.memory.strides import Base
+from compat._core.types.device import CPU, META, available, jax_device
+from compat._core.types.device import device as Device
+from funcgrad import runtime
 
 
 class Moves:
@@ -27,28 +30,33 @@ class Moves:
     __slots__ = ()
     device: Any
     size: Any
-    is_cuda = is_hpu = is_sparse = is_sparse_csr = False
+    is_hpu = is_sparse = is_sparse_csr = False
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return bool(self.device.type == "cuda")
 
     def untyped(self) -> Any:
         """The storage as bytes."""
         return self
 
-    def get_device(self) -> None:
+    def get_device(self) -> int | None:
         """The number of its device: the CPU has none."""
+        found: int | None = self.device.index
+        return found
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         """Whether its memory is pinned for a GPU."""
         return False
 
     def cpu(self) -> Any:
-        """The storage itself.
+        """The storage on the CPU: itself, if it is there.
 
         Raises:
             NotImplementedError: on the meta device.
         """
-        if self.device is META:
-            raise NotImplementedError(NO_DATA)
-        return self
+        return self.to(device=CPU)
 
     def to(self, *, device: Any, non_blocking: bool = False) -> Any:
         """The storage on a device: itself, if it is there.
@@ -58,13 +66,19 @@ class Moves:
             NotImplementedError: from the meta device.
         """
         where = available(device)
-        if where is not CPU:
+        if where is META:
             raise AssertionError(f"{where.type.upper()} device module is not loaded")
-        return self.cpu()
+        if self.device is META:
+            raise NotImplementedError(NO_DATA)
+        return self if where is self.device else self._again(_moved(self.untyped(), where))
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
-        """Raises an ``AssertionError``: there is no GPU."""
-        return self.to(device="cuda")
+        """The storage on a GPU: itself, if it is there.
+
+        Raises:
+            AssertionError: where there is none.
+        """
+        return self.to(device="cuda" if device is None else device)
 
     # ------------------------------------------------------------ memory of several processes
 
@@ -145,6 +159,10 @@ class Moves:
         """A storage of this class with the memory of an untyped one."""
         return storage
 
+    def _again(self, storage: Any) -> Any:
+        """A storage of this one's dtype with the memory of an untyped one."""
+        return storage
+
     @classmethod
     def _itemsize(cls) -> int:
         return 1
@@ -161,6 +179,11 @@ class _Open:
     def detach(self) -> int:
         """It."""
         return self._file
+
+
+def _moved(storage: Any, where: Device) -> Any:
+    base = Base(storage.base.shape, storage.base.dtype, device=where)
+    return type(storage)(runtime.moved(storage.buffer, jax_device(where)), base)
 
 
 def _shared() -> Any:

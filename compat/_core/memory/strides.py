@@ -43,7 +43,7 @@ class Base:
 
     def __new__(cls, shape: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Base:
         traced = traced or device is META
-        key = (shape, dtype, traced, device.type)
+        key = (shape, dtype, traced, device._name)
         self = _known_bases.get(key)
         if self is None:
             self = _bases.find(key)
@@ -51,7 +51,7 @@ class Base:
             self = super().__new__(cls)
             self.shape, self.dtype, self.traced, self.device = tuple(shape), dtype, traced, device
             self.numel = prod(shape)
-            self = _bases.add((self.shape, dtype, traced, device.type), self)
+            self = _bases.add((self.shape, dtype, traced, device._name), self)
         return self
 
     def __reduce__(self) -> tuple:
@@ -150,7 +150,7 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
 def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
     """The layout of a new row-major tensor over a buffer of its own."""
     size = tuple(size)
-    key = (size, dtype, traced, device.type)
+    key = (size, dtype, traced, device._name)
     found = _contiguous.get(key)
     if found is None:
         found = _contiguous.again(key)
@@ -166,7 +166,7 @@ _contiguous: Cache[tuple, Layout] = Cache(_NEW)
 
 def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
     """The layout of a new tensor with gapless strides; its buffer has the dimensions in memory order."""
-    key = (size, stride, dtype, traced, device.type)
+    key = (size, stride, dtype, traced, device._name)
     found = _dense.get(key)
     if found is None:
         found = _dense.again(key)

@@ -101,6 +101,9 @@ class TypedStorage(Moves, metaclass=_OfDtype):
     def _over(cls, storage: Any) -> TypedStorage:
         return TypedStorage(wrap_storage=storage, dtype=cls.dtype or dtypes.get_default_dtype())
 
+    def _again(self, storage: Any) -> TypedStorage:
+        return TypedStorage(wrap_storage=storage, dtype=self.dtype)
+
     @classmethod
     def _itemsize(cls) -> int:
         return (cls.dtype or dtypes.get_default_dtype()).itemsize

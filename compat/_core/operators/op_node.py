@@ -12,7 +12,7 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.derivative_names import OUTERMOST
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
-from compat._core.types.device import META
+from compat._core.types.device import CPU, META
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import FREED
 from compat._core.types.size import Size
@@ -76,8 +76,9 @@ class OpNode(Node):
                 results = backward.kernel.call(values)
             except ValueError as error:
                 raise _unfit(error, values) from None
-            if self.plan.device is META:  # what follows from no gradient, zeros, would be the CPU's
-                results = [r.to(META) for r in results]
+            home = META if self.plan.device is META else self.plan.source
+            if home is not CPU or self.plan.device is not home:  # zeros, as follow from no gradient, are the CPU's
+                results = [r.to(home) for r in results]
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
         return found if self.plan.target is None else self._in_operands_dtypes(found)
 

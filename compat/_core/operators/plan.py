@@ -27,7 +27,7 @@ from compat._core.tensor.tensor import Tensor, from_buffer
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
-from compat._core.types.device import CPU, META
+from compat._core.types.device import CPU, META, device, jax_device
 from compat._core.types.scalar_conversion import bounds
 from funcgrad import runtime
 from funcgrad.core.ir import ArrayType, Program
@@ -107,6 +107,14 @@ def run_typed(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) 
     for entered in level_stack.state.levels:
         level_stack.through(entered.interpreter)
     return run_traced(program, buffers, numbers)
+
+
+def run_moved(
+    program: Program, count: int, where: device, buffers: Sequence[Any], numbers: Sequence[Any]
+) -> Sequence[Any]:
+    """A program with ``count`` numbers whose results go to another device than its operands are on."""
+    found: Sequence[Any] = runtime.record_all(runtime.executable(program, count), buffers, numbers)
+    return [runtime.moved(x, jax_device(where)) for x in found]
 
 
 # ---------------------------------------------------------------- the program
@@ -196,6 +204,8 @@ class Plan:
     Attributes:
         outputs: the layouts of the results.
         device: where they are.
+        source: where the operands are, or what is written.
+        foreign: whether some of what is written comes from another device.
         program: from buffers and numbers, in this order, to buffers.
         forward: runs it.
         code: the executable that it is noted down with; None where it runs at once.
@@ -215,7 +225,7 @@ class Plan:
     __slots__ = (
         "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
         "places", "edges", "saves", "results", "numeric", "differentiable", "finish", "types", "grad_strides", "device",
-        "make_tensor", "bounds", "_make_node",
+        "source", "foreign", "make_tensor", "bounds", "_make_node",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -229,13 +239,16 @@ class Plan:
             with np.errstate(all="ignore"):
                 derivative = kernel.derivative(types, wanted)
         logical = kernel.program(types) if derivative is None else derivative.forward
-        self.device = kernel.device or common_device(kinds, kernel.strict and target is None) or CPU
+        self.source = common_device(kinds, kernel.strict) or CPU if target is None else kinds[target].base.device
+        self.device = kernel.device or self.source
         self.traced = self.device is META
-        bare = target is None
+        bare, others = target is None, False
         for k in kinds:
             if isinstance(k, Layout):
                 self.traced = self.traced or k.base.traced
                 bare = bare and _plain(k)
+                others = others or k.base.device is not self.source
+        self.foreign = target is not None and not self.traced and others
         self.outputs = self._layouts(logical.output_types if derivative is None else derivative.out_types)
         bare = bare and all(map(_plain, self.outputs))
         numeric = self._numbers()
@@ -253,6 +266,8 @@ class Plan:
         self.forward, self.code = _runner(
             self.program, sum(numeric), self.traced, self.device, kernel.node, stated, tangents
         )
+        if self.device is not self.source and not self.traced:
+            self.forward, self.code = partial(run_moved, self.program, sum(numeric), self.device), None
         self.make_tensor = from_buffer if mode.inference else new_tensor
         self._prepare(types, mask, derivative)
         self.bounds: dict[int, Any] = {}
@@ -364,6 +379,8 @@ class Plan:
                 numbers.append(value if bound is None else bound(value))
             else:
                 buffers.append(level_stack.buffer(value) if self.traced else value._storage.buffer)
+                if self.foreign and value.device is not self.source:
+                    buffers[-1] = runtime.moved(buffers[-1], jax_device(self.source))
                 if what == BUFFER_AND_OFFSET:
                     numbers.append(value._offset)
         return buffers, numbers

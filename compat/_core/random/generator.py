@@ -13,6 +13,7 @@ from typing import Any
 from compat._core.random import DEFAULT_SEED, Engine
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.device import accelerators
 from compat._core.types.device import device as Device
 
 #: Called before anybody draws: traces, which have to record the operation that does.
@@ -34,7 +35,7 @@ class Generator:
     """A stream of random numbers of its own.
 
     Args:
-        device: ``"cpu"``.
+        device: ``"cpu"``, or an accelerator: the numbers are the CPU's, and are taken there.
 
     Attributes:
         engine: what draws.
@@ -55,7 +56,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu"):
         self.device = Device(device)
-        if self.device.type != "cpu":
+        if self.device.type != "cpu" and not accelerators(self.device.type):
             raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.")
         self._engine = Engine(DEFAULT_SEED)
 

@@ -212,7 +212,6 @@ nested._internal.nested_tensor: NestedTensor
 mtia: is_available
 cuda.profiler:
 cuda.sparse:
-cuda.random: get_rng_state set_rng_state
 cuda.nvtx: range
 cuda: - cudart default_generators
 xpu: Event Stream - device set_device get_rng_state get_rng_state_all set_rng_state set_rng_state_all

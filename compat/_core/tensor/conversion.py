@@ -22,6 +22,7 @@ from compat._core.tensor.tensor import Tensor, array_of, refresh, set_memory, wr
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
+from compat._core.types.device import CPU
 from compat._core.types.errors import Once
 from funcgrad import runtime
 from funcgrad.core.callers import formatting
@@ -77,10 +78,10 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         refresh(self)
     layout = self._layout
     if not force:
-        if on_meta(self):
+        if layout.base.device is not CPU:
             raise TypeError(
-                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
-                "first."
+                f"can't convert {layout.base.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                "to host memory first."
             )
         if mode.grad and (
             self.requires_grad or any(f.kind == "grad" for f in vmap_checks.followers(self._storage.buffer))
@@ -97,7 +98,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     vmap_checks.check_memory(self)
     if layout.base.traced and not force:
         _check_constant(self._storage.buffer, "numpy()")
-    if layout.base.traced or layout.conj or layout.neg:
+    if layout.base.traced or layout.conj or layout.neg or layout.base.device is not CPU:
         return np.array(array_of(self))
     return lent(self._storage, layout, self._offset)
 
@@ -261,6 +262,7 @@ def _told(self: Tensor, contents: str | None) -> str:
     return tensor_text(
         array,
         self._layout.dtype,
+        device=None if self.device is CPU else self.device,
         requires_grad=self._rg,
         grad_fn=shown,
         prefix=f"{type(self)._shown_as}(",

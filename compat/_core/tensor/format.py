@@ -255,7 +255,7 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
         grad_fn: the name of its backward node.
     """
     on_meta = t.device.type == "meta"
-    suffixes = ["device='meta'"] if on_meta else []
+    suffixes = [f"device='{t.device}'"] if t.device.type != "cpu" else []
     if on_meta or (t.numel() == 0 and t.ndim != 1):
         suffixes.append(f"size={tuple(t.shape)}")
     default = dtypes.get_default_dtype()

@@ -12,7 +12,7 @@ from compat._core.tensor.tensor import Tensor, from_buffer, refresh
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype
-from compat._core.types.device import CPU, META
+from compat._core.types.device import META, device_of
 from funcgrad import runtime
 from funcgrad.core.tracing import Interpreter, JaxArray, Tracer, type_of
 from funcgrad.primitives.shape import broadcast
@@ -70,7 +70,8 @@ def tensor_of(x: Any) -> Tensor:
         return x.tensor
     t = type_of(x)
     traced = isinstance(x, Tracer)
-    where = META if traced and isinstance(vmap_checks.inmost(x), Unknown) else CPU
+    inmost = vmap_checks.inmost(x) if traced else x
+    where = META if isinstance(inmost, Unknown) else device_of(inmost)
     made = from_buffer(x, contiguous_layout(t.shape, dtype.from_numpy(t.dtype), traced, where))
     if traced and level_stack.state.levels:
         level_stack.mark(made, x)

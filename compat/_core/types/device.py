@@ -6,6 +6,7 @@ import re
 import threading
 from typing import Any
 
+from funcgrad import runtime
 from funcgrad.core.errors import explained
 
 _TYPES = (
@@ -33,16 +34,18 @@ class device:
         device(type='cpu')
     """
 
-    __slots__ = ("type", "index")
+    __slots__ = ("type", "index", "_name")
     type: str
     index: int | None
+    #: As text, by which dictionaries know it quickly.
+    _name: str
 
     def __init__(self, type: Any, index: int | None = None):
         if isinstance(type, device):
-            self.type, self.index = type.type, type.index
+            self.type, self.index, self._name = type.type, type.index, type._name
             return
         if isinstance(type, int) and not isinstance(type, bool):
-            raise RuntimeError("Cannot access accelerator device when none is available.")
+            type, index = accelerator_type(), type
         if not isinstance(type, str):
             name = type.__class__.__name__
             raise TypeError(
@@ -60,6 +63,7 @@ class device:
             if not isinstance(index, int):
                 raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
             self.index = int(index)
+        self._name = self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __repr__(self) -> str:
         return (
@@ -67,7 +71,7 @@ class device:
         )
 
     def __str__(self) -> str:
-        return self.type if self.index is None else f"{self.type}:{self.index}"
+        return self._name
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and self.type == other.type and self.index == other.index
@@ -76,7 +80,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple:
-        return _restored, (str(self),)
+        return _restored, (self._name,)
 
     def __enter__(self) -> device:
         # Within it new tensors are made here.
@@ -88,7 +92,8 @@ class device:
 
 
 def _restored(text: str) -> device:
-    return device(text)
+    """A device that comes from a pickle: of those that tensors are on there is one object each."""
+    return _known.get(text) or device(text)
 
 
 device.__module__ = "torch"  # what users see in its name; in a pickle is where it is made
@@ -141,24 +146,122 @@ def place(where: Any) -> device:
     return _entered.devices[-1] if _entered.devices else _entered.default
 
 
+# ---------------------------------------------------------------- accelerators
+
+
+class _Current(threading.local):
+    """Which accelerator of each type a thread uses that names none."""
+
+    def __init__(self) -> None:
+        self.index: dict[str, int] = {}
+
+
+_current = _Current()
+#: The devices that tensors are on, each of them one object.
+_known: dict[str, device] = {"cpu": CPU, "meta": META}
+
+
+def accelerators(kind: str) -> list[Any]:
+    """The devices of JAX's that a type stands for: ``"cuda"``, its GPUs; ``"xla"``, its accelerators of any kind."""
+    return runtime.accelerators(kind) if kind in ("cuda", "xla") else []
+
+
+def accelerator_type() -> str:
+    """The type of the accelerators that there are.
+
+    Raises:
+        RuntimeError: if there are none.
+    """
+    if accelerators("cuda"):
+        return "cuda"
+    if runtime.expected() and accelerators("xla"):
+        return "xla"
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+def current_index(kind: str) -> int:
+    """Which accelerator of a type is used where none is named."""
+    return _current.index.get(kind, 0)
+
+
+def set_current(kind: str, index: int) -> None:
+    """Says which accelerator of a type is used where none is named, in this thread."""
+    _current.index[kind] = index
+
+
+def jax_device(where: device) -> Any:
+    """The device of JAX's that one is; None for the CPU, where arrays are that nobody has put anywhere."""
+    return None if where is CPU or where is META else accelerators(where.type)[where.index or 0]
+
+
+def on(where: device, buffer: Any) -> Any:
+    """A new buffer on a device."""
+    return buffer if where is CPU else runtime.put_on(buffer, jax_device(where))
+
+
+def device_of(x: Any) -> device:
+    """The device of an array of JAX's: one of the accelerators if it was put there, else the CPU."""
+    places = runtime.committed_to(x)
+    if places is None or len(places) > 1:
+        return CPU
+    (place,) = places
+    for kind in ("cuda", "xla") if place.platform != "cpu" else ("xla",):
+        found = accelerators(kind)
+        if place in found:
+            return available(device(kind, found.index(place)))
+    return CPU
+
+
+_INSTALL = {
+    "cuda": 'JAX reaches NVIDIA GPUs by a plugin: pip install "jax[cuda13]" (or "jax[cuda12]", by the driver). ',
+    "xla": 'JAX reaches accelerators by plugins: pip install "jax[tpu]" for TPUs, "jax[cuda13]" for NVIDIA GPUs. ',
+}
+
+
+def _hint(kind: str) -> str:
+    """What to install, or, where that is done, to look at."""
+    if runtime.expected():
+        missing = f"A plugin of JAX's is installed, but it has found no {'GPU' if kind == 'cuda' else 'accelerator'}: "
+        why = missing + "see what `python -c 'import jax; print(jax.devices())'` says. "
+    else:
+        why = _INSTALL[kind]
+    asked = "torch.cuda.is_available()" if kind == "cuda" else "torch.accelerator.is_available()"
+    return why + f"Without one, leave the device out, or name it only if {asked}."
+
+
 def no_cuda() -> AssertionError:
-    """The error where a GPU is asked for: PyTorch's of a build without CUDA, and what to write here."""
-    hint = "Tensors of compat are on one device, that of JAX: leave the device out, or write device='cpu'."
-    return explained(AssertionError("Torch not compiled with CUDA enabled"), "cuda", hint)
+    """The error where a GPU is asked for: PyTorch's of a build without CUDA, and what to install."""
+    return explained(AssertionError("Torch not compiled with CUDA enabled"), "cuda", _hint("cuda"))
 
 
 def available(where: Any) -> device:
-    """A device that tensors can be made on: ``CPU`` or ``META``.
+    """A device that tensors can be made on, the same object for the same device: ``CPU``, ``META``, an accelerator.
 
     Raises:
         AssertionError: for a GPU, where there is none.
         RuntimeError: for another one that is not there.
     """
     found = where if isinstance(where, device) else device(where)
-    if found.type == "cuda":
-        raise no_cuda()
-    if found.type == "meta":
-        return META
-    if found.type != "cpu":
-        raise RuntimeError(f"tensors can be made on 'cpu' and 'meta', got device '{found}'")
-    return CPU
+    known = _known.get(found._name)
+    if known is not None:
+        return known
+    if found.type in ("cpu", "meta"):
+        return CPU if found.type == "cpu" else META
+    if found.type not in ("cuda", "xla"):
+        raise RuntimeError(f"tensors can be made on 'cpu', 'cuda', 'xla' and 'meta', got device '{found}'")
+    count = len(accelerators(found.type))
+    if not count:
+        raise (
+            no_cuda()
+            if found.type == "cuda"
+            else explained(RuntimeError("XLA has no device here but the CPU"), "cuda", _hint("xla"))
+        )
+    index = current_index(found.type) if found.index is None else found.index
+    if index >= count:
+        if found.type == "cuda":
+            raise ValueError(f"CUDA error: invalid device ordinal: got '{found}', but there are {count} GPUs")
+        raise RuntimeError(f"there is no device '{found}': the devices of type 'xla' are xla:0 to xla:{count - 1}")
+    name = f"{found.type}:{index}"
+    if name not in _known:
+        _known[name] = device(found.type, index)
+    return _known[name]

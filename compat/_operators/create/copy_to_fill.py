@@ -236,7 +236,8 @@ def type_(
         ('torch.FloatTensor', torch.float64)
     """
     if dtype is None:
-        return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.scalar_name}Tensor"
+        place = "" if self.device is CPU else f"{self.device.type}."
+        return f"torch.{place}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         dtype = next((d for d in dtypes.ALL if d.scalar_name == name), None)
@@ -305,13 +306,18 @@ def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tenso
 def cuda(
     self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: MemoryFormat = preserve_format
 ) -> Tensor:
-    """The tensor on a GPU.
+    """The tensor on a GPU: itself, if it is there.
+
+    Args:
+        device: which GPU; by default the current one.
+        non_blocking: changes nothing: the program goes on meanwhile anyway.
+        memory_format: of the result.
 
     Raises:
-        RuntimeError: if there is none.
+        AssertionError: if there is none; the message says what to install.
     """
-    available("cuda")
-    return self
+    found = available(Device("cuda", device) if device is None or isinstance(device, int) else device)
+    return to(self, found, memory_format=memory_format)
 
 
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)", errors="own")

@@ -25,7 +25,7 @@ from compat._core.schema.arguments import missing, size_argument
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
 from compat._core.tensor.tracing import of_examples
 from compat._core.types import dtype as dtypes
-from compat._core.types.device import CPU, META, available, place
+from compat._core.types.device import CPU, META, available, on, place
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import size_text, wrong_argument
@@ -107,7 +107,7 @@ def _buffer(base: Base, value: Any) -> Any:
         value = unset_value(base.dtype)
     shape, dtype = base.shape, base.dtype
     try:
-        return runtime.filled(shape, value, dtypes.array_dtype(dtype))
+        return on(base.device, runtime.filled(shape, value, dtypes.array_dtype(dtype)))
     except (MemoryError, ValueError) as error:
         raise no_room(shape, dtype, error) from None
 
@@ -165,7 +165,9 @@ def placed(t: Tensor, where: Device) -> Tensor:
     if where is CPU:
         return t
     layout = dense_layout(tuple(t.shape), t.stride(), t.dtype, device=where)
-    return from_buffer(unknown(layout.base), layout)
+    if where is META:
+        return from_buffer(unknown(layout.base), layout)
+    return from_buffer(on(where, t.clone()._storage.buffer), layout)
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, from_array, wrap
 from compat._core.tensor.tracing import tensor_of
 from compat._core.types import dtype as dtypes
-from compat._core.types.device import META, available, place
+from compat._core.types.device import CPU, available, place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
 from compat._operators.create.factories import with_grad
@@ -311,8 +311,8 @@ def to_capsule(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():
         raise BufferError("Can't export tensors with the conjugate bit set")
-    if self.device is META:
-        raise BufferError("Cannot pack tensors on meta")
+    if self.device is not CPU:
+        raise BufferError(f"Cannot pack tensors on {self.device.type}")
     if stream is not None and not isinstance(stream, int):
         raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1):
@@ -330,6 +330,6 @@ def to_dlpack(tensor: Tensor, /) -> Any:
 @function("Tensor.__dlpack_device__")
 def dlpack_device(self: Tensor) -> tuple[Any, int]:
     """Where the memory is: (kind of device, number of it)."""
-    if self.device is META:
-        raise ValueError("Unknown device type meta for Dlpack")
+    if self.device is not CPU:
+        raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
     return dlpack.CPU, 0

@@ -12,7 +12,7 @@ from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, Layout, layout_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer
 from compat._core.transforms import level_stack, vmap_checks
-from compat._core.types.device import META
+from compat._core.types.device import META, on
 from funcgrad import runtime
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
@@ -42,7 +42,8 @@ def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
     if base.device is META:
         return from_buffer(unknown(base), layout)
     if not over:
-        return from_buffer(runtime.drawn(lambda: draw(base.numel, dtype).reshape(base.shape)), layout)
+        drawn = runtime.drawn(lambda: draw(base.numel, dtype).reshape(base.shape))
+        return from_buffer(on(base.device, drawn), layout)
     sizes = (*[interpreter.size for interpreter in over], *base.shape)
     order = memory_order(like, over, len(base.shape))
     laid = [sizes[axis] for axis in order]

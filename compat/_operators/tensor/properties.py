@@ -57,8 +57,9 @@ def is_meta(self: Tensor) -> bool:
 
 @composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
-    """The number of its device among those of its kind: -1, for the CPU has none."""
-    return -1
+    """The number of its device among those of its kind; -1 for the CPU, which has none."""
+    found = self._layout.base.device.index
+    return -1 if found is None else found
 
 
 @composite("is_floating_point(Tensor self) -> bool", names="Tensor.is_floating_point", errors="own")
@@ -83,9 +84,21 @@ def _never(name: str, what: str) -> None:
     publish(property(lambda self: False, doc=f"Whether it {what}: never."), f"Tensor.{name}")
 
 
+@_attribute("is_cuda")
+def is_cuda(self: Tensor) -> bool:
+    """Whether it is on a GPU."""
+    return self._layout.base.device.type == "cuda"
+
+
+@_attribute("is_xla")
+def is_xla(self: Tensor) -> bool:
+    """Whether it is on an accelerator that is named by ``xla``."""
+    return self._layout.base.device.type == "xla"
+
+
 for _name, _where in {
-    "cuda": "a CUDA device", "mps": "an Apple GPU", "xpu": "an Intel GPU", "xla": "an XLA device",
-    "ipu": "a Graphcore device", "maia": "a Maia device", "mtia": "an MTIA device", "vulkan": "a Vulkan device",
+    "mps": "an Apple GPU", "xpu": "an Intel GPU", "ipu": "a Graphcore device", "maia": "a Maia device",
+    "mtia": "an MTIA device", "vulkan": "a Vulkan device",
 }.items():  # fmt: skip
     _never(f"is_{_name}", f"is on {_where}")
 for _name, _what in {

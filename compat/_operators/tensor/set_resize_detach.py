@@ -181,7 +181,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         TypeError: for an offset without a size, and what is no memory.
     """
     if self._storage.born < mode.since:
-        capture_checks.refuse(self, "set", {"source": source})
+        capture_checks.refuse(self, "set", {"input": self, "source": source})
     node = _history_of_set(self, source) if mode.grad else None
     check_memory(self, ())
     if source is None:

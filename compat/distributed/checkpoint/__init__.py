@@ -1,5 +1,11 @@
 """``torch.distributed.checkpoint``: state written in the parts that devices hold, and read in any others."""
 
+from compat.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorStorageMetadata,
+)
 from compat.distributed.checkpoint.state_dict import (
     StateDictOptions,
     get_model_state_dict,
@@ -12,7 +18,7 @@ from compat.distributed.checkpoint.state_dict import (
 from compat.distributed.checkpoint.storage import CheckpointException, FileSystemReader, FileSystemWriter, load, save
 
 __all__ = [
-    "CheckpointException", "FileSystemReader", "FileSystemWriter", "StateDictOptions", "get_model_state_dict",
-    "get_optimizer_state_dict", "get_state_dict", "load", "save", "set_model_state_dict", "set_optimizer_state_dict",
-    "set_state_dict",
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "FileSystemReader", "FileSystemWriter",
+    "Metadata", "StateDictOptions", "TensorStorageMetadata", "get_model_state_dict", "get_optimizer_state_dict",
+    "get_state_dict", "load", "save", "set_model_state_dict", "set_optimizer_state_dict", "set_state_dict",
 ]  # fmt: skip

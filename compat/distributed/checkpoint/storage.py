@@ -1,67 +1,66 @@
 """State in a folder: a file of each process's parts, and one that says where in the whole each part lies.
 
 Each part is written once, by a process whose devices hold it. Who reads takes what its own devices are to hold, out of
-whatever parts there are; so the number of devices, or of processes, may be another one. The format is this package's:
-``metadata.json``, ``parts_<rank>.bin`` and ``objects.pt``, which PyTorch's reader does not know.
+whatever parts there are; so the number of devices, or of processes, may be another one. The files are PyTorch's
+(``filesystem``).
 """
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype as dtypes
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.size import Size
 from compat._distributed import groups, objects
 from compat._distributed.tensors import reader, write
-from compat._distributed.transport.errors import DistError
-from compat.distributed.tensor._api import buffer_of, where
-from compat.serialization import load as load_file
-from compat.serialization import save as save_file
+from compat.distributed.checkpoint.filesystem import (
+    CheckpointException,
+    FileSystemReader,
+    FileSystemWriter,
+    Parts,
+    index_of,
+    read_metadata,
+    read_part,
+    write_metadata,
+)
+from compat.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from compat.distributed.tensor._api import assign, buffer_of, where
 from funcgrad import parallel
 
 __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "load", "save"]
 
-_METADATA, _OBJECTS = "metadata.json", "objects.pt"
+
+def _is_nested(x: Any) -> bool:
+    """Whether what is in a list has names of its own: containers and tensors have."""
+    if isinstance(x, list):
+        return any(map(_is_nested, x))
+    return isinstance(x, Mapping | Tensor) or hasattr(x, "state_dict")
 
 
-class CheckpointException(DistError):
-    """A checkpoint does not have what was to be read."""
-
-
-class FileSystemWriter:
-    """A folder to write to.
-
-    Attributes:
-        path: the folder.
-    """
-
-    def __init__(self, path: Any, *options: Any, **named: Any):
-        self.path = Path(path)
-
-
-class FileSystemReader(FileSystemWriter):
-    """A folder to read from."""
-
-
-def _leaves(state: Any, path: str = "") -> dict[str, Any]:
-    """What a nested state holds, by paths."""
+def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
+    """What a nested state holds: by name, the keys that lead to it and the value."""
     if isinstance(state, Mapping):
         items: Any = state.items()
-    elif isinstance(state, list):
+    elif isinstance(state, list) and path and _is_nested(state):
         items = enumerate(state)
     elif hasattr(state, "state_dict") and not isinstance(state, Tensor):
         return _leaves(state.state_dict(), path)
     else:
-        return {path: state}
-    found: dict[str, Any] = {}
+        return {".".join(map(str, path)): (path, state)}
+    found: dict[str, tuple[tuple, Any]] = {}
     for key, value in items:
-        found.update(_leaves(value, f"{path}.{key}" if path else str(key)))
+        found.update(_leaves(value, (*path, key if isinstance(state, list) else str(key))))
     return found
 
 
@@ -75,7 +74,7 @@ def _parts(t: Tensor, first: bool) -> list[tuple[list[int], np.ndarray]]:
 def save(
     state_dict: Mapping[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
-) -> dict[str, Any]:  # fmt: skip
+) -> Metadata:  # fmt: skip
     """Writes a state in the parts that devices hold. All processes call it.
 
     Args:
@@ -88,7 +87,7 @@ def save(
         use_collectives: changes nothing.
 
     Returns:
-        What is written of each tensor.
+        The checkpoint's ``Metadata``.
 
     Raises:
         CheckpointException: if there is no folder to write to.
@@ -107,39 +106,47 @@ def save(
     folder.mkdir(parents=True, exist_ok=True)
     together = groups.is_initialized() and not no_dist
     rank = groups.get_rank(process_group) if together else 0
-    leaves, name = _leaves(state_dict), f"parts_{rank}.bin"
-    tensors: dict[str, Any] = {}
-    with open(folder / f"{name}.new", "wb") as file:
-        for key, value in leaves.items():
-            if isinstance(value, Tensor):
-                entry: dict[str, Any] = {
-                    "shape": list(value.shape),
-                    "dtype": str(value.dtype).removeprefix("torch."),
-                    "parts": [],
-                }
-                for start, part in _parts(value, rank == 0):
-                    at = file.tell()
-                    file.write(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-                    entry["parts"].append({"file": name, "at": at, "start": start, "size": list(part.shape)})
-                tensors[key] = entry
-    os.replace(folder / f"{name}.new", folder / name)
-    every: list[Any] = [tensors]
+    leaves, parts = _leaves(state_dict), Parts(folder, rank)
+    places: dict[Any, Any] = {}
+    described: dict[str, Any] = {}
+    for name, (_, value) in leaves.items():
+        if isinstance(value, Tensor):
+            chunks: list[ChunkStorageMetadata] = []
+            for start, array in _parts(value, rank == 0):
+                places[index_of(name, start, len(chunks))] = parts.add(from_array(array, value.dtype))
+                chunks.append(ChunkStorageMetadata(Size(start), Size(array.shape)))
+            properties = TensorProperties(value.dtype, requires_grad=value.requires_grad)
+            described[name] = TensorStorageMetadata(properties, Size(value.shape), chunks)
+        elif rank == 0:
+            places[index_of(name, None)] = parts.add(value)
+            described[name] = BytesStorageMetadata()
+    parts.finish()
+    every: list[Any] = [(described, places)]
     if together:
         every = [None] * groups.get_world_size(process_group)
-        objects.all_gather_object(every, tensors, process_group)
-    merged: dict[str, Any] = {}
-    for others in every:
-        for key, entry in others.items():
-            merged.setdefault(key, {**entry, "parts": []})["parts"].extend(entry["parts"])
+        objects.all_gather_object(every, (described, places), process_group)
+    metadata = _merged(every, {name: path for name, (path, _) in leaves.items()}, folder)
     if rank == 0:
-        save_file({k: v for k, v in leaves.items() if not isinstance(v, Tensor)}, folder / _OBJECTS)
-        (folder / f"{_METADATA}.new").write_text(json.dumps({"version": 1, "tensors": merged}))
-        os.replace(folder / f"{_METADATA}.new", folder / _METADATA)
+        write_metadata(folder, metadata)
     if together:
         from compat._distributed.collectives import barrier
 
         barrier(process_group)
-    return merged
+    return metadata
+
+
+def _merged(every: list[Any], paths: dict[str, tuple], folder: Path) -> Metadata:
+    """What all processes have written."""
+    merged: dict[str, Any] = {}
+    places: dict[Any, Any] = {}
+    for described, found in every:
+        places.update(found)
+        for name, entry in described.items():
+            if name in merged and isinstance(entry, TensorStorageMetadata):
+                merged[name].chunks += entry.chunks
+            else:
+                merged[name] = entry
+    return Metadata(merged, paths, places, StorageMeta(str(folder)), "1.0.0")
 
 
 def _folder(checkpoint_id: Any, storage: Any) -> Path:
@@ -168,74 +175,79 @@ def load(
             tensor is named, and nothing is written.
     """
     folder = _folder(checkpoint_id, storage_reader)
-    try:
-        known = json.loads((folder / _METADATA).read_text())["tensors"]
-    except FileNotFoundError:
-        raise CheckpointException(f"load: there is no checkpoint in {str(folder)!r}") from None
-    values = load_file(folder / _OBJECTS)
+    metadata = read_metadata(folder)
     leaves = _leaves(state_dict)
-    for key, value in leaves.items():
-        _check(key, value, known, values, folder)
-    for key, value in leaves.items():
+    for name, (_, value) in leaves.items():
+        _check(name, value, metadata, folder)
+    values = {}
+    for name, (_, value) in leaves.items():
         if isinstance(value, Tensor):
-            _read(value, known[key], folder)
-    _replace(state_dict, values, "")
+            _read(name, value, metadata, folder)
+        else:
+            values[name] = read_part(folder, metadata.storage_data[index_of(name, None)])
+    _replace(state_dict, values, ())
 
 
-def _check(key: str, value: Any, known: Mapping[str, Any], values: Mapping[str, Any], folder: Path) -> None:
-    if not isinstance(value, Tensor):
-        if key not in values:
-            raise CheckpointException(f"load: the checkpoint in {str(folder)!r} has no {key!r}")
-        return
-    entry = known.get(key)
-    if entry is None:
-        raise CheckpointException(f"load: the checkpoint in {str(folder)!r} has no tensor {key!r}")
-    mine = [list(value.shape), str(value.dtype).removeprefix("torch.")]
-    if mine != [entry["shape"], entry["dtype"]]:
+def _check(name: str, value: Any, metadata: Metadata, folder: Path) -> None:
+    entry = metadata.state_dict_metadata.get(name)
+    tensor = isinstance(value, Tensor)
+    if not isinstance(entry, TensorStorageMetadata if tensor else BytesStorageMetadata):
         raise CheckpointException(
-            f"load: tensor {key!r} is of size {entry['shape']} and dtype {entry['dtype']} in the checkpoint, but "
-            f"{mine[0]} and {mine[1]} here"
+            f"load: the checkpoint in {str(folder)!r} has no {'tensor ' if tensor else ''}{name!r}"
+        )
+    if isinstance(entry, TensorStorageMetadata) and (entry.size, entry.properties.dtype) != (value.shape, value.dtype):
+        raise CheckpointException(
+            f"load: tensor {name!r} is of size {list(entry.size)} and dtype {entry.properties.dtype} in the "
+            f"checkpoint, but {list(value.shape)} and {value.dtype} here"
         )
 
 
-def _read(t: Tensor, entry: Mapping[str, Any], folder: Path) -> None:
+def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
     """Writes into a tensor what the checkpoint has of it; of a divided one each device's part for itself."""
-    kind = dtypes.NAMES[entry["dtype"]].numpy
-    files = {
-        p["file"]: np.memmap(folder / p["file"], np.uint8, "r") if os.path.getsize(folder / p["file"]) else None
-        for p in entry["parts"]
-    }
+    entry = metadata.state_dict_metadata[name]
+    read: dict[tuple, np.ndarray] = {}
+
+    def chunk(start: Size) -> np.ndarray:
+        if tuple(start) not in read:
+            read[tuple(start)] = array_of(read_part(folder, metadata.storage_data[index_of(name, start)]))
+        return read[tuple(start)]
 
     def part(place: tuple[slice, ...]) -> np.ndarray:
-        bounds = [(s.start or 0, n if s.stop is None else s.stop) for s, n in zip(place, entry["shape"])]
-        found = np.empty([b - a for a, b in bounds], kind)
-        for p in entry["parts"]:
-            cut = [(max(a, s), min(b, s + n)) for (a, b), s, n in zip(bounds, p["start"], p["size"])]
-            if all(a < b for a, b in cut):
-                count = int(np.prod(p["size"], dtype=np.int64)) * kind.itemsize
-                source = files[p["file"]][p["at"] : p["at"] + count].view(kind).reshape(p["size"])  # type: ignore[index]
-                theirs = tuple(slice(a - s, b - s) for (a, b), s in zip(cut, p["start"]))
-                found[tuple(slice(a - x, b - x) for (a, b), (x, _) in zip(cut, bounds))] = source[theirs]
-        return found
+        return _assembled(entry, place, chunk, t.dtype.numpy)
 
     if where(t) is not None and t._layout.access[0] == "whole":
-        t._storage.write(parallel.array_of_parts(entry["shape"], buffer_of(t).sharding, part))
+        t._storage.write(parallel.array_of_parts(entry.size, buffer_of(t).sharding, part))
         if t._counter is not None:
             t._counter.version += 1
         return
-    write(t, part(tuple(slice(0, n) for n in entry["shape"])))
+    (write if where(t) is None else assign)(t, part(tuple(slice(0, n) for n in entry.size)))
 
 
-def _replace(state: Any, values: Mapping[str, Any], path: str) -> None:
+def _assembled(
+    entry: TensorStorageMetadata, place: tuple[slice, ...], chunk: Callable[[Size], np.ndarray], kind: Any
+) -> np.ndarray:
+    """Some elements of a tensor, from those parts that have some of them."""
+    bounds = [(s.start or 0, n if s.stop is None else s.stop) for s, n in zip(place, entry.size)]
+    found = np.empty([b - a for a, b in bounds], kind)
+    for c in entry.chunks:
+        cut = [(max(a, s), min(b, s + n)) for (a, b), s, n in zip(bounds, c.offsets, c.sizes)]
+        if all(a < b for a, b in cut):
+            theirs = tuple(slice(a - s, b - s) for (a, b), s in zip(cut, c.offsets))
+            found[tuple(slice(a - x, b - x) for (a, b), (x, _) in zip(cut, bounds))] = chunk(c.offsets)[theirs]
+    return found
+
+
+def _replace(state: Any, values: Mapping[str, Any], path: tuple) -> None:
     """Puts values that are no tensors in their places; objects that have a state are given it."""
     items: Any = list(state.items() if isinstance(state, Mapping) else enumerate(state))
     for key, value in items:
-        here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping | list):
+        here = (*path, key)
+        name = ".".join(map(str, here))
+        if name in values:
+            state[key] = values[name]
+        elif isinstance(value, Mapping | list):
             _replace(value, values, here)
         elif hasattr(value, "load_state_dict") and not isinstance(value, Tensor):
             inner = value.state_dict()
             _replace(inner, values, here)
             value.load_state_dict(inner)
-        elif here in values:
-            state[key] = values[here]

@@ -6,7 +6,6 @@ parts of its gradient into their places; when, is its choice.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -94,8 +93,8 @@ def fully_shard(
             divided already stay so.
         mesh: the devices; all by default. Of two axes, parameters are on each device along the first.
         reshard_after_forward: changes nothing.
-        shard_placement_fn: for a parameter along which dimension it is divided; the first, or the first that divides
-            evenly, where it says nothing.
+        shard_placement_fn: for a parameter along which dimension it is divided. Where it says nothing, the first that
+            divides evenly; if none does, the first, of which the last devices then have less.
         mp_policy: in which dtypes to compute; converting parameters is not there.
         offload_policy: changes nothing.
         ignored_params: parameters that are put on each device.
@@ -119,10 +118,10 @@ def fully_shard(
     modules = module if isinstance(module, list | tuple) else [module]
     ignored = {id(p) for p in ignored_params or ()}
     for one in modules:
-        for name, p in one.named_parameters():
+        for p in one.parameters():
             if not _divided(p, mesh):
                 wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
-                placement = Replicate() if id(p) in ignored else _placement(name, p, mesh, wanted)
+                placement = Replicate() if id(p) in ignored else _placement(p, mesh, wanted)
                 place_in(p, mesh, [*[Replicate()] * (mesh.ndim - 1), placement])
         for b in one.buffers():
             if where(b) is None:
@@ -139,7 +138,7 @@ def _divided(p: Tensor, mesh: DeviceMesh) -> bool:
     return any(isinstance(found[1][mesh.root._axes.index(axis)], Shard) for axis in mesh._axes)
 
 
-def _placement(name: str, p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> Placement:
+def _placement(p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> Placement:
     count, found = mesh.size(mesh.ndim - 1), where(p)
     if wanted is not None:
         return wanted
@@ -152,12 +151,7 @@ def _placement(name: str, p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> 
                 parts *= sizes[axis] if placement.is_shard(dim) else 1
         if size % parts == 0:
             return Shard(dim)
-    warnings.warn(
-        f"fully_shard: no dimension of {name!r} of size {list(p.shape)} can be divided evenly among {count} devices; "
-        "each has all of it",
-        stacklevel=3,
-    )
-    return Replicate()
+    return Shard(0) if p.dim() and not taken else Replicate()
 
 
 def _divide_batches(module: Module, mesh: DeviceMesh) -> None:

@@ -5,18 +5,28 @@ to be. So an operator on such tensors is the operator: a ``Tensor`` with a divid
 the same windows and the same backward pass, and there is no table of operators. Any tensor whose buffer lies on the
 devices of a mesh is a ``DTensor``, results of operations too.
 
-Shapes are those of the whole, as with PyTorch's. Dimensions must divide evenly.
+Shapes are those of the whole, as with PyTorch's. Where a dimension does not divide evenly, the buffer is longer by what
+the last devices lack, and the tensor is a view of the part that counts.
+
+Within a program XLA adds up what devices have summands of, so no operator gives a ``Partial`` tensor. Those that
+``from_local`` makes are of a class of their own, which holds the summands, divided along a dimension in front; who
+computes with one gets the sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
-from compat._core.memory.strides import contiguous_layout
+import numpy as np
+
+from compat._core.memory.storage import UntypedStorage
+from compat._core.memory.strides import Base, contiguous_layout, contiguous_strides, layout_of
 from compat._core.operators.op import aten
+from compat._core.pytree import trees
 from compat._core.tensor.registry import names_of
-from compat._core.tensor.tensor import Tensor, from_buffer
+from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, wrap
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat.distributed.device_mesh import DeviceMesh, mesh_of
 from compat.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
@@ -42,6 +52,8 @@ def buffer_of(t: Tensor) -> Any:
 
 def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
     """On which mesh a tensor lies, and how; None for one that lies on no mesh."""
+    if t.__class__ is PartialTensor:
+        return t._where
     if t._layout.base.traced:
         return None
     sharding = getattr(buffer_of(t), "sharding", None)
@@ -50,16 +62,28 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
         return None
     found: dict[str, Placement] = {}
     for dim, entry in enumerate(sharding.spec):  # type: ignore[union-attr]
+        seen = _seen_as(t, dim) if entry else None
         for name in (entry,) if isinstance(entry, str) else entry or ():
-            found[name] = Shard(dim)
+            found[name] = Replicate() if seen is None else Shard(seen)
     return mesh, tuple(found.get(name, Replicate()) for name in mesh._axes)
+
+
+def _seen_as(t: Tensor, dim: int) -> int | None:
+    """Which dimension of a view goes through a dimension of its buffer; None if it has one place along that only."""
+    shape, layout = t._layout.base.shape, t._layout
+    step = prod(shape[dim + 1 :])
+    for d, (size, stride) in enumerate(zip(layout.size, layout.stride)):
+        if size > 1 and stride <= step < stride * size:
+            return d
+    return dim if tuple(layout.size) == tuple(shape) else None
 
 
 def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None, name: str) -> Any:
     """What JAX is told of a tensor that lies so on a mesh; along the other axes of a mesh's root it stays as it is.
 
     Raises:
-        ValueError: for a dimension that is not there or cannot be divided evenly, and for ``Partial``.
+        RuntimeError: for ``Partial``.
+        ValueError: for a dimension that is not there.
     """
     placed = list(placements or [Replicate()] * mesh.ndim)
     if len(placed) != mesh.ndim:
@@ -81,7 +105,7 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
     for axis in mesh.root._axes:
         placement = all_of.get(axis, Replicate())
         if isinstance(placement, Partial):
-            raise ValueError(f"{name}: no tensor can be made Partial: XLA adds up within programs")
+            raise RuntimeError(f"{name}: Can not redistribute to Partial! DTensor.from_local makes such tensors.")
         if isinstance(placement, Shard):
             dim = placement.dim + len(shape) * (placement.dim < 0)
             if not 0 <= dim < len(shape):
@@ -89,31 +113,46 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
                     f"{name}: {placement} names a dimension that a tensor of size {list(shape)} does not have"
                 )
             entries[dim].append(axis)
-    _check_even(shape, entries, mesh, name)
     return parallel.NamedSharding(mesh.root.jax_mesh, parallel.PartitionSpec(*[tuple(e) or None for e in entries]))
 
 
-def _check_even(shape: Sequence[int], entries: Sequence[Sequence[str]], mesh: DeviceMesh, name: str) -> None:
-    sizes = dict(zip(mesh.root._axes, mesh.root.shape))
-    for dim, axes in enumerate(entries):
-        parts = 1
-        for axis in axes:
-            parts *= sizes[axis]
-        if shape[dim] % parts:
-            raise ValueError(
-                f"{name}: dimension {dim} of a tensor of size {list(shape)} cannot be divided evenly "
-                f"among {parts} devices"
-            )
+def _room(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
+    """The shape of a buffer that divides evenly: each dimension is as long as so many of the first device's parts."""
+    found = []
+    for n, entry in zip(size, (*sharding.spec, *[None] * len(size))):
+        axes = (entry,) if isinstance(entry, str) else entry or ()
+        parts = prod([sharding.mesh.shape[axis] for axis in axes])
+        found.append(-(-n // parts) * parts)
+    return tuple(found)
+
+
+def _within(buffer: Any, room: tuple[int, ...], size: tuple[int, ...], dtype: Any) -> Tensor:
+    """A leaf that is what counts of a buffer with room for more."""
+    if room == size:
+        return from_buffer(buffer, contiguous_layout(size, dtype))
+    base = Base(room, dtype)
+    return wrap(UntypedStorage(buffer, base), layout_of(base, size, contiguous_strides(room), 0))
 
 
 def placed(t: Tensor, sharding: Any) -> Tensor:
     """A leaf with a tensor's values, whose buffer is divided so."""
+    size = tuple(t.shape)
+    room = _room(size, sharding)
     with no_grad():
         plain = t.detach().contiguous()
-        array = parallel.device_put(buffer_of(plain), None) if plain.numel() else buffer_of(plain)
-    if plain._layout.access[0] != "whole" or tuple(plain._storage.base.shape) != tuple(t.shape):
-        array = runtime.from_numpy(plain.numpy())
-    return from_buffer(parallel.device_put(array, sharding), contiguous_layout(tuple(t.shape), t.dtype))
+    if plain._layout.access[0] == "whole" and tuple(plain._storage.base.shape) == room and plain.numel():
+        array = parallel.device_put(buffer_of(plain), None)
+    else:
+        array = runtime.from_numpy(np.pad(array_of(plain), [(0, n - m) for n, m in zip(room, size)]))
+    return _within(parallel.device_put(array, sharding), room, size, t.dtype)
+
+
+def assign(t: Tensor, array: np.ndarray) -> None:
+    """Makes the elements of an array those of a tensor, which stays divided as it is."""
+    made = placed(from_array(array, t.dtype), buffer_of(t).sharding)
+    t._storage.write(made._storage.buffer)
+    if t._counter is not None:
+        t._counter.version += 1
 
 
 # ---------------------------------------------------------------- the class
@@ -140,28 +179,120 @@ class DTensor(Tensor, metaclass=_Divided):
 
     @staticmethod
     def from_local(
-        local_tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *,
+        local_tensor: Any, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *,
         run_check: bool = False, shape: Any = None, stride: Any = None, grad_placements: Any = None,
     ) -> Tensor:  # fmt: skip
         """The tensor of which each device has ``local_tensor``: as a part, all of it, or a summand.
 
         Args:
-            local_tensor: the same for all devices, which are this process's.
+            local_tensor: what each device has, as this process has all devices: a tensor that they have alike, or a
+                list of one for each, in the order of the mesh's numbers. Parts may differ in length.
             device_mesh: the devices.
             placements: for each axis of the mesh; ``Replicate`` by default.
             run_check, shape, stride, grad_placements: change nothing.
+
+        Raises:
+            ValueError: for a list that does not have one tensor for each device.
+
+        Example:
+            >>> import compat as torch
+            >>> from compat.distributed.tensor import DTensor, Partial, init_device_mesh
+            >>> x = DTensor.from_local(torch.ones(2), init_device_mesh("cpu", (1,)), [Partial()])
+            >>> x.placements, x + 1
+            ((Partial(reduce_op='sum'),), tensor([2., 2.]))
         """
-        whole = local_tensor
-        left: list[Placement] = []
-        for axis, placement in enumerate(placements or [Replicate()] * device_mesh.ndim):
-            count = device_mesh.size(axis)
-            if isinstance(placement, Shard):
-                whole = names_of("torch")["cat"]([whole] * count, placement.dim)
-            elif isinstance(placement, Partial):
-                whole = whole * count if placement.reduce_op == "sum" else whole
-                placement = Replicate()
-            left.append(placement)
-        return redistribute(whole, device_mesh, left)
+        kinds = list(placements or [Replicate()] * device_mesh.ndim)
+        given = list(local_tensor) if isinstance(local_tensor, list | tuple) else [local_tensor] * device_mesh.size()
+        if len(given) != device_mesh.size():
+            raise ValueError(f"from_local: got {len(given)} local tensors for a mesh of {device_mesh.size()} devices")
+        for axis in reversed(range(device_mesh.ndim)):
+            count = device_mesh.shape[axis]
+            lines = [given[i : i + count] for i in range(0, len(given), count)]
+            given = [_joined(line, kinds[axis]) for line in lines]
+        whole, partial = given[0], [i for i, p in enumerate(kinds) if isinstance(p, Partial)]
+        if not partial:
+            return redistribute(whole, device_mesh, kinds)
+        # Summands are in front, outermost axis first; along the other axes the rest is divided behind them.
+        n, dims = len(partial), whole.dim() - len(partial)
+        moved = [Shard(p.dim % dims + n) if isinstance(p, Shard) else p for p in kinds]
+        for place, axis in enumerate(partial):
+            moved[axis] = Shard(place)
+        return PartialTensor.of(redistribute(whole, device_mesh, moved), device_mesh, tuple(kinds))
+
+
+def _joined(line: Sequence[Tensor], placement: Placement) -> Tensor:
+    """What the devices along an axis have, as one tensor."""
+    torch = names_of("torch")
+    if isinstance(placement, Shard):
+        dim = placement.dim if placement.dim < 0 else placement.dim - line[0].dim()
+        return torch["cat"](list(line), dim) if len(line) > 1 else line[0]
+    return torch["stack"](list(line)) if isinstance(placement, Partial) else line[0]
+
+
+_ADDED = {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin", "product": "prod"}
+
+
+class PartialTensor(Tensor):
+    """A tensor of which each device along some axes of a mesh has a summand.
+
+    An operator takes the sum. ``redistribute`` to ``Shard`` adds up and divides at once.
+    """
+
+    _summands: Tensor
+    _where: tuple[DeviceMesh, tuple[Placement, ...]]
+
+    @classmethod
+    def of(cls, summands: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
+        """The tensor with these summands, which are in front, a dimension for each axis that is ``Partial``."""
+        size = summands.shape[sum(isinstance(p, Partial) for p in placements) :]
+        make: Any = Tensor
+        made = make._make_wrapper_subclass(cls, size, dtype=summands.dtype)
+        made._summands, made._where = summands, (mesh, placements)
+        return made
+
+    def added(self) -> Tensor:
+        """The sum, divided as the summands are along the other axes."""
+        found = self._summands
+        for placement in self._where[1]:
+            if isinstance(placement, Partial):
+                dim = 0  # the next one is then in front
+                found = getattr(found, _ADDED[placement.reduce_op])(dim)
+        mesh, placements = self._where
+        return _constrained(found, sharding=sharding_of(found.shape, mesh, _settled(placements), "redistribute"))
+
+    def redistribute(self, device_mesh: Any = None, placements: Any = None, **options: Any) -> Tensor:
+        mesh = self._where[0]
+        return redistribute(self.added(), device_mesh or mesh, placements or self._where[1])
+
+    def full_tensor(self, **options: Any) -> Tensor:
+        return _full_tensor(self.added())
+
+    def to_local(self, **options: Any) -> Tensor:
+        first = self._summands
+        for placement in self._where[1]:
+            if isinstance(placement, Partial):
+                first = first[0]
+        return _to_local(first)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") in _OWN:
+            return super().__torch_function__(func, types, args, kwargs or {})  # type: ignore[misc]
+        return cls.__torch_dispatch__(func, types, args, kwargs)
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        one = lambda x: x.added() if x.__class__ is PartialTensor else x
+        args, kwargs = trees.tree_map(one, (tuple(args), kwargs or {}))
+        return func(*args, **kwargs)
+
+
+#: What is asked of the tensor itself.
+_OWN = frozenset(("__get__", "__set__", "size", "dim", "numel", "is_floating_point", "is_complex", "__len__"))
+
+
+def _settled(placements: Sequence[Placement]) -> list[Placement]:
+    return [Replicate() if isinstance(p, Partial) else p for p in placements]
 
 
 def _known(t: Tensor, name: str) -> tuple[DeviceMesh, tuple[Placement, ...]]:
@@ -193,7 +324,15 @@ def redistribute(
         if not (t.requires_grad and mode.grad):
             return made
         return _Moved.apply(t, sharding)
-    return _constrained(t, sharding=sharding)
+    size = tuple(t.shape)
+    room = _room(size, sharding)
+    if room == size:
+        return _constrained(t, sharding=sharding)
+    more = [n for pair in zip(room[::-1], size[::-1]) for n in (0, pair[0] - pair[1])]
+    longer = _constrained(names_of("torch")["constant_pad_nd"](t, more), sharding=sharding)
+    for dim, n in enumerate(size):
+        longer = longer.narrow(dim, 0, n) if room[dim] != n else longer
+    return longer
 
 
 def _full_tensor(t: Tensor, *, grad_placements: Any = None) -> Tensor:
@@ -246,8 +385,8 @@ def _to_local(t: Tensor, *, grad_placements: Any = None) -> Tensor:
     part = t
     for axis, placement in enumerate(placements):
         if isinstance(placement, Shard):
-            size = t.shape[placement.dim] // mesh.size(axis)
-            part = part.narrow(placement.dim, 0, size)
+            whole = part.shape[placement.dim]
+            part = part.narrow(placement.dim, 0, min(whole, -(-whole // mesh.shape[axis])))
     return _full_tensor(part) if where(part) is not None else part
 
 
@@ -283,7 +422,7 @@ def distribute_tensor(
 
     Raises:
         RuntimeError: for the result of an operation.
-        ValueError: for a dimension that cannot be divided evenly.
+        ValueError: for a dimension that is not there.
 
     Example:
         >>> import compat as torch

@@ -1,0 +1,166 @@
+"""Accelerators: the devices that JAX has beside the CPU, arrays on them, and how full their memory is.
+
+An array of JAX's is *committed* to a device if it was put there by name. A program runs where its committed operands
+are, and takes others there. So operations need no device of their own: it is enough that arrays are committed once.
+Only where there are several devices does a flush ask which operation belongs to which (``apart``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import jax
+
+from funcgrad.core.tracing import JaxArray
+from funcgrad.runtime.deferred import Deferred, Noted, flush_all, local, ready
+from funcgrad.runtime.programs import from_numpy, to_numpy
+
+__all__ = [
+    "accelerators", "apart", "committed_to", "expected", "memory_stats", "moved", "prefer_cpu", "put_on", "several",
+    "shardings", "synchronize",
+]  # fmt: skip
+
+#: Packages by which JAX reaches accelerators.
+_PLUGINS = ("jax_plugins", "libtpu")
+
+
+def expected() -> bool:
+    """Whether a plugin of JAX's for accelerators is installed, and ``JAX_PLATFORMS`` lets it be used.
+
+    Asking starts no runtime of JAX's, so that a program may still choose its devices.
+
+    Example:
+        >>> isinstance(expected(), bool)
+        True
+    """
+    platforms = os.environ.get("JAX_PLATFORMS", jax.config.values.get("jax_platforms") or "")
+    return platforms != "cpu" and any(find_spec(name) is not None for name in _PLUGINS)
+
+
+def prefer_cpu() -> None:
+    """Has arrays made on the CPU that nobody puts anywhere, also where there is an accelerator."""
+    if expected() and jax.config.values["jax_default_device"] is None:
+        jax.config.update("jax_default_device", "cpu")
+
+
+def accelerators(kind: str) -> list[Any]:
+    """The accelerators of a kind that this process has.
+
+    Args:
+        kind: ``"cuda"`` for GPUs, ``"xla"`` for those of any kind. Where there are none but the CPU was asked for as
+            several devices, to try programs on, those are of kind ``"xla"``.
+
+    Returns:
+        A list of JAX's devices.
+
+    Example:
+        >>> accelerators("cuda")
+        []
+    """
+    if kind == "cuda" and not expected():
+        return []
+    found = jax.local_devices()
+    if found[0].platform == "cpu":
+        return found if kind == "xla" and len(found) > 1 else []
+    return [d for d in found if kind == "xla" or d.platform in ("gpu", "cuda", "rocm")]
+
+
+def memory_stats(device: Any) -> dict[str, int]:
+    """What is known of a device's memory, in bytes.
+
+    Args:
+        device: one of JAX's.
+
+    Returns:
+        What its runtime counts, ``bytes_in_use``, ``peak_bytes_in_use``, ``bytes_limit`` and more; of a device whose
+        runtime counts nothing, as that of the CPU, ``bytes_in_use`` alone: the sum over all arrays that live there.
+
+    Example:
+        >>> memory_stats(jax.devices()[0])["bytes_in_use"] >= 0
+        True
+    """
+    found = device.memory_stats()
+    if found:
+        return dict(found)
+    parts = (p for x in device.client.live_arrays() if not x.is_deleted() for p in x.addressable_shards)
+    held = {part.data.unsafe_buffer_pointer(): part.data.nbytes for part in parts if part.device == device}
+    return {"bytes_in_use": sum(held.values())}
+
+
+def moved(buffer: Any, device: Any) -> Any:
+    """A copy of a buffer, committed to a device.
+
+    Args:
+        buffer: an array, deferred or not.
+        device: one of JAX's; None for the CPU, where arrays are not committed.
+
+    Example:
+        >>> moved(jax.numpy.ones(2), jax.devices()[0]).committed
+        True
+    """
+    if device is None:
+        return from_numpy(to_numpy(buffer))
+    return jax.device_put(ready(buffer), device, may_alias=False)
+
+
+def committed_to(x: Any) -> frozenset[Any] | None:
+    """The devices that an array is committed to; None for what is nobody's in particular."""
+    return frozenset(x.sharding.device_set) if isinstance(x, JaxArray) and x.committed else None
+
+
+def shardings(inputs: Sequence[Any]) -> list[Any]:
+    """Where arrays are committed to, None for those that are not; empty if none is."""
+    found = [x.sharding if isinstance(x, JaxArray) and x.committed else None for x in inputs]
+    return found if any(found) else []
+
+
+@cache
+def several() -> bool:
+    """Whether there are several devices, so that operations may belong to different ones."""
+    return len(jax.local_devices()) > 1 or jax.local_devices()[0].platform != "cpu"
+
+
+def apart(ops: Sequence[Noted]) -> list[list[Noted]]:
+    """Operations by the devices that they run on, in order.
+
+    One runs where the first of its operands is that is committed or comes from such a one.
+    """
+    groups: dict[frozenset[Any] | None, list[Noted]] = {}
+    known: dict[int, frozenset[Any] | None] = {}
+    for op in ops:
+        place = next((p for p in _places(op[1], known) if p is not None), None)
+        for result in op[3]:
+            known[id(result)] = place
+        groups.setdefault(place, []).append(op)
+    return list(groups.values())
+
+
+def _places(buffers: Sequence[Any], known: dict[int, frozenset[Any] | None]) -> Iterable[frozenset[Any] | None]:
+    for b in buffers:
+        if id(b) not in known:
+            known[id(b)] = committed_to(getattr(b, "value", None) if b.__class__ is Deferred else b)
+        yield known[id(b)]
+
+
+def put_on(buffer: Any, device: Any) -> Any:
+    """A new buffer, on a device; while a program is recorded as a whole it stays what it is, and moves when it runs."""
+    return buffer if device is None or local.hold is not None else moved(buffer, device)
+
+
+def synchronize(device: Any) -> None:
+    """Waits until a device has done all that was asked of it.
+
+    Args:
+        device: one of JAX's.
+
+    Example:
+        >>> synchronize(jax.devices()[0])
+    """
+    flush_all()
+    for x in device.client.live_arrays():
+        if device in x.sharding.device_set and not x.is_deleted():
+            x.block_until_ready()
