@@ -14,7 +14,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
-from types import ModuleType, TracebackType
+from types import ModuleType
 
 from compat.install import install, install_in_programs
 
@@ -81,38 +81,10 @@ def _chosen(arguments: list[str]) -> Callable[[], object]:
     return _script(first)
 
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-#: What PyTorch has in Python too, and so shows in tracebacks.
-_SHOWN = tuple(os.path.join(_HERE, name) + os.sep for name in ("nn", "optim", "utils"))
-
-
-def _runs_script(trace: TracebackType) -> bool:
-    return trace.tb_frame.f_code.co_filename in (__file__, runpy.__file__, "<frozen runpy>")
-
-
-def _is_inside(trace: TracebackType) -> bool:
-    """Whether a frame is of what is C++ in PyTorch."""
-    name = trace.tb_frame.f_code.co_filename
-    return name.startswith(_HERE + os.sep) and not name.startswith(_SHOWN)
-
-
 def _report(error: BaseException) -> None:
-    """Shows an error as Python does when a script ends with it.
-
-    The frames that run the script are left out, and those of compat at the end: PyTorch's are not in Python. With
-    ``COMPAT_TRACEBACK=full`` in the environment the latter stay.
-    """
-    trace = error.__traceback__
-    while trace is not None and _runs_script(trace):
-        trace = trace.tb_next
-    last, at = trace, trace
-    while at is not None:
-        last = at if not _is_inside(at) else last
-        at = at.tb_next
-    if last is not None and os.environ.get("COMPAT_TRACEBACK") != "full":
-        last.tb_next = None
-    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace  # as Python, for what runs at the end
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    """Shows an error as Python does when a script ends with it; the frames that run the script are left out."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__  # as Python does
+    sys.excepthook(type(error), error, error.__traceback__)
 
 
 def main(arguments: list[str]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from importlib import import_module
 from typing import Any, NoReturn
 
 from compat._core.tensor.registry import names_of
 from compat._core.types.device import device as Device
 from compat._serialization.unpickler import KNOWN
+from funcgrad.core.traceback import formatted
 
 # What files call to make tensors, for those who read them themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._utils"})
@@ -72,7 +72,7 @@ class ExceptionWrapper:
     def __init__(self, exc_info: Any = None, where: str = "in background"):
         exc_info = exc_info or sys.exc_info()
         self.exc_type = exc_info[0]
-        self.exc_msg = "".join(traceback.format_exception(*exc_info))
+        self.exc_msg = formatted(exc_info[1])
         self.where = where
 
     def reraise(self) -> NoReturn:

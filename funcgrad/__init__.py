@@ -17,7 +17,7 @@ from importlib import import_module as _import
 import lazy_loader as _lazy
 
 from funcgrad import runtime
-from funcgrad.core import ir as _ir
+from funcgrad.core import ir as _ir, traceback as _traceback
 
 __version__ = "0.1.0"
 # What is public stands in the stub, ``__init__.pyi``; its modules are imported when a name of theirs is asked for.
@@ -50,3 +50,4 @@ for _name, _module in (("cost", "costs"), ("dot", "drawing"), ("svg", "drawing")
     _ir.set_view(_name, _view(_name, f"funcgrad.tools.{_module}"))
 
 runtime.process.imported()
+_traceback.install()

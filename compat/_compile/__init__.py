@@ -21,6 +21,7 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, sync
 from funcgrad import runtime, trees
 from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import explained
 
 __all__ = ["Compiled", "OptimizedModule", "compile"]
 
@@ -71,10 +72,11 @@ class Compiled:
             self.reason = str(why)
             if self.fullgraph:
                 name = getattr(self.function, "__qualname__", repr(self.function))
-                raise RuntimeError(
+                message = (
                     f"compile(fullgraph=True): {name} cannot be one program: {why}. Choose between tensors with "
                     "torch.where, or compile without fullgraph."
-                ) from None
+                )
+                raise explained(RuntimeError(message), "fullgraph") from None
             return capturing.result
         except NotReplayable as why:
             self.reason = str(why)

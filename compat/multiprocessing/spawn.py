@@ -5,12 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
+
+from funcgrad.core.traceback import formatted
 
 __all__ = [
     "ENV_VAR_PARALLEL_START", "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
@@ -64,8 +65,8 @@ def _run(fn: Callable[..., Any], i: int, args: Sequence[Any], failures: Any) -> 
         fn(i, *args)
     except KeyboardInterrupt:
         pass  # who started it was interrupted, too
-    except Exception:
-        failures.put((i, traceback.format_exc()))
+    except Exception as error:
+        failures.put((i, formatted(error)))
         sys.exit(1)
 
 

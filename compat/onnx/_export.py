@@ -19,6 +19,7 @@ from compat.nn.modules.module import Module
 from compat.onnx import _layers, _pointwise, _shapes, _vision  # which fill the table
 from compat.onnx._builder import Builder, element_type
 from compat.onnx._table import TABLE, Value
+from funcgrad.core.errors import explained
 
 _FILLERS = (_layers, _pointwise, _shapes, _vision)
 #: The version of ONNX's operators that the table is written for.
@@ -104,7 +105,8 @@ def _package() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError as error:
-        raise ModuleNotFoundError("torch.onnx.export writes files by the package onnx: pip install onnx") from error
+        message = "torch.onnx.export writes files by the package onnx: pip install onnx"
+        raise explained(ModuleNotFoundError(message), "onnx-package") from error
     return onnx
 
 

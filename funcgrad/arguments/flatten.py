@@ -20,6 +20,14 @@ from funcgrad.runtime.eager import as_array
 Argnums = int | Sequence[int]
 
 
+def _refuse_jax(error: TypeError) -> None:
+    """Has JAX's error about one of our tracers say what to write, once."""
+    hint = "A function of JAX was given an array that funcgrad traces: use that of funcgrad.numpy or funcgrad.lax, or "
+    error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
+    if not any(note.startswith(hint) for note in error.__notes__):
+        explained(error, "jax-function", f"{hint}wrap the function by funcgrad.interop.from_jax.")
+
+
 class Flat:
     """A function of pytrees as one of flat arrays; remembers the structure of what it returned last.
 
@@ -41,7 +49,12 @@ class Flat:
         self.has_aux = has_aux
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        result = self.function(*trees.unflatten(self.tree, leaves))
+        try:
+            result = self.function(*trees.unflatten(self.tree, leaves))
+        except TypeError as error:
+            if "is not a valid JAX type" in str(error) and "Tracer'" in str(error):
+                _refuse_jax(error)
+            raise
         if self.has_aux:
             if not (isinstance(result, tuple) and len(result) == 2):
                 raise TypeError(
@@ -159,9 +172,10 @@ def positions_of(transform: str, argnums: Argnums, count: int) -> tuple[int, ...
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not -count <= n < count:
-            raise ValueError(
+            message = (
                 f"{transform}: argnums={argnums} names argument {n}, but the call has {count} positional arguments"
             )
+            raise explained(ValueError(message), "transform-call")
     positions = tuple(n % count for n in numbers)
     if len(set(positions)) != len(positions):
         raise ValueError(f"{transform}: argnums={argnums} names an argument twice")

@@ -12,7 +12,7 @@ from funcgrad.control.loop_rules import chosen, strong
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import widen_cond
 from funcgrad.core import dtypes, trees
-from funcgrad.core.errors import here
+from funcgrad.core.errors import explained, here
 from funcgrad.core.ir import ArrayType, Program, kept_with_program
 from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.core.primitive import Primitive
@@ -325,10 +325,11 @@ def branch_programs(
     programs = [stage(flat(label), types, name=label.removesuffix("_fun"), description=name) for label in branches]
     for label, found in zip(branches, structures, strict=True):
         if found != structures[0]:
-            raise TypeError(
+            message = (
                 f"{name}: the branches must return one structure, got {structures[0]} from {next(iter(branches))} and "
                 f"{found} from {label}"
             )
+            raise explained(TypeError(message), "branches")
     return _alike(name, list(branches), programs), leaves, structures[0]
 
 
@@ -345,10 +346,11 @@ def _alike(name: str, labels: Sequence[str], programs: Sequence[Program]) -> lis
             if t.shape != first.shape or (t.dtype != dtype and not t.weak):
                 other, of = next((u, m) for u, m in zip(types, labels) if u.shape != t.shape or u.dtype != t.dtype)
                 (a, x), (b, y) = sorted([(labels.index(label), t), (labels.index(of), other)], key=lambda pair: pair[0])
-                raise TypeError(
+                message = (
                     f"{name}: the branches must return the same types, got {x.strong()} from {labels[a]} and "
                     f"{y.strong()} from {labels[b]}"
                 )
+                raise explained(TypeError(message), "branches")
         wanted.append(dtype)
 
     def cast_to(program: Program) -> Program:

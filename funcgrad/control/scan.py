@@ -15,7 +15,7 @@ from funcgrad.arguments import validate
 from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated_number, strong
 from funcgrad.control.widening import raised, widen_scan
 from funcgrad.core import dtypes, trees
-from funcgrad.core.errors import here
+from funcgrad.core.errors import explained, here
 from funcgrad.core.ir import ArrayType, Program, kept_with_program
 from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.core.primitive import Primitive
@@ -205,9 +205,8 @@ def step_program(
             raise TypeError(f"{name}: a step must return (carry, y), got {result!r} at {here()}")
         after, found = trees.flatten(result[0])
         if found != carry_tree:
-            raise TypeError(
-                f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}; at {here()}"
-            )
+            message = f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}; at {here()}"
+            raise explained(TypeError(message), "loop-carry")
         ys, y_tree = trees.flatten(result[1])
         if not all(map(is_array, [*after, *ys])):
             raise TypeError(f"{name}: a step must return arrays, got {result!r} at {here()}")
@@ -240,7 +239,8 @@ def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: 
     paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(trees.unflatten(tree, range(len(before))))[0]]
     for path, b, a in zip(paths, before, after):
         if b != a.strong().with_varying(b.varying):
-            raise TypeError(
+            message = (
                 f"{name}: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after "
                 f"it; convert it in the step, or begin with that; at {here()}"
             )
+            raise explained(TypeError(message), "loop-carry")

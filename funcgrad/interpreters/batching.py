@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core.errors import ConcretizationError, FuncgradError, here
+from funcgrad.core.errors import ConcretizationError, FuncgradError, explained, here
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
 from funcgrad.primitives.shape import broadcast, moved, reshape
@@ -105,10 +105,11 @@ def axis_called(name: Any) -> tuple[Any, int]:
         return state.axes[name]
     except KeyError:
         known = f"there are {', '.join(map(repr, state.axes))}" if state.axes else "there is none at all"
-        raise NameError(
+        message = (
             f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name, or use "
             "one of the mesh inside shard_map"
-        ) from None
+        )
+        raise explained(NameError(message), "axis-name") from None
 
 
 def batch_flat(

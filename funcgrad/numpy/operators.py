@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from funcgrad.core import trees
-from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.errors import ConcretizationError, explained
 from funcgrad.core.tracing import (
     JaxArray,
     Tracer,
@@ -77,10 +77,11 @@ def _iterate(self: Any) -> Any:
 
 
 def _assign(self: Any, index: Any, value: Any) -> None:
-    raise TypeError(
+    message = (
         f"arrays are immutable: x[index] = y was asked of an array of type {type_of(self)}. Write "
         "x = x.at[index].set(y), or .add(y) for x[index] += y; or write to asarray(x, copy=True)"
     )
+    raise explained(TypeError(message), "immutable")
 
 
 def _format(self: Any, spec: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.arguments.flatten import kind
 from funcgrad.core import dtypes
+from funcgrad.core.errors import explained
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import is_array, type_of
 from funcgrad.primitives.elementwise import (
@@ -412,14 +413,16 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
 def given(name: str, what: str, x: Any) -> ArrayType:
     """The type of an argument that must be an array or a number."""
     if not is_array(x):
-        raise TypeError(f"{name}: {what} must be an array or a number, got {kind(x)}")
+        error = TypeError(f"{name}: {what} must be an array or a number, got {kind(x)}")
+        raise explained(error, "random-key") if what == "key" else error
     return type_of(x)
 
 
 def check_key(name: str, key: Any) -> None:
     found = given(name, "key", key)
     if found.dtype != dtypes.uint32 or found.shape != (2,):
-        raise TypeError(f"{name}: a key is a uint32 array of shape (2,), as random.key gives it, got {found}")
+        message = f"{name}: a key is a uint32 array of shape (2,), as random.key gives it, got {found}"
+        raise explained(TypeError(message), "random-key")
 
 
 def _bits(name: str, key: Any, start: Any, shape: tuple[int, ...], width: int) -> Any:

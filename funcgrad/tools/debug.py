@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad.core import trees
+from funcgrad.core import traceback, trees
 from funcgrad.core.errors import ConcretizationError
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Tracer, bind, is_array, state, typed
@@ -22,7 +22,7 @@ from funcgrad.interpreters.evaluate import set_performer
 from funcgrad.numpy.indexing import getitem
 from funcgrad.primitives.shape import moved
 
-__all__ = ["callback", "print"]
+__all__ = ["callback", "full_tracebacks", "print"]
 
 
 class _Call:
@@ -143,3 +143,19 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
         2.0
     """
     callback(lambda *args, **kwargs: builtins.print(fmt.format(*args, **kwargs)), *args, **kwargs)
+
+
+def full_tracebacks(full: bool = True) -> None:
+    """Has tracebacks show the frames inside funcgrad and compat as well, or leave them out again.
+
+    They are left out only where an error is displayed: debuggers see all frames. ``FUNCGRAD_TRACEBACK=full`` in the
+    environment does the same from the start.
+
+    Args:
+        full: whether all frames are shown.
+
+    Example:
+        >>> full_tracebacks()
+        >>> full_tracebacks(False)
+    """
+    traceback.settings.full = full

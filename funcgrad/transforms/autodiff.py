@@ -217,7 +217,8 @@ _ONE = trees.structure(0)
 
 def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.generic:
     if out_tree != _ONE and trees.bare(out_tree) != _ONE:
-        raise TypeError(f"grad: the function must return one scalar, got {out_tree}; see vjp and jacrev for others")
+        message = f"grad: the function must return one scalar, got {out_tree}; see has_aux, vjp and jacrev for others"
+        raise explained(TypeError(message), "scalar-output")
     type = type_of(outs[0])
     if type.shape != ():
         got = type.strong()
@@ -225,7 +226,8 @@ def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.ge
         raise explained(TypeError(message), "scalar-output")
     if dtypes.is_complex(type.dtype) != holomorphic or not dtypes.is_inexact(type.dtype):
         wanted = "complex, as holomorphic=True says" if holomorphic else "real and floating"
-        raise TypeError(f"grad: the function must return a scalar that is {wanted}, got dtype {type.dtype}")
+        message = f"grad: the function must return a scalar that is {wanted}, got dtype {type.dtype}"
+        raise explained(TypeError(message), "scalar-output")
     return type.dtype.type(1)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from funcgrad.arguments.flatten import check_leaves, kind, match, zero_of, zero_tangent
 from funcgrad.control.widening import widen_call
 from funcgrad.core import trees
-from funcgrad.core.errors import LeakedTracerError, NonDifferentiableError, here
+from funcgrad.core.errors import LeakedTracerError, NonDifferentiableError, explained, here
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Interpreter, Tracer, bind, is_array, state, traced, type_of, typed
@@ -106,7 +106,8 @@ class _VjpCall(_Call):
         """The results, and the leaves of what is kept for the way back."""
         found = self.owner.forward(*self.arguments(primals))
         if not (isinstance(found, tuple | list) and len(found) == 2):
-            raise TypeError(f"{self.name}: fwd must return (result, residuals), got {kind(found)}")
+            message = f"{self.name}: fwd must return (result, residuals), got {kind(found)}"
+            raise explained(TypeError(message), "custom-rule")
         outs = self.result(found[0])
         self.out_types = [type_of(o) for o in outs]
         kept, self.residual_tree = trees.flatten(found[1])
@@ -123,10 +124,11 @@ class _VjpCall(_Call):
         found = self.owner.backward(*self.fixed.values(), residuals, trees.unflatten(self.out_tree, filled))
         wanted = trees.unflatten(self.tree, types)
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
-            raise TypeError(
+            message = (
                 f"{self.name}: bwd must return a tuple of {len(wanted)} cotangents, one per argument that is "
                 f"differentiated, got {kind(found)}"
             )
+            raise explained(TypeError(message), "custom-rule")
         cts: list[Any] = []
         for i, (ct, of_argument) in enumerate(zip(found, wanted, strict=True)):
             leaves, tree = trees.flatten(of_argument)
@@ -443,7 +445,8 @@ class _Custom:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self._is_stated():
-            raise AttributeError(f"{self.__name__} has no derivative yet: state it with {self._stated_by}")
+            message = f"{self.__name__} has no derivative yet: state it with {self._stated_by}"
+            raise explained(AttributeError(message), "custom-rule")
         arguments = self._positional(args, kwargs)
         count = len(arguments)
         out = [n for n in self.nondiff_argnums if not -count <= n < count]

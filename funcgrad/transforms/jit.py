@@ -23,6 +23,7 @@ from funcgrad.arguments.shardings import check_kinds, constrained, of_arguments,
 from funcgrad.control.call import call_program
 from funcgrad.core import dtypes, trees
 from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import explained
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.passes import common_subexpressions, dead_code
 from funcgrad.core.tracing import Tracer, call_when_running, is_array, state, type_of
@@ -154,8 +155,15 @@ class Jitted:
     def _call_first(self, /, *args: Any, **kwargs: Any) -> Any:
         trees.check_depth(args)
         trees.check_depth(kwargs)
-        self._route = self._compiled
-        return self._compiled(*args, **kwargs)
+        try:
+            result = self._compiled(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            failed = error
+        else:
+            self._route = self._compiled
+            return result
+        self._traced.check(args, kwargs)
+        raise failed
 
     def _call_while_running(self, /, *args: Any, **kwargs: Any) -> Any:
         if state.depth:
@@ -352,6 +360,19 @@ class _Traced:
 
         return call
 
+    def check(self, args: tuple, kwargs: dict) -> None:
+        """Raises an error that names an argument that is no array, or a static one that cannot be hashed."""
+        (dynamic, named), static = self.statics.split(args, kwargs)
+        for part in static:
+            for where, value in part:
+                try:
+                    hash(value)
+                except TypeError:
+                    called = f"argument {where}" if isinstance(where, int) else repr(where)
+                    message = f"jit: static arguments must be hashable, but {called} is {kind(value)}"
+                    raise explained(ValueError(message), "jit-argument") from None
+        _check_arrays(trees.leaves((dynamic, named)))
+
     def of_dynamic(self, static: Any) -> Callable[[tuple, dict], Any]:
         """The function of what is not static."""
         fixed, fixed_named = static
@@ -411,9 +432,8 @@ class _Results:
 def _check_arrays(leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if not is_array(leaf):
-            raise TypeError(
-                f"jit: an argument is {kind(leaf)}, wanted an array or a number, or name it in static_argnums"
-            )
+            message = f"jit: an argument is {kind(leaf)}, wanted an array or a number, or name it in static_argnums"
+            raise explained(TypeError(message), "jit-argument")
 
 
 def _without_unused(program: Program) -> tuple[Program, list[bool]]:

@@ -11,6 +11,7 @@ import jax
 
 from funcgrad.arguments.flatten import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.core import trees
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import is_array, type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
 
@@ -80,9 +81,10 @@ def _in_axes(in_axes: Any, args: tuple, kwargs: dict) -> list[int | None]:
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise ValueError(
+        message = (
             f"vmap: in_axes {in_axes} has {len(in_axes)} entries, but the call has {len(args)} positional arguments"
         )
+        raise explained(ValueError(message), "vmap-axes")
     return _prefix("in_axes", in_axes, args) + [0] * len(trees.leaves(kwargs))
 
 
@@ -123,7 +125,8 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], args: tuple, 
             raise TypeError(f"vmap: {_names(args, kwargs)[i]} is {kind(leaf)}, wanted an array, or None in in_axes")
         shape = _shape(leaf)
         if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"vmap: in_axes has {axis} for {named(i)}, which has {len(shape)} axes")
+            message = f"vmap: in_axes has {axis} for {named(i)}, which has {len(shape)} axes"
+            raise explained(ValueError(message), "vmap-axes")
         sizes.setdefault(shape[axis], i)
     if not sizes:
         raise ValueError(
@@ -133,5 +136,5 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], args: tuple, 
         words = [
             f"axis_size is {n}" if i is None else f"{named(i)} has {n} along axis {axes[i]}" for n, i in sizes.items()
         ]
-        raise ValueError(f"vmap: the batch sizes differ: {'; '.join(words)}")
+        raise explained(ValueError(f"vmap: the batch sizes differ: {'; '.join(words)}"), "vmap-axes")
     return next(iter(sizes))

@@ -58,7 +58,11 @@ def test_the_constructor_of_tensors_is_there_at_once() -> None:
 
 def test_public_packages_leave_functions_as_they_are() -> None:
     """Functions ask for overrides only once there can be some: calls are slower from then on."""
-    packages = "amp autograd distributions fft func linalg nn nn.functional nn.init optim sparse special testing utils.data"
+    packages = (
+        "amp autograd distributions fft func linalg nn nn.functional nn.init optim sparse special testing utils.data"
+    )
     program = "import importlib\n" + "".join(f"importlib.import_module('compat.{p}')\n" for p in packages.split())
-    found = modules_after(program + "from compat._core.tensor import torch_function\nassert not torch_function._enabled")
+    found = modules_after(
+        program + "from compat._core.tensor import torch_function\nassert not torch_function._enabled"
+    )
     assert "compat.overrides" not in found

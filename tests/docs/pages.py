@@ -18,6 +18,7 @@ import difflib
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # when run as a program
-from tests.docs.compare import same  # noqa: E402
+from tests.docs.compare import same, same_picture  # noqa: E402
 
+#: How matplotlib draws for pages: the same file each time, letters as text, no background.
+PLOTS = ROOT / "tests" / "docs" / "matplotlibrc"
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)(?P<options>.*)$")
 TITLE = re.compile(r"""title=["']([^"']+)["']""")
 SHOWN_ERROR = re.compile(r"^Traceback", re.MULTILINE)
@@ -253,10 +256,10 @@ def check_output(page: Page, block: Block) -> None:
 
 
 def compare_images(page: Page, write: bool) -> None:
-    """What the code wrote into img/ is what the page's folder has there."""
-    for made in sorted(Path("img").glob("*")):
+    """The pictures that the code wrote are what the page's folder has in img/."""
+    for made in sorted([*Path("img").glob("*"), *Path().glob("*.svg")]):
         kept = page.path.parent / "img" / made.name
-        if kept.exists() and kept.read_bytes() == made.read_bytes():
+        if kept.exists() and same_picture(kept, made):
             continue
         if write:
             kept.parent.mkdir(exist_ok=True)
@@ -294,6 +297,9 @@ def check(path: Path, write: bool = False) -> list[str]:
     page = read(path)
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         Path("img").mkdir()
+        shutil.copy(PLOTS, "matplotlibrc")
+        for file in (path.parent / "files").glob("*"):  # what the page has its readers download
+            shutil.copy(file, file.name)
         sys.path.insert(0, scratch)  # a page's own files can be imported
         try:
             run_blocks(page)
@@ -315,6 +321,7 @@ def run_apart(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = dict(os.environ, PYTHONPATH=search, COLUMNS="100", NO_COLOR="1")
     environment.setdefault("JAX_PLATFORMS", "cpu")
+    environment["SOURCE_DATE_EPOCH"] = "0"  # the date in the files that matplotlib writes
     environment.pop("COMPAT_EAGER", None)  # pages show what readers see who have not set it
     command = [sys.executable, __file__, "--here", *options, str(path)]
     return captured(command, environment)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import jax
 import pytest
 
 import compat as torch
@@ -58,6 +60,53 @@ def raised(f: object) -> BaseException:
         (lambda: torch.ones(2, requires_grad=True).backward(), "scalar-output"),
         (lambda: torch.ones(2, requires_grad=True).numpy(), "numpy-of-graph"),
         (lambda: fg.grad(lambda x: x)(3), "integer-argument"),
+        (lambda: fg.grad(lambda x: (x, 1))(1.0), "scalar-output"),
+        (lambda: fg.grad(lambda x: x * 1j)(1.0), "scalar-output"),
+        (lambda: fg.grad(lambda x: x, argnums=3)(1.0), "transform-call"),
+        (lambda: fg.numpy.ones(3).__setitem__(0, 1.0), "immutable"),
+        (lambda: fg.jit(lambda x, mode: x)(1.0, "relu"), "jit-argument"),
+        (lambda: fg.jit(lambda x, n: x, static_argnums=1)(1.0, [1]), "jit-argument"),
+        (lambda: fg.jit(fg.numpy.zeros)(3), "concretization"),
+        (lambda: fg.jit(lambda x: x[x > 0])(fg.numpy.ones(3)), "concretization"),
+        (lambda: fg.grad(math.sin)(1.0), "derivative-lost"),
+        (lambda: fg.grad(jax.numpy.sin)(1.0), "jax-function"),
+        (lambda: fg.jit(jax.numpy.sum)(fg.numpy.ones(2)), "jax-function"),
+        (lambda: fg.vmap(lambda x, y: x + y)(fg.numpy.ones(2), fg.numpy.ones(3)), "vmap-axes"),
+        (lambda: fg.vmap(lambda x: x)(1.0), "vmap-axes"),
+        (lambda: fg.vmap(lambda x, y: x, in_axes=(0,))(fg.numpy.ones(2), 1.0), "vmap-axes"),
+        (lambda: fg.scan(lambda c, x: ((c, c), x), 1.0, fg.numpy.ones(3)), "loop-carry"),
+        (lambda: fg.while_loop(lambda c: c < 3, lambda c: c * fg.numpy.ones(2), 1.0), "loop-carry"),
+        (lambda: fg.cond(True, lambda x: x, lambda x: (x, x), 1.0), "branches"),
+        (lambda: fg.cond(True, lambda x: x, lambda x: x * fg.numpy.ones(2), 1.0), "branches"),
+        (lambda: fg.custom_vjp(lambda x: x)(1.0), "custom-rule"),
+        (lambda: fg.psum(1.0, "i"), "axis-name"),
+        (lambda: fg.random.normal((2,)), "random-key"),
+        (lambda: fg.numpy.sin(torch.ones(2, requires_grad=True)), "tensor-in-funcgrad"),
+        (lambda: torch.ones(2).cuda(), "cuda"),
+        (lambda: torch.nn.Linear(2, 2).to("cuda"), "cuda"),
+        (lambda: torch.ones(2, device="mps"), "cuda"),
+        (lambda: torch.ones(2, 3) @ torch.ones(2, 3), "shape-mismatch"),
+        (lambda: torch.ones(2) + torch.ones(3), "shape-mismatch"),
+        (lambda: torch.ones(6).reshape(4), "shape-mismatch"),
+        (lambda: torch.ones(6).view(4), "shape-mismatch"),
+        (lambda: torch.cat([torch.ones(2, 3), torch.ones(3, 2)]), "shape-mismatch"),
+        (lambda: torch.nn.Conv2d(3, 4, 3)(torch.ones(1, 1, 8, 8)), "shape-mismatch"),
+        (lambda: torch.nn.Linear(3, 2)(torch.ones(4, 3, dtype=torch.float64)), "dtype-mismatch"),
+        (lambda: torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.ones(2)), "dtype-mismatch"),
+        (lambda: torch.nn.functional.cross_entropy(torch.ones(2, 3), torch.tensor([0, 7])), "out-of-range"),
+        (lambda: torch.nn.Embedding(3, 2)(torch.tensor([5])), "out-of-range"),
+        (lambda: torch.ones(3).sum(dim=2), "out-of-range"),
+        (lambda: torch.ones(3)[5], "out-of-range"),
+        (lambda: torch.ones(3)[torch.tensor([5])], "out-of-range"),
+        (lambda: torch.ones(2, requires_grad=True).add_(1), "leaf-in-place"),
+        (lambda: torch.ones(2, 3).t().view(6), "view-size"),
+        (lambda: torch.ones(2).item(), "one-value"),
+        (lambda: bool(torch.ones(2) > 0), "one-value"),
+        (lambda: torch.nn.Linear(2, 2).load_state_dict({}), "state-dict"),
+        (lambda: torch.tensor([1], requires_grad=True), "integer-argument"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2)]), "absent"),
+        (lambda: torch.quantize_per_tensor, "absent"),
+        (lambda: torch.func.vmap(lambda x: torch.rand(1))(torch.ones(2)), "vmap-randomness"),
     ],
 )
 def test_errors_lead_to_their_entries(f: object, entry: str) -> None:

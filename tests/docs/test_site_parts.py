@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("latex2mathml")
+from mkdocs.utils import meta, yaml_load
+
 from tests.docs import pages
-from tools.docs import browse, cards, docstrings, formulas, notebooks, pictures
+from tools.docs import browse, cards, docstrings, drawing, formulas, notebooks, plots
+
+
+def site() -> dict[str, Any]:
+    """What mkdocs.yml says."""
+    with (pages.ROOT / "mkdocs.yml").open() as file:
+        return yaml_load(file)
+
 
 TUTORIAL = (pages.ROOT / "docs" / "tutorials" / "fit.md").read_text()
 
@@ -58,10 +72,59 @@ def test_sections_of_docstrings() -> None:
     assert '<div class="highlight">' in made and "2" in made
 
 
-@pytest.mark.parametrize("name", pictures.PICTURES)
-def test_pictures_are_what_runs(name: str) -> None:
-    """``python tools/docs/pictures.py`` draws them again."""
-    assert (pictures.FOLDER / f"{name}.svg").read_text() == pictures.PICTURES[name]()
+def test_pictures_are_what_runs() -> None:
+    command = [sys.executable, str(pages.ROOT / "tools" / "docs" / "pictures.py"), "--check"]
+    environment = {**os.environ, "PYTHONPATH": str(pages.ROOT)}
+    environment.pop("COMPAT_EAGER", None)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_boxes_of_a_graph_do_not_overlap() -> None:
+    edges = [drawing.Edge("a", "b"), drawing.Edge("b", "c"), drawing.Edge("a", "c", "past b")]
+    graph = drawing.Graph({k: [k] for k in "abc"}, edges)
+    layers, ways = graph.layers()
+    assert [len(layer) for layer in layers] == [1, 2, 1] and len(ways[2]) == 1
+    parts, height = graph.draw()
+    assert sum("<rect" in part for part in parts) == 3 and height < 200
+
+
+MATPLOTLIB = """<?xml version="1.0"?><svg width="9pt" viewBox="0 0 10 5"><metadata>m</metadata>
+<defs><style type="text/css">*{stroke-linejoin: round}</style></defs>
+<g id="figure_1"><path d="M 0.123456 1" clip-path="url(#p1)" style="stroke: #000000"/><text>x</text></g>
+<defs><clipPath id="p1"><rect/></clipPath></defs></svg>"""
+
+
+def test_plots_take_the_colours_of_the_page() -> None:
+    made = plots.inlined(MATPLOTLIB, "p-a", "A < B")
+    assert "#000000" not in made and "stroke: currentColor" in made and "<style" not in made
+    assert re.findall(r' id="([^"]*)"', made) == ["p-a-p1"] and "url(#p-a-p1)" in made
+    assert "<title>A &lt; B</title>" in made
+    small = plots.small(MATPLOTLIB)
+    assert "<text" not in small and "currentColor" not in small and "0.123456" not in small
+
+
+def test_a_picture_after_a_cell_is_its_output(tmp_path: Path) -> None:
+    (tmp_path / "a.svg").write_text(MATPLOTLIB)
+    made = json.loads(
+        notebooks.notebook("```python\nx\n```\n\n![A](a.svg)\n\nMore.\n", "https://x.org/a.html", tmp_path)
+    )
+    code, prose = made["cells"]
+    assert code["outputs"][0]["data"]["image/svg+xml"] == MATPLOTLIB and prose["source"] == ["More."]
+
+
+def test_tabs_stand_one_below_the_other_in_a_notebook() -> None:
+    page = '=== "one"\n\n    ```python\n    1\n    ```\n\n=== "two"\n\n    ```python\n    2\n    ```\n\nEnd.\n'
+    cells = json.loads(notebooks.notebook(page, "https://x.org/a.html"))["cells"]
+    assert ["".join(c["source"]).strip() for c in cells] == ["**one**", "1", "**two**", "2", "End."]
+
+
+def test_each_page_of_the_gallery_has_a_picture() -> None:
+    section = next(item["Tutorials"] for item in site()["nav"] if "Tutorials" in item)
+    for path in [next(iter(item.values())) for item in section if isinstance(item, dict)]:
+        page = pages.ROOT / "docs" / path
+        _, front = meta.get_data(page.read_text())
+        assert (page.parent / front["picture"]).exists(), path
 
 
 def test_a_card_has_its_size() -> None:

@@ -19,11 +19,12 @@ from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
+from mkdocs.utils import meta
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.docs import cards, catalog, families, formulas, notebooks, render  # noqa: E402
+from tools.docs import cards, catalog, families, formulas, notebooks, parity, plots, render  # noqa: E402
 
 FOLDER = "reference"
 #: Where in the navigation the reference goes: the item of this name is replaced.
@@ -32,6 +33,7 @@ _made: dict[str, Any] = {}
 _searched: list[dict[str, Any]] = []
 _cards: dict[str, tuple[str, str]] = {}
 _notebooks: dict[str, str] = {}
+_small: dict[str, str] = {}
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -83,7 +85,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.meta.setdefault("description", _first_sentences(markdown))
         if notebooks.has_code(markdown):
             _notebooks[page.file.dest_uri.removesuffix(".html") + ".ipynb"] = notebooks.notebook(
-                markdown, page.canonical_url or ""
+                markdown, page.canonical_url or "", Path(page.file.abs_src_path or "").parent
             )
             page.meta["notebook"] = posixpath.basename(page.file.dest_uri).removesuffix(".html") + ".ipynb"
         return _linked(markdown, page)
@@ -92,6 +94,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     page.meta["description"] = f"Every public name of {made}." if isinstance(made, str) else render.about(made)
     page.edit_url = None
     return f"# {title}"
+
+
+def _place(name: str, page: Page) -> str | None:
+    """Where a public name has its place in the reference, from a page; None of a name without one."""
+    if name not in catalog.places():
+        return None
+    path, anchor = catalog.places()[name]
+    return f"{posixpath.relpath(f'{FOLDER}/{path}.html', posixpath.dirname(page.file.dest_uri) or '.')}#{anchor}"
 
 
 _NAMED = re.compile(r"\[([^\]\n]+)\]\[((?:torch|funcgrad|compat)\.[\w.]+)\]")
@@ -123,7 +133,11 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
     made = _made.get(page.file.src_uri)
     _cards[page.file.src_uri] = (str(page.meta.get("title") or page.title), str(page.meta.get("description") or ""))
     if made is None:
-        content = formulas.written(content)
+        content = plots.in_page(formulas.written(content), Path(page.file.abs_src_path or "").parent)
+        if "<!-- parity" in content:
+            content = parity.written(content, lambda name: _place(name, page))
+        if _GALLERY in content:
+            content = content.replace(_GALLERY, _gallery(page))
         if "notebook" in page.meta:
             link = (
                 f'<p class="r-node"><a href="{page.meta["notebook"]}" download>Download this page as a notebook</a></p>'
@@ -145,6 +159,30 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
     )
     _searched.extend(_documents(made, page))
     return text
+
+
+_GALLERY = "<!-- gallery -->"
+
+
+def _gallery(page: Page) -> str:
+    """The pages of this page's section, and what it names beside: a small picture, the title, what the page says."""
+    cards_ = []
+    more = [other for path in page.meta["also"].split() for other in _kept if other.file.src_uri == path]
+    for other in [*(page.parent.children if page.parent is not None else ()), *more]:
+        if other is page or not isinstance(other, Page):
+            continue
+        source = Path(other.file.abs_src_path or "")
+        markdown, front = meta.get_data(source.read_text(encoding="utf-8"))
+        picture = source.parent / front["picture"]
+        address = posixpath.join(posixpath.dirname(page.file.dest_uri), "small", f"{source.stem}.svg")
+        _small[address] = plots.small(picture.read_text(encoding="utf-8"))
+        link, shown = other.file.url_relative_to(page.file), posixpath.basename(address)
+        about = html.escape(_first_sentences(markdown).partition(". ")[0].rstrip(".") + ".")
+        cards_.append(
+            f'<a class="r-card" href="{link}"><img alt="" src="small/{shown}" loading="lazy">'
+            f"<strong>{html.escape(other.title or '')}</strong><span>{about}</span></a>"
+        )
+    return f'<div class="r-gallery">{"".join(cards_)}</div>'
 
 
 def _toc(title: str, headings: list[dict[str, Any]]) -> Any:
@@ -197,6 +235,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     _searched.clear()
     _cards.clear()
     _notebooks.clear()
+    _small.clear()
 
 
 @event_priority(50)  # before the search writes its index
@@ -208,7 +247,8 @@ def on_post_build(config: MkDocsConfig) -> None:
             entry["names"] = [word.strip() for word in words[entry["location"]].split(",")]
         entry["text"] = html.unescape(re.sub(r"<[^>]+>", " ", entry["text"]))
     index.entries.extend(_searched)
-    for path, text in _notebooks.items():
+    for path, text in [*_notebooks.items(), *_small.items()]:
+        (Path(config.site_dir) / path).parent.mkdir(exist_ok=True)
         (Path(config.site_dir) / path).write_text(text, encoding="utf-8")
     cards.draw_all(_cards, Path(config.site_dir), config.site_name)
 

@@ -16,7 +16,7 @@ from compat._core.operators.signature import ALIASES, MISSING
 from compat._core.schema.parameter import Param
 from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
-from compat._core.types.errors import wrong_combination
+from compat._core.types.errors import lead, wrong_combination
 
 
 def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -46,12 +46,13 @@ def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]
         again = mixed(args, kwargs) if writes else None
         try:
             return function(*args, **kwargs) if again is None else function(*again[0], **again[1])
-        except Exception:
+        except Exception as error:
             again = mixed(args, kwargs) if again is None else None
             problem = complaint(where, args[skip:], kwargs) if again is None else None
             if again is None and problem is None:
                 again = named_otherwise(function, where, args, kwargs)
                 if again is None:
+                    lead(error)
                     raise
         if again is not None:
             return method(*again[0], **again[1])

@@ -23,6 +23,7 @@ from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.errors import lead
 
 #: What schemas of functions that make a tensor take last.
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -96,12 +97,13 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs) if out is None else into(out, args, kwargs)
-        except Exception:
+        except Exception as error:
             again = mixed(args, kwargs)
             problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None
             if again is None and problem is None:
                 again = named_otherwise(function, where, args, kwargs) if out is None else None
                 if again is None:
+                    lead(error)
                     raise
         if again is not None:
             return call(*again[0], out=out, **again[1])

@@ -92,7 +92,7 @@ from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
+from compat._core.types.errors import OVERLAPS_ITSELF, leading, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._core.types.structseq import named_result
 from funcgrad.core.caching import Cache
@@ -189,6 +189,7 @@ class Op(Declared):
 
     # ---------------------------------------------------------------- calls not seen before
 
+    @leading
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
         """Runs a call that found no plan: cleans the arguments, makes the plan, keeps it."""
         args = self.clean(self.name, args, named)
@@ -196,6 +197,7 @@ class Op(Declared):
             return into_out(self, args, out)
         return self._plan(args, self.plans, None).run(self.values(args))
 
+    @leading
     def miss_inplace(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
         """The same for the in-place variant."""
         args = self.clean(f"{self.name}_", args, named)

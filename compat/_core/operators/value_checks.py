@@ -22,6 +22,7 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.tensor.tensor import Tensor, array_of, wrap
 from compat._core.tensor.tracing import tensor_of
 from compat._core.transforms import vmap_checks
+from compat._core.types.errors import lead
 from funcgrad import runtime
 from funcgrad.core.errors import Source, describe_locations, file_and_line, user_locations
 from funcgrad.core.tracing import Tracer
@@ -92,6 +93,7 @@ class _Late:
         try:
             self.inspection()
         except Exception as error:
+            lead(error)
             now = user_locations(1)
             if error.args and [*map(file_and_line, now)] != [*map(file_and_line, self.sources)]:
                 where = describe_locations(self.sources)
@@ -122,6 +124,9 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
     try:
         with runtime.looking():
             function(*args, **kwargs)
+    except (IndexError, RuntimeError) as error:
+        lead(error)
+        raise
     except _NotThere:
         # Their own memory: what is written into the operands later is none of this operation's business.
         runtime.later(_Late(partial(function, *map(_kept, args), **kwargs), user_locations(1)))

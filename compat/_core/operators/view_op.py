@@ -33,6 +33,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import placing_of, strided
+from compat._core.types.errors import leading
 from funcgrad.core.caching import Cache
 
 
@@ -129,6 +130,7 @@ class ViewOp(Declared):
         carry(method, overloads_of(self.function))
         return method
 
+    @leading
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
         """Runs a call that found no plan."""
         args = self.clean(self.name, args, named)

@@ -10,15 +10,16 @@ from types import ModuleType
 from typing import Any
 
 from compat._core.stubs.table import TABLE
+from funcgrad.core.errors import explained
 
 
 def refusing(
-    name: str, error: type[Exception], text: str, why: str = "the accelerator is not there"
+    name: str, error: type[Exception], text: str, why: str = "the accelerator is not there", entry: str | None = None
 ) -> Callable[..., Any]:
     """A function that raises, as PyTorch's does where what it needs is not there."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise error(text)
+        raise error(text) if entry is None else explained(error(text), entry)
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = f"Raises ``{error.__name__}``: {why}."
@@ -66,7 +67,7 @@ class _Refusing(type):
     """The class of classes that stand for absent ones."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(cls.__doc__)
+        raise explained(NotImplementedError(cls.__doc__), "absent")
 
 
 def stand_in(module: str, name: str) -> Any:
@@ -88,7 +89,7 @@ def stand_in(module: str, name: str) -> Any:
     address = f"{module}.{name}".removeprefix(".")
     text = f"torch.{address} is not there: {why_absent(address)}"
     if not name.lstrip("_")[0].isupper():
-        return refusing(name, NotImplementedError, text, why_absent(address) or "")
+        return refusing(name, NotImplementedError, text, why_absent(address) or "", "absent")
     return _Refusing(name, (), {"__module__": f"torch.{module}".removesuffix("."), "__doc__": text})
 
 
@@ -137,4 +138,5 @@ def absent(module: str, name: str) -> AttributeError:
         module: as PyTorch calls it.
     """
     why = why_absent(f"{module}.{name}".partition(".")[2])
-    return AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {why}" if why else ""), name=name)
+    error = AttributeError(f"module {module!r} has no attribute {name!r}" + (f": {why}" if why else ""), name=name)
+    return explained(error, "absent") if why else error

@@ -12,6 +12,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, elements, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode
+from funcgrad.core.errors import explained
 from funcgrad.core.trees import register_array_type
 
 
@@ -30,10 +31,11 @@ def operand(t: Tensor) -> Any:
         and level_stack.in_graph(t)
         and not (level_stack.state.levels or level_stack.state.duals)
     ):
-        raise RuntimeError(
+        message = (
             "A function of funcgrad was given a Tensor that requires grad, whose graph would end there. Use "
             "tensor.detach() instead, or differentiate by the tensor with funcgrad.grad."
         )
+        raise explained(RuntimeError(message), "tensor-in-funcgrad")
     return array(t)
 
 

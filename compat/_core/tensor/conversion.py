@@ -133,7 +133,8 @@ def item(self: Tensor) -> Any:
         2.5
     """
     if self._layout.numel != 1:
-        raise RuntimeError(f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar")
+        message = f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar"
+        raise explained(RuntimeError(message), "one-value")
     return _number(self, constant="item()")
 
 
@@ -161,7 +162,7 @@ def to_bool(self: Tensor) -> bool:
     """
     if self._layout.numel != 1:
         few = "no values" if self._layout.numel == 0 else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+        raise explained(RuntimeError(f"Boolean value of Tensor with {few} is ambiguous"), "one-value")
     return bool(_number(self, "bool()"))
 
 

@@ -37,6 +37,7 @@ from compat._core.types.errors import (
 from compat._core.types.memory_format import channels_last, contiguous_format, preserve_format
 from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat._core.types.size import Size
+from funcgrad.core.errors import explained
 
 _new = object.__new__
 
@@ -261,7 +262,8 @@ class Tensor:
         if not isinstance(value, bool):
             raise RuntimeError("requires_grad must be a bool")
         if value and self._layout.dtype.category < dtypes.FLOATING:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            message = "only Tensors of floating point and complex dtype can require gradients"
+            raise explained(RuntimeError(message), "integer-argument")
         if value and self._node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if self._rg and not value and level_stack.state.levels and self._storage.base.traced:

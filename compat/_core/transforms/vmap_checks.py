@@ -336,7 +336,7 @@ def drawing() -> list[Batching]:
     """
     entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
     if any(entered.randomness == "error" for entered in entered_maps):
-        raise RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM)
+        raise explained(RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM), "vmap-randomness")
     return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
 
 

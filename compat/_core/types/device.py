@@ -248,7 +248,8 @@ def available(where: Any) -> device:
     if found.type in ("cpu", "meta"):
         return CPU if found.type == "cpu" else META
     if found.type not in ("cuda", "xla"):
-        raise RuntimeError(f"tensors can be made on 'cpu', 'cuda', 'xla' and 'meta', got device '{found}'")
+        error = RuntimeError(f"tensors can be made on 'cpu', 'cuda', 'xla' and 'meta', got device '{found}'")
+        raise explained(error, "cuda")
     count = len(accelerators(found.type))
     if not count:
         raise (

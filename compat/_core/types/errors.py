@@ -60,9 +60,35 @@ ENTRIES = {
     "one of the variables needed for gradient computation": "modified-in-place",
     "grad can be implicitly created only for": "scalar-output",
     "element 0 of tensors does not require grad": "no-graph",
+    "The differentiated Tensor at index": "not-in-graph",
+    "The size of tensor a": "shape-mismatch",
+    "mat1 and mat2 shapes cannot be multiplied": "shape-mismatch",
+    "Expected size for first two dimensions of batch2": "shape-mismatch",
+    "size mismatch": "shape-mismatch",
+    "Sizes of tensors must match": "shape-mismatch",
+    "Tensors must have same number of dimensions": "shape-mismatch",
+    "Given groups=": "shape-mismatch",
+    "mat1 and mat2 must have the same dtype": "dtype-mismatch",
+    "expected m1 and m2 to have the same dtype": "dtype-mismatch",
+    "Input type (": "dtype-mismatch",
+    "expected target dtype": "dtype-mismatch",
+    "Target ": "out-of-range",
+    "index ": "out-of-range",
+    "Dimension out of range": "out-of-range",
+    "a leaf Variable that requires grad": "leaf-in-place",
+    "a view of a leaf Variable that requires grad": "leaf-in-place",
+    "view size is not compatible": "view-size",
 }
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def lead(error: Exception) -> None:
+    """Has one of PyTorch's errors name its entry on the page of errors, if it has one and does not name it yet."""
+    text = str(error)
+    entry = next((entry for start, entry in ENTRIES.items() if text.startswith(start)), None)
+    if entry is not None and not hasattr(error, "__notes__"):
+        explained(error, entry)
 
 
 def leading(function: F) -> F:
@@ -72,10 +98,8 @@ def leading(function: F) -> F:
     def led(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except RuntimeError as error:
-            entry = next((entry for start, entry in ENTRIES.items() if str(error).startswith(start)), None)
-            if entry is not None and not hasattr(error, "__notes__"):
-                explained(error, entry)
+        except (RuntimeError, IndexError, ValueError) as error:
+            lead(error)
             raise
 
     return cast(F, led)

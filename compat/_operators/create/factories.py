@@ -33,6 +33,7 @@ from compat._core.types.memory_format import check_strided, contiguous_format, p
 from compat._core.types.scalar_conversion import filling
 from compat._operators.create.copy_to_fill import format_strides
 from funcgrad import runtime
+from funcgrad.core.errors import explained
 
 # ---------------------------------------------------------------- what making tensors shares
 
@@ -45,7 +46,8 @@ def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
 
 def _checked(t: Tensor, requires_grad: bool) -> bool:
     if requires_grad and t.dtype.category < dtypes.FLOATING:
-        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        message = "Only Tensors of floating point and complex dtype can require gradients"
+        raise explained(RuntimeError(message), "integer-argument")
     return requires_grad
 
 

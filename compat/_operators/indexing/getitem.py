@@ -25,6 +25,7 @@ from compat._operators.create.from_data import tensor
 from compat._operators.view.shape import alias, expand, unsqueeze, view_size
 from compat._operators.view.slicing import select, slice_view
 from funcgrad.core.caching import Cache, Group
+from funcgrad.core.errors import explained
 
 _END = 2**63 - 1
 #: How many layouts of cuts are kept.
@@ -41,7 +42,8 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     n = size[dim] if size else 0
     if not -n <= index < n:
         dtypes.index_number(index)
-        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
+        error = IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
+        raise explained(error, "out-of-range")
     made = _cut(x, dim, index + n if index < 0 else index, 0, 1) if n > 1 else None
     return select(x, dim, index) if made is None else made
 

@@ -20,6 +20,7 @@ from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
 from compat._core.types.memory_format import contiguous_format
+from funcgrad.core.errors import explained
 
 
 def _swapped(x: Geometry, a: int, b: int) -> Geometry:
@@ -211,7 +212,8 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
             "-1 can be any value and is ambiguous"
         )
     if known != numel and (hole is None or known == 0 or numel % known):
-        raise RuntimeError(f"shape '{size_text(size)}' is invalid for input of size {numel}")
+        error = RuntimeError(f"shape '{size_text(size)}' is invalid for input of size {numel}")
+        raise explained(error, "shape-mismatch")
     if hole is not None:
         result[hole] = numel // known
     return tuple(result)

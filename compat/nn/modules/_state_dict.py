@@ -16,6 +16,7 @@ from compat._core.types.hooks import RemovableHandle
 from compat.nn._uninitialized import is_lazy
 from compat.nn.modules._to import swap_loaded
 from compat.nn.parameter import Parameter
+from funcgrad.core.errors import explained
 
 EXTRA_STATE = "_extra_state"
 
@@ -190,7 +191,8 @@ class State:
                     listed = ", ".join(f'"{k}"' for k in keys)
                     errors.insert(kind == "Unexpected" and bool(missing), f"{kind} key(s) in state_dict: {listed}. ")
         if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+            message = f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors)
+            raise explained(RuntimeError(message), "state-dict")
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(

@@ -6,10 +6,11 @@ import functools
 import json
 import os
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from funcgrad.core.traceback import formatted
 
 __all__ = ["ChildFailedError", "ProcessFailure", "record"]
 
@@ -125,7 +126,7 @@ def record(fn: F, error_handler: Any = None) -> F:
 def _write(error: BaseException) -> None:
     path = os.environ.get(_FILE)
     if path:
-        text = "".join(traceback.format_exception(error))
+        text = formatted(error)
         about = {"py_callstack": text, "timestamp": str(int(time.time()))}
         with open(path, "w") as file:
             json.dump({"message": {"message": text, "extraInfo": about}}, file)
