@@ -34,7 +34,7 @@ lint: $(VENV)/.has-dev ## formatting, lint, types, who imports whom
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/lint-imports
-	$(bin)/python tools/house_rules.py
+	$(bin)/python tools/check_rules.py
 	$(bin)/python tools/index_names.py --check
 
 format: $(VENV)/.has-dev ## rewrite the code and the index of names as lint wants them, where a tool can

@@ -1,4 +1,4 @@
-"""What compiling programs takes, beside what the runtime estimates (``funcgrad.runtime.estimate``).
+"""Compile times of programs, beside the runtime's estimates (``funcgrad.runtime.estimate``).
 
 Nothing is read from the disk or written there. Estimates need not be near: windows are compiled by them, so they should
 be right to a factor of two for what programs are made of, and never be far too small.

@@ -1,4 +1,4 @@
-"""Running a compiled gradient, beside JAX's: whether what XLA is given is as good."""
+"""Running a compiled gradient, beside JAX's: the quality of the program given to XLA."""
 
 from __future__ import annotations
 

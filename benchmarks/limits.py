@@ -1,4 +1,4 @@
-"""What the machine can do: the rates of a large matrix product and of a large copy, measured with JAX.
+"""The machine's limits: the rates of a large matrix product and of a large copy, measured with JAX.
 
 ``python -m benchmarks.limits THREADS`` prints both as JSON. They are the best of several sizes and runs, at the
 precision that matrix products have there unless one asks for another.

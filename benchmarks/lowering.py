@@ -1,4 +1,4 @@
-"""What our ways to have the CPU compute convolutions, pooling, products and functions gain, beside XLA's, PyTorch's.
+"""The gain of our CPU lowerings of convolutions, pooling, products and functions, beside XLA's and PyTorch's.
 
 Each case is one operation alone, as one program: forwards, its gradient by the input, its gradient by the kernel. XLA's
 default is one ``convolution``, for max pooling a ``reduce_window`` and a ``select_and_scatter``. PyTorch takes part

@@ -1,4 +1,4 @@
-"""Whether the machine was ours: how busy its processors were with what others run, while something was measured."""
+"""Load of the machine: how busy its processors were with other processes during a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks print and write."""
+"""Output of the benchmarks, printed and written."""
 
 from __future__ import annotations
 

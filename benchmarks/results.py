@@ -1,4 +1,4 @@
-"""What comes out of a run, as it is written to JSON: dataclasses, and a check that data has their form."""
+"""Results of a run, as JSON: dataclasses, and a check that data has their form."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """The device, the dtype, whether to wait, and the memory format that arguments of ``to`` say."""
+    """The device, dtype, ``non_blocking`` and memory format in the arguments of ``to``."""
     said = parse_to(args, kwargs)
     return said.device, said.dtype, said.non_blocking, said.memory_format
 
@@ -80,7 +80,7 @@ def _is_batchedtensor(tensor: Tensor) -> bool:
 
 
 def _get_unwrapped(tensor: Tensor) -> Tensor:
-    """What the innermost transform around a tensor wraps."""
+    """The value that the innermost transform around a tensor wraps."""
     return debug_unwrap(tensor, recurse=False)
 
 

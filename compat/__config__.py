@@ -1,4 +1,4 @@
-"""``torch.__config__``: what this is made of, for reports of faults."""
+"""``torch.__config__``: the build's components, for bug reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _version(package: str) -> str:
 
 
 def show() -> str:
-    """A readable list of what computes, with versions.
+    """A readable list of backends, with versions.
 
     Example:
         >>> print(show())

@@ -1,4 +1,4 @@
-"""``torch.__future__``: what conversions of modules do with their parameters."""
+"""``torch.__future__``: how conversions of modules treat their parameters."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ _swap_module_params_on_conversion = False
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Says whether ``module.double()`` and the like put new parameters in the place of the old ones.
+    """Sets whether ``module.double()`` and the like replace parameters by new ones.
 
-    Else the old ones get the new contents.
+    Otherwise the existing ones get the new contents.
     """
     global _overwrite_module_params_on_conversion
     _overwrite_module_params_on_conversion = value
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """What was said so."""
+    """The present setting."""
     return _overwrite_module_params_on_conversion
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Says whether conversions and ``load_state_dict`` swap parameters with new ones: ``torch.utils.swap_tensors``."""
+    """Sets whether conversions and ``load_state_dict`` swap parameters with new ones: ``torch.utils.swap_tensors``."""
     global _swap_module_params_on_conversion
     _swap_module_params_on_conversion = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """What was said so."""
+    """The present setting."""
     return _swap_module_params_on_conversion

@@ -51,7 +51,7 @@ globals().update(_LAYOUTS)
 globals().update(_names_of("torch").loaded())
 __version__ = "2.13.0"
 
-# Modules that few programs need are imported when they are asked for, and so are names that are theirs.
+# Modules that few programs need are imported at the first access to them or to a name of theirs.
 _MODULES = frozenset((
     "_C", "__config__", "_custom_ops", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",

@@ -63,7 +63,7 @@ def _module(name: str) -> Callable[[], object]:
 
 
 def _chosen(arguments: list[str]) -> Callable[[], object]:
-    """What the arguments say is to be run; ``sys.argv`` is as Python would have it."""
+    """The program in the arguments; ``sys.argv`` is set as Python would."""
     first = arguments[0]
     if first in ("-m", "-c"):
         if len(arguments) < 2:
@@ -88,7 +88,7 @@ def _report(error: BaseException) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Runs what the command line says."""
+    """Runs the program on the command line."""
     if not arguments or arguments[0] in ("-h", "--help"):
         sys.stderr.write(_USAGE)
         raise SystemExit(0 if arguments else 2)

@@ -1,4 +1,4 @@
-"""``torch._custom_ops``: what there was before ``torch.library`` had it."""
+"""``torch._custom_ops``: deprecated in favor of ``torch.library``."""
 
 from compat.library import custom_op, get_ctx, impl, impl_abstract
 

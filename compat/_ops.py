@@ -1,4 +1,4 @@
-"""``torch._ops``: the classes of what is in ``torch.ops``."""
+"""``torch._ops``: the classes of the objects in ``torch.ops``."""
 
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten
 

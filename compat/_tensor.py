@@ -5,5 +5,5 @@ from compat._serialization.unpickler import KNOWN
 
 __all__ = ["Tensor"]
 
-# What files call to make tensors, for those who read them themselves.
+# Functions that saved files call to make tensors, for programs that read such files themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._tensor"})

@@ -1,4 +1,4 @@
-"""``torch._tensor_str``: the pieces of what tensors print as, for packages whose own classes print like them."""
+"""``torch._tensor_str``: parts of tensors' ``repr``, for packages whose own classes print like tensors."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def _tensor_str(self: Any, indent: int) -> str:
 
 
 def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
-    """What is printed of a tensor, with what is said behind its values, and the bracket that ends it."""
+    """The text of a tensor's values, with suffixes and the closing bracket."""
     return with_suffixes(tensor_str, suffixes, indent, force_newline)

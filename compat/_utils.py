@@ -11,7 +11,7 @@ from compat._core.types.device import device as Device
 from compat._serialization.unpickler import KNOWN
 from funcgrad.core.traceback import formatted
 
-# What files call to make tensors, for those who read them themselves.
+# Functions that saved files call to make tensors, for programs that read such files themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._utils"})
 
 

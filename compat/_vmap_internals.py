@@ -17,12 +17,11 @@ from compat.func._vmap import Mapped
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """``func`` on all examples along a dimension at once; to be replaced by ``torch.vmap``.
+    """``func`` vectorized over a dimension; deprecated in favor of ``torch.vmap``.
 
     Args:
-        func: a function of single examples, which returns a tensor or a tuple of tensors.
-        in_dims: where the arguments have their examples, counted from the first dimension; None for an argument that is
-            the same for all.
+        func: a function of one batch element, which returns a tensor or a tuple of tensors.
+        in_dims: the batch dimensions of the arguments, not negative; None for an argument that is the same for all.
         out_dims: where the results get them: an int, or a tuple of as many as there are results.
 
     Raises:
@@ -68,12 +67,12 @@ def _is_int(d: Any) -> bool:
 
 
 def _name_of(func: Any) -> str:
-    """What messages call a function."""
+    """The name of a function in messages."""
     return func.__name__ if hasattr(func, "__name__") else repr(func)
 
 
 class _Older(Mapped):
-    """One call of a function on many examples.
+    """One call of a vectorized function.
 
     Attributes:
         absent: whether None may be among the results.

@@ -1,4 +1,4 @@
-"""``torch.compiler``: what stands around ``torch.compile``."""
+"""``torch.compiler``: functions about ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def _mark(t: Any, *args: Any, **kwargs: Any) -> None:
-    """Says which sizes of a tensor will change, or not: each size is compiled for itself anyway."""
+    """Marks sizes of a tensor as dynamic or static; ignored, as each size is compiled separately."""
 
 
 def is_compiling() -> bool:
@@ -74,11 +74,11 @@ def is_exporting() -> bool:
 
 
 def reset() -> None:
-    """Begins anew. A compiled function notices by itself what has changed; there is nothing to forget."""
+    """Does nothing: compiled functions check by themselves what has changed."""
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Says that a new step begins: nothing here needs to know."""
+    """Marks the beginning of a step; ignored."""
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:

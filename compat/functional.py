@@ -15,7 +15,7 @@ _NAMES = (
 
 
 def __getattr__(name: str) -> Any:
-    # Looked up each time: an operation that somebody watches is another function from then on.
+    # Looked up each time: a dispatch mode replaces the function of an operation.
     if name not in _NAMES:
         raise no_attribute(__name__, name)
     return getattr(torch, name)

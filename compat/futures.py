@@ -55,7 +55,7 @@ class Future(Generic[T]):
         """The result, once it is there.
 
         Raises:
-            Exception: what ``set_exception`` was given.
+            Exception: the exception of ``set_exception``.
         """
         with self._ready:
             self._ready.wait_for(lambda: self._done)
@@ -66,7 +66,7 @@ class Future(Generic[T]):
 
         Raises:
             RuntimeError: if it is not there yet.
-            Exception: what ``set_exception`` was given.
+            Exception: the exception of ``set_exception``.
         """
         if not self._done:
             raise RuntimeError("the Future is not completed: there is no value yet")
@@ -75,7 +75,7 @@ class Future(Generic[T]):
         return self._value
 
     def set_result(self, result: Any) -> None:
-        """Says what the result is; what waits for it goes on, and what was given to ``then`` runs, in order.
+        """Sets the result; waiting threads continue, and callbacks run in order.
 
         Raises:
             RuntimeError: if there is one already.
@@ -83,7 +83,7 @@ class Future(Generic[T]):
         self._complete(result, None)
 
     def set_exception(self, result: BaseException) -> None:
-        """Says that there is no result but an exception.
+        """Sets an exception in place of a result.
 
         Raises:
             AssertionError: for what is none.
@@ -107,7 +107,7 @@ class Future(Generic[T]):
             callback()
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """What ``callback`` gives for this future once it is done.
+        """A future of ``callback``'s result, called with this future once it is done.
 
         Raises:
             TypeError: for what cannot be called.
@@ -117,7 +117,7 @@ class Future(Generic[T]):
         return made
 
     def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
-        """Has a function called with this future once it is done; what it raises is logged.
+        """Calls a function with this future once it is done; its errors are logged.
 
         Raises:
             TypeError: for what cannot be called.
@@ -152,7 +152,7 @@ class Future(Generic[T]):
 
 
 def _failed(error: Exception) -> RuntimeError:
-    """What is raised where a callback raised something."""
+    """The error for an exception in a callback."""
     frames = reversed(traceback.extract_tb(error.__traceback__)[1:])
     where = "".join(f"  {f.filename}({f.lineno}): {f.name}\n" for f in frames)
     text = f"Got the following error when running the callback: {type(error).__name__}: {error}"

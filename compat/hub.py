@@ -33,7 +33,7 @@ except ImportError:  # without the package there is no bar
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
-#: Where the name of a file says what the SHA-256 of its bytes begins with.
+#: The part of a file's name that is a prefix of the SHA-256 of its bytes.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _PART = 1 << 17
 
@@ -48,14 +48,14 @@ def _get_torch_home() -> str:
 
 
 def get_dir() -> str:
-    """The folder of what has been fetched: what ``set_dir`` said, ``$TORCH_HOME/hub``, or ``~/.cache/torch/hub``."""
+    """The folder of downloads: as set by ``set_dir``, ``$TORCH_HOME/hub``, or ``~/.cache/torch/hub``."""
     if _Folder.set is not None:
         return _Folder.set
     return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Sets the folder of what is fetched.
+    """Sets the folder of downloads.
 
     Example:
         >>> import compat as torch
@@ -73,7 +73,7 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
 
     Args:
         dst: the file's path.
-        hash_prefix: what the SHA-256 of its bytes must begin with.
+        hash_prefix: the expected prefix of the SHA-256 of its bytes.
         progress: accepted.
 
     Raises:
@@ -105,7 +105,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """What ``torch.load`` reads from an address, which is fetched if it has not been before.
+    """Loads a file from a URL, which is downloaded unless it is cached.
 
     Args:
         model_dir: the folder to keep it in; ``checkpoints`` in ``get_dir()`` unless given.
@@ -160,7 +160,7 @@ def _fetched(github: str, force_reload: bool) -> str:
 
 
 def _configuration(folder: str) -> ModuleType:
-    """A repository's ``hubconf.py``, with its folder at hand for what it imports."""
+    """A repository's ``hubconf.py``, imported with its folder on the path."""
     spec = spec_from_file_location("hubconf", os.path.join(folder, "hubconf.py"))
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
@@ -195,7 +195,7 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A model of a repository: what a function in its ``hubconf.py`` gives.
+    """A model of a repository: the result of a function in its ``hubconf.py``.
 
     Args:
         repo_or_dir: ``owner/name[:branch or tag]`` on GitHub, or a folder.
@@ -230,5 +230,5 @@ def list(github: str, force_reload: bool = False, **kwargs: Any) -> Any:
 
 
 def help(github: str, model: str, force_reload: bool = False, **kwargs: Any) -> str | None:
-    """What a repository says about a model."""
+    """The docstring of a repository's model."""
     return _entry(_configuration(_fetched(github, force_reload)), model).__doc__

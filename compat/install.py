@@ -1,4 +1,4 @@
-"""``torch`` and its submodules, resolved to compat: what ``python -m compat`` and ``compat.install()`` do.
+"""``torch`` and its submodules resolved to compat, for ``python -m compat`` and ``compat.install()``.
 
 Processes that a program starts are to have the same ``torch``. ``multiprocessing`` gives a new process ``sys.path``
 before anything else, so ``install`` puts a folder there, ``compat/_alias``, whose ``torch`` installs compat in turn. A
@@ -31,7 +31,7 @@ _ALIAS = os.path.join(_HERE, "_alias")
 
 
 def _is_hidden(alias: str) -> bool:
-    """Whether what would be at an address below ``torch`` is not PyTorch's."""
+    """Whether a module at an address below ``torch`` is not PyTorch's."""
     head, _, rest = alias.partition(".")
     return head == _THEIRS and not is_shown(rest)
 
@@ -72,7 +72,7 @@ def _found(name: str) -> ModuleSpec | None:
 
 
 class _StandIn(Loader):
-    """Loads what stands for a module of PyTorch's that is not there."""
+    """Loads the stub of an absent module of PyTorch's."""
 
     def __init__(self, module: ModuleType):
         self.module = module
@@ -94,7 +94,7 @@ class _Finder(MetaPathFinder):
         if head not in _PACKAGES:
             return None
         name = _PACKAGES[head] + dot + rest
-        # Nor are the next finders to look in compat's folder for what is hidden.
+        # Nor are the next finders to look in compat's folder for hidden modules.
         found = None if _is_hidden(fullname) else _found(name)
         if found is None:
             stands = stand_in_module(rest) if head == _THEIRS and rest else None
@@ -154,7 +154,7 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-        # Packages that patch PyTorch find their way by what the module says it is called.
+        # Packages that patch PyTorch go by the module's ``__name__``.
         sys.modules[_OURS].__name__ = _THEIRS
     if _ALIAS not in sys.path:
         sys.path.insert(1, _ALIAS)  # the first entry is the program's own folder
@@ -171,7 +171,7 @@ def install_in_programs() -> None:
 
 
 def uninstall() -> None:
-    """Undoes ``install``: later imports of ``torch`` find what is installed under that name, if anything."""
+    """Undoes ``install``: later imports of ``torch`` find the installed package of that name, if any."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
         sys.modules[_OURS].__name__ = _OURS

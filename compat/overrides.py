@@ -165,5 +165,5 @@ def redispatch_function(func: Callable[..., Any], types: Sequence[type], args: A
         local.passing = False
 
 
-# Who imports this has types that are no tensors, and whose definition nobody notices.
+# Importing this announces types that are not tensors, whose definition goes unnoticed otherwise.
 enable()

@@ -1,7 +1,7 @@
 """How operations are executed: deferred into windows, or at once.
 
-Operations are noted down and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``,
-``bool`` and their kin, at the end of an optimizer's step, and when very many have come together. A window that comes
+Operations are recorded and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``,
+``bool`` and other conversions, at the end of an optimizer's step, and when very many are recorded. A window that comes
 again is one compiled program, soon. Nothing of that can be seen in results; ``COMPAT_EAGER=1`` in the environment, or
 ``eager()``, runs every operation at once.
 
@@ -9,9 +9,9 @@ Example:
     >>> import compat as torch
     >>> from compat import runtime
     >>> x = torch.ones(3)
-    >>> runtime.synchronize()    # nothing is left of what was before
+    >>> runtime.synchronize()    # nothing is left of earlier operations
     >>> before = runtime.stats()["operations"]
-    >>> y = (x + 1) * 2          # noted down
+    >>> y = (x + 1) * 2          # recorded
     >>> y.tolist()               # run
     [4.0, 4.0, 4.0]
     >>> runtime.stats()["operations"] - before
@@ -33,14 +33,14 @@ __all__ = ["eager", "explain", "flush", "reset_stats", "stats", "synchronize"]
 
 
 def flush() -> None:
-    """Runs what this thread has noted down; returns before it is computed."""
+    """Runs the operations that this thread has recorded; returns before they are computed."""
     _runtime.flush()
 
 
 def synchronize() -> None:
-    """Runs what all threads have noted down, and waits until windows asked for are compiled.
+    """Runs the operations that all threads have recorded, and waits until requested windows are compiled.
 
-    Those met so far are asked for when they come again, however light: after three runs with a ``synchronize`` after
+    Windows seen so far are compiled when they come again, however small: after three runs with a ``synchronize`` after
     each, what follows runs as it will in the long run.
     """
     _runtime.flush_all()
@@ -49,13 +49,13 @@ def synchronize() -> None:
 
 
 def stats() -> dict[str, Any]:
-    """What has been executed since the start or ``reset_stats``: counts, seconds and bytes by name.
+    """Statistics since the start or ``reset_stats``: counts, seconds and bytes by name.
 
     ``windows`` run, ``operations`` in them, ``single`` operations run alone; ``compiles`` of whole windows, ``hits`` by
     compiled ones, ``one_by_one`` windows run operation by operation; ``compile_seconds``, ``run_seconds``;
     ``bytes_out`` of results kept and ``bytes_reused`` of buffers given to results; ``failures`` to compile. ``caches``
     says, by name, of everything that is kept to be used again, how many entries there are, how many there may be
-    (``limit``), and how many were let go since the start (``evictions``).
+    (``limit``), and how many were released since the start (``evictions``).
     """
     return _report.stats.as_dict()
 
@@ -72,7 +72,7 @@ def explain() -> str:
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Within it, every operation runs at once."""
+    """Context in which every operation runs at once."""
     _runtime.flush()
     before = _runtime.settings.limit
     _runtime.settings.limit = 1

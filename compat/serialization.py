@@ -63,15 +63,15 @@ class _Options:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The order of bytes of files that do not say it; None for little-endian."""
+    """The byte order of files that do not name it; None for little-endian."""
     return _Options.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Says in which order the bytes are in files that do not say it, as those from before version 2.1.
+    """Sets the byte order of files that do not name it, as those from before version 2.1.
 
     Raises:
-        TypeError: for what is no order.
+        TypeError: for an argument that is not an order.
 
     Example:
         >>> set_default_load_endianness(LoadEndianness.LITTLE)
@@ -85,12 +85,12 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether checksums are compared: what ``set_crc32_options`` was last told."""
+    """Whether checksums are compared, as set by ``set_crc32_options``."""
     return _Options.checksums
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Says whether ``load`` compares checksums. ``save`` always writes them, by the standard library.
+    """Sets whether ``load`` compares checksums. ``save`` always writes them, by the standard library.
 
     A file whose tensors were written through another program's shared mapping has old ones.
 
@@ -109,7 +109,7 @@ def get_default_mmap_options() -> int:
 
 
 class set_default_mmap_options:
-    """Says how ``load`` with ``mmap=True`` maps files, from now on or for the time of a ``with`` block.
+    """Sets how ``load`` with ``mmap=True`` maps files; also a context manager.
 
     Args:
         flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``: then what is written to a tensor is in the file.
@@ -234,7 +234,7 @@ def _entry(archive: Any, name: str) -> Any:
     return info
 
 
-# ---------------------------------------------------------------- what may be loaded
+# ---------------------------------------------------------------- allowed globals
 
 _safe: dict[Global, Any] = {}
 
@@ -262,7 +262,7 @@ def get_safe_globals() -> list[Any]:
 
 
 def clear_safe_globals() -> None:
-    """Takes back what was added."""
+    """Removes all added globals."""
     _safe.clear()
 
 
@@ -335,7 +335,7 @@ def load(
         f: a path, or a file open for reading bytes that can be sought.
         map_location: where the storages are to be: a device, a dictionary from devices in the file to others, or a
             function of a storage and its device that returns a storage or None.
-        pickle_module: what has the ``Unpickler`` to use, without ``weights_only``.
+        pickle_module: the module whose ``Unpickler`` is used without ``weights_only``.
         weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
             holds anything else can run any code when loaded.
         mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)``, what is
@@ -377,7 +377,7 @@ def _check_seekable(f: Any) -> None:
 
 
 def _load_options(weights_only: bool, given: dict[str, Any]) -> dict[str, Any]:
-    """What the unpickler is given. Text that Python 2 wrote is UTF-8 unless something else is asked for.
+    """Arguments of the unpickler. Text that Python 2 wrote is UTF-8 unless ``encoding`` says otherwise.
 
     Raises:
         TypeError: with ``weights_only``, for anything but an encoding.
@@ -391,7 +391,7 @@ def _load_options(weights_only: bool, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
-    """What was asked for, or else the default; either may be overruled by a variable of the environment."""
+    """The requested value or the default; an environment variable may override both."""
     force, refuse = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
     forced, refused = (os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (force, refuse))
     if forced and refused:
@@ -411,7 +411,7 @@ class _Source(NamedTuple):
     """A file that is read, and how.
 
     Attributes:
-        place: what puts a storage where it is to be.
+        place: a function that moves a storage.
         mapped: whether the file is to be mapped into memory.
     """
 
@@ -451,7 +451,7 @@ def _load_zip(source: _Source) -> Any:
     records.check_version()
     if records.has_record("constants.pkl"):
         raise RuntimeError(_refusal_of_torchscript(source))
-    # What is mapped is not read, so that nobody knows its checksum.
+    # A mapped file is not read, so its checksum is unknown.
     checks = _Options.checksums and not source.mapped
     shared = source.mapped and _Options.flags == mapping.MAP_SHARED
 
@@ -472,12 +472,12 @@ def _load_zip(source: _Source) -> Any:
 
 
 def _weights_only_unpicklers(source: _Source) -> Callable[..., Any]:
-    """What makes unpicklers that read only what is listed."""
+    """A factory of unpicklers that accept only listed globals."""
     return partial(machine_on, allowed=_safe, encoding=source.options["encoding"])
 
 
 def _general_unpicklers(source: _Source) -> Callable[..., Any]:
-    """What makes unpicklers that do what a file says."""
+    """A factory of unpicklers that accept all globals."""
     return partial(reader_on(source.pickle_module), **source.options)
 
 
@@ -546,7 +546,7 @@ def _not_allowed(name: str) -> str:
 
 
 def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
-    """What puts a storage where ``map_location`` wants it."""
+    """A function that moves a storage according to ``map_location``."""
     if map_location is None:
         return default_restore_location
     if isinstance(map_location, dict):
@@ -565,7 +565,7 @@ def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
 
 
 def location_tag(storage: Any) -> str:
-    """Where a storage is, as files say it."""
+    """The location tag of a storage in files."""
     return str(storage.device)
 
 

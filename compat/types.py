@@ -1,4 +1,4 @@
-"""``torch.types``: names for what arguments may be."""
+"""``torch.types``: types of arguments."""
 
 from __future__ import annotations
 

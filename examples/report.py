@@ -1,4 +1,4 @@
-"""What the two digits programs show of a run: curves in the terminal and as a picture, and the backward graph.
+"""Output of the two digits programs: curves in the terminal and as a picture, and the backward graph.
 
 Works on PyTorch's graph and on compat's alike: all it asks of a node is ``name()`` and ``next_functions``.
 """

@@ -1,11 +1,11 @@
 """A pure-functional autodiff core: functions traced into a small IR, transformed by its own rules, run by XLA.
 
 Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``linear_transpose``, ``jacfwd``,
-``jacrev``, ``hessian``, ``hvp``, ``elementwise_grad``, ``make_ggnvp``, ``multigrad_dict``, ``vmap`` (with ``psum`` and
-its kin), ``jit``, ``checkpoint`` (also ``remat``); functions with rules of their own: ``custom_jvp``, ``custom_vjp``,
-``stop_gradient``, and ``funcgrad.extend``; functions seen as programs: ``trace``, ``eval_shape``, ``closure_convert``,
-``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
-``associative_scan``, the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and
+``jacrev``, ``hessian``, ``hvp``, ``elementwise_grad``, ``make_ggnvp``, ``multigrad_dict``, ``vmap`` (with collectives
+such as ``psum``), ``jit``, ``checkpoint`` (also ``remat``); functions with rules of their own: ``custom_jvp``,
+``custom_vjp``, ``stop_gradient``, and ``funcgrad.extend``; functions seen as programs: ``trace``, ``eval_shape``,
+``closure_convert``, ``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map``
+and ``associative_scan``, the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and
 ``funcgrad.scipy``, XLA's operations by JAX's names in ``funcgrad.lax``, neural networks' in ``funcgrad.nn``, random
 numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, programs on many devices in
 ``funcgrad.parallel``, and the way to JAX's functions and back in ``funcgrad.interop``.
@@ -20,7 +20,7 @@ from funcgrad import runtime
 from funcgrad.core import ir as _ir, traceback as _traceback
 
 __version__ = "0.1.0"
-# What is public stands in the stub, ``__init__.pyi``; its modules are imported when a name of theirs is asked for.
+# The stub ``__init__.pyi`` lists the public names; their modules are imported at the first access to a name.
 _find, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 #: Public modules that lie in folders.
 _MODULES = {
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> object:
 
 
 def _view(name: str, module: str) -> _Callable[[_ir.Program], object]:
-    """A view of programs whose module is imported when it is first asked for, and then takes its place."""
+    """A view of programs whose module is imported at the first access, and then replaces this object."""
 
     def view(program: _ir.Program) -> object:
         _import(module)

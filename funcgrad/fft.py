@@ -59,7 +59,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
         An array of size ``n`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
@@ -82,7 +82,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         An array of size ``n`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
@@ -107,7 +107,7 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
         precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
@@ -133,7 +133,7 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
         precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
@@ -158,7 +158,7 @@ def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None)
         precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
@@ -182,7 +182,7 @@ def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
         precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
@@ -208,7 +208,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         An array of size ``n // 2 + 1`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
@@ -230,7 +230,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         A real array, of size ``n`` along the axis: float32, or float64 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: as for ``fft``; so for one coefficient without ``n``.
 
     Example:
@@ -254,7 +254,7 @@ def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
         for double precision.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
@@ -279,7 +279,7 @@ def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -
         A real array of the sizes ``s`` along the axes: float32, or float64 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
@@ -304,7 +304,7 @@ def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
         for double precision.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
@@ -329,7 +329,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
         A real array of the sizes ``s`` along the axes: float32, or float64 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
@@ -341,7 +341,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The real transform of an array whose second half is the conjugate of the first, which is given.
+    """The real transform of a Hermitian-symmetric array, of which the first half is given.
 
     Args:
         a: the first ``n // 2 + 1`` elements.
@@ -352,7 +352,7 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         A real array, of size ``n`` along the axis: float32, or float64 for double precision.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: as for ``fft``; so for one element without ``n``.
 
     Example:
@@ -376,7 +376,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         An array of size ``n // 2 + 1`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
@@ -451,7 +451,7 @@ def fftshift(x: Any, axes: int | Axes = None) -> Any:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis that is not there, or is named twice.
 
     Example:
@@ -472,7 +472,7 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis that is not there, or is named twice.
 
     Example:

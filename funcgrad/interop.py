@@ -91,7 +91,7 @@ class Foreign(Code):
 
         return function
 
-    # The derived functions: of operands apart from those that a mask marks, both in order.
+    # The derived functions, of the unmarked operands and then those that a mask marks, each in order.
 
     def pushed(self, mask: Mask, inexact: Mask) -> Foreign:
         """``(*operands, *tangents)`` to the tangents of the results that have one."""
@@ -137,7 +137,7 @@ class Foreign(Code):
         return self.derived(("transpose", mask, tuple(types), given), lambda: pull)
 
     def batched(self, dims: tuple[int | None, ...], size: int) -> Foreign:
-        """All examples at once, in front in each result."""
+        """Vectorized: each result has the batch axis first."""
         return self.derived(("batch", dims, size), lambda: jax.vmap(self.__call__, dims, 0, axis_size=size))
 
 
@@ -229,7 +229,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         A function of the same arguments.
 
     Raises:
-        TypeError: for what is no function.
+        TypeError: for an argument that is not a function.
 
     Example:
         >>> import jax.scipy, funcgrad as fg, funcgrad.numpy as fnp
@@ -255,7 +255,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         key = (tree, dynamic, tuple(others))
         try:
             function = functions.setdefault(key, Foreign(of_arrays))
-        except TypeError:  # what cannot be compared is another function each time
+        except TypeError:  # an unhashable one is another function each time
             function = Foreign(of_arrays)
         out_tree = function.results([type_of(x) for x in arrays])[1]
         return trees.unflatten(out_tree, jax_p(*[typed(x) for x in arrays], function=function))
@@ -282,7 +282,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         A function of the same arguments, compiled by ``jax.jit``.
 
     Raises:
-        TypeError: for what is no function.
+        TypeError: for an argument that is not a function.
 
     Example:
         >>> import jax, funcgrad as fg, funcgrad.numpy as fnp
@@ -295,7 +295,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _jax_jvp(primals: Arrays, tangents: Arrays, *, program: Program) -> tuple[list[Any], list[Any]]:
-    """JAX's forward rule: the results apart from their tangents, so that JAX can have the first without the second."""
+    """JAX's forward rule, with the results computed separately from their tangents, so JAX can use either alone."""
     mask = tuple(not isinstance(t, ad.Zero) and v.type.inexact for v, t in zip(program.inputs, tangents, strict=True))
     whole, linear, nonzero = split_for_forward(program, mask)
     found = lowered(whole)(*primals)

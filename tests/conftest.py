@@ -1,4 +1,4 @@
-"""What all tests share: the platform they run on, how Hypothesis searches, and that every program is checked."""
+"""Shared settings of all tests: the platform, Hypothesis's profiles, and checks of every program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes ``compat/names.txt``: which module publishes which names, for those that are imported when they are needed.
+"""Writes ``compat/names.txt``: which module publishes which names, for lazy imports.
 
 python tools/index_names.py            write it
 python tools/index_names.py --check    exit with 1 if it is not as it should be

@@ -1,4 +1,4 @@
-"""Writes ``funcgrad/primitives/special_tables.py``: Chebyshev coefficients of Bessel, Airy and Fresnel functions.
+"""Writes ``funcgrad/primitives/special/tables.py``: Chebyshev coefficients of Bessel, Airy and Fresnel functions.
 
 Needs mpmath, which the library itself does not: ``pip install mpmath; python tools/make_special_tables.py``. Every
 function is brought into a form that is smooth on an interval (a power or a logarithm taken off, the phase and the decay
@@ -15,7 +15,7 @@ import mpmath
 from mpmath import mp
 
 mp.dps = 40
-TARGET = Path(__file__).parents[1] / "funcgrad" / "primitives" / "special_tables.py"
+TARGET = Path(__file__).parents[1] / "funcgrad" / "primitives" / "special" / "tables.py"
 DEGREE = 60
 
 
@@ -130,7 +130,7 @@ def written(name: str, numbers: list[float]) -> str:
 
 def main() -> None:
     tables = bessel() | airy() | fresnel()
-    head = '"""Chebyshev coefficients, written by ``tools/make_special_tables.py``, where it says of what."""\n\n'
+    head = '"""Chebyshev coefficients, written by ``tools/make_special_tables.py``, which names the functions."""\n\n'
     TARGET.write_text(head + "\n".join(written(name, numbers) for name, numbers in tables.items()) + "\n")
 
 

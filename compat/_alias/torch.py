@@ -6,12 +6,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 _here = Path(__file__).resolve().parent
-if find_spec("jax") is None:  # the Python of another environment, where compat cannot run: what it has is its own
+if find_spec("jax") is None:  # the Python of another environment, where compat cannot run
     sys.path[:] = [entry for entry in sys.path if not entry or Path(entry).resolve() != _here]
     del sys.modules[__name__]
 else:
     if find_spec("compat") is None:
         sys.path.append(str(_here.parents[1]))
-    del sys.modules[__name__]  # which is what ``install`` refuses to be too late for
+    del sys.modules[__name__]  # as ``install`` refuses to run after an import of torch
     import_module("compat.install").install()
 import_module("torch")

@@ -1,6 +1,6 @@
 """``torch.compile``: functions, modules and whole training steps without their Python.
 
-The first call runs as ever, deferred. Then a call is captured (``capture``): everything it does is noted down before
+The first call runs as ever, deferred. Then a call is captured (``capture``): everything it does is recorded before
 any of it runs. If what it did can be told completely (``capture.NotReplayable`` says why not), later calls are replayed
 (``replay``): one compiled program, as long as everything that the function can reach is as it was (``watch``).
 """
@@ -62,7 +62,7 @@ class Compiled:
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
         tries = self._tries[key] = (self._tries.get(key) or self._tries.again(key) or 0) + 1
-        # The first call makes what later ones find: an optimizer's state, parameters made when first needed.
+        # The first call creates state for later ones: an optimizer's state, lazily created parameters.
         if (tries == 1 and not self.fullgraph) or tries > TRIES:
             return self.function(*args, **kwargs)
         capturing = Capturing(self.function, args, kwargs, tensors, others)
@@ -112,7 +112,7 @@ circumstances: list[Callable[[], Any]] = []
 
 
 def _kind(leaves: Sequence[Any]) -> list[Any]:
-    """What tells calls apart that may do different things."""
+    """The key that distinguishes calls that may do different things."""
     key: list[Any] = [mode.grad, mode.inference, *[ask() for ask in circumstances]]
     owners: list[int] = []
     for x in leaves:

@@ -1,4 +1,4 @@
-"""Running a function once while all of its operations are noted down, and finding out what it did.
+"""Capture: runs a function once while all of its operations are recorded, and analyses its effects.
 
 What a call did is described by the operations, where their inputs came from, and its effects: tensors written,
 gradients set, tensors returned. If that is everything (nothing else holds a result, nothing else was changed, no value
@@ -44,7 +44,7 @@ class Gradient:
 
 @dataclass
 class Returned:
-    """A tensor among what a function returned.
+    """A tensor among a function's results.
 
     Attributes:
         layout, offset: of the tensor in its buffer.
@@ -72,7 +72,7 @@ class Check:
     """An inspection of values that may be others each time.
 
     Attributes:
-        inspection: what looks at them.
+        inspection: the function that checks them.
         places: for each tensor that it looks at, the number of an argument or a storage that has the buffer, or the
             result that it is (``late``); None if it is always the same.
         late: whether any of them is a result.
@@ -82,7 +82,7 @@ class Check:
     places: list[tuple[Any, int | None]]
 
     def forget(self) -> None:
-        """Lets go of what they looked at when the call was captured."""
+        """Releases the objects that were checked when the call was captured."""
         for t, place in zip(self.inspection.seen, self.places):
             if place != (None, None):
                 t._storage.buffer = None
@@ -112,7 +112,7 @@ class Check:
 
 @dataclass
 class Call:
-    """What a call did.
+    """The effects of a call.
 
     Attributes:
         window: the operations.
@@ -123,7 +123,7 @@ class Call:
             written.
         gradients: leaves whose gradient was replaced.
         results: what was returned, with a ``Returned`` for each tensor.
-        watch: what must be as it was.
+        watch: the guards.
         checks: what looks at values, of arguments before each run, of results after it.
     """
 
@@ -141,7 +141,7 @@ class Capturing:
     """One call of a function while it is captured.
 
     Args:
-        function: what is called.
+        function: the function to call.
         args, kwargs: its arguments.
         tensors: the tensors among them.
         others: what else is among them.
@@ -159,7 +159,7 @@ class Capturing:
         self.result: Any = None
 
     def run(self) -> Call:
-        """Calls the function; ``result`` is what it returned, also if this raises.
+        """Calls the function; sets ``result``, also if this raises.
 
         Raises:
             NotReplayable: if the call cannot be replayed; it is finished nevertheless.
@@ -170,7 +170,7 @@ class Capturing:
         runtime.flush()
         states = [*self.arguments, *self.watch.tensors.values()]
         for state in states:
-            # What many tensors begin with does not tell them apart.
+            # The first elements do not distinguish many tensors.
             state.storage.buffer = runtime.own(state.storage.buffer)
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
@@ -191,12 +191,12 @@ class Capturing:
         self._settings(settings, call)
         return call
 
-    # ---------------------------------------------------------------- what happened
+    # ---------------------------------------------------------------- effects
 
     def _study(
         self, before: list[tuple[TensorState, Any]], checks: Sequence[Inspection]
     ) -> tuple[Call, runtime.Recording]:
-        """What the call did, by the numbers of inputs and results; the operations are still to be run."""
+        """The effects of the call, by the numbers of inputs and results; the operations are still to be run."""
         recording = self.capture.recording()
         places = {id(d): i for i, d in enumerate(recording.pending)}
         call = Call(None, [], list(recording.numbers), [], [], None, self.watch)
@@ -212,7 +212,7 @@ class Capturing:
     def _effects(
         self, state: TensorState, before: Any, argument: int | None, places: dict[int, int], call: Call
     ) -> None:
-        """What was done to a tensor."""
+        """The effects on a tensor."""
         t, storage = state.tensor, state.storage
         if t._storage is not storage or t._layout is not state.layout:
             raise NotReplayable("a tensor was given other memory or another shape")
@@ -280,7 +280,7 @@ class Capturing:
         call.window = window
 
     def _settings(self, settings: list[Given], call: Call) -> None:
-        """Notes of each optimizer's settings what must stay as it is: only the sign, where a number is an input."""
+        """Adds guards for each optimizer's settings: only the sign, if a number is an input."""
         inputs = {id(n) for n in call.numbers}
         free = {n.path[1] for n in settings if not n.used and id(n) in inputs}
         for number in settings:

@@ -1,9 +1,9 @@
-"""What a compiled function depends on: everything it can reach, and whether that is still as it was.
+"""Guards of a compiled function: the values it can reach, and checks that they are unchanged.
 
 A ``Watch`` goes through what a function can see without being passed it (what it closes over, the globals it names, the
 object it is a method of), down into modules, optimizers, containers and the attributes of objects. It notes the
-tensors, whose contents may change, and everything else as it is now. What is noted is compared before each replay, so
-the notes are flat lists and the comparison one loop.
+tensors, whose contents may change, and everything else as it is now. The recorded values are compared before each
+replay, so the notes are flat lists and the comparison one loop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compat.nn.modules.module import Module
 from compat.optim._hyperparameters import Given, at, signs
 from compat.optim.optimizer import Optimizer
 
-#: Containers with more elements are taken as they are: nobody keeps a network's parts in a list that long.
+#: Containers with more elements are not checked: networks do not keep their parts in lists that long.
 _LONG = 1000
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.GeneratorType)
@@ -28,7 +28,7 @@ _LIBRARIES = ("compat", "funcgrad", "jax", "numpy", "torch", *sys.stdlib_module_
 
 
 class TensorState:
-    """A tensor, and what of it must stay as it is.
+    """A tensor and its guarded properties.
 
     Attributes:
         tensor, storage, layout, offset: the tensor, and where its elements are.
@@ -64,7 +64,7 @@ class TensorState:
 
 
 class Watch:
-    """What can be reached from some roots.
+    """The values that can be reached from some roots.
 
     Attributes:
         tensors: each tensor once.
@@ -98,7 +98,7 @@ class Watch:
     # ---------------------------------------------------------------- going through
 
     def visit(self, value: Any) -> None:
-        """Notes what can be reached from a value."""
+        """Adds the values that can be reached from a value."""
         if isinstance(value, _SIMPLE + _OPAQUE) or id(value) in self._seen:
             return
         self._seen[id(value)] = value  # kept, so that the identity stays its own

@@ -1,4 +1,4 @@
-"""Doing again what a captured call did, on what is there now, without calling the function."""
+"""Replaying a captured call on present values, without calling the function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgrad import runtime, trees
 
 
 class CompiledFunctionBackward(Node):
-    """The node of what a compiled function returned after it went backward itself: there is nothing left to do."""
+    """The node of results of a compiled function that ran backward itself: it has nothing left to do."""
 
     __slots__ = ()
     next_functions = _edges = (NO_EDGE,)
@@ -60,7 +60,7 @@ class Replay:
         self.engines = _engines([s for s in call.sources if callable(s)])
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether what the call depends on is as it was, and the arguments are tensors of their own."""
+        """Whether the guards hold, and the arguments do not share memory with its tensors."""
         if any(id(t._storage) in self._storages for t in tensors) or not self.call.watch.holds():
             return False
         for storages in self._common:
@@ -124,7 +124,7 @@ class _Step:
     """One replay, which can be taken back until its program has run, and finished from then on.
 
     Attributes:
-        found: what the program gave.
+        found: the program's results.
     """
 
     __slots__ = ("replay", "tensors", "engines", "inputs", "box", "found", "written")
@@ -143,14 +143,14 @@ class _Step:
         replay = self.replay
         inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
         numbers = replay.current_numbers()
-        # What is written lets go of its buffers first, so that they can be taken over.
+        # Written tensors release their buffers first, so that they can be donated.
         for storage, i in replay.lent:
             inputs[i] = storage.give_up(inputs[i])
         replay.run(inputs, numbers, self.box)
         self.apply()
 
     def apply(self) -> None:
-        """Puts in place what the program gave. Done twice it does no harm."""
+        """Writes the program's results to their tensors; may be called twice."""
         replay = self.replay
         found = self.found = replay.run.results(self.box)
         for storage, i, version in self.written:

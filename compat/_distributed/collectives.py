@@ -65,7 +65,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 
     Raises:
         DistBackendError: if another process does not come in time or has ended; it is named.
-        TypeError: for what is no tensor.
+        TypeError: for an argument that is not a tensor.
 
     Example:
         >>> import compat as torch, compat.distributed as dist
@@ -270,7 +270,7 @@ def scatter(
     """Writes into each process's tensor one of a list that one process has.
 
     Args:
-        tensor: what is written.
+        tensor: the tensor to write.
         scatter_list: a tensor for each process, in the source only.
         src: the source's number in the world; 0 by default.
         group: of which processes; all by default.
@@ -309,7 +309,7 @@ def reduce_scatter(
     """Writes into each process's tensor the reduction of what all processes have for it.
 
     Args:
-        output: what is written.
+        output: the tensor to write.
         input_list: a tensor for each process.
         op: how values become one.
         group: of which processes; all by default.
@@ -385,8 +385,8 @@ def all_to_all_single(
     """``all_to_all`` of the parts of one tensor along its first dimension.
 
     Args:
-        output: what is written, in the order of ranks.
-        input: what is sent.
+        output: the tensor to write, in the order of ranks.
+        input: the tensor to send.
         output_split_sizes: how many rows come from each process; as many from each by default.
         input_split_sizes: how many rows go to each process, likewise.
         group: of which processes; all by default.
@@ -446,7 +446,7 @@ def barrier(
 def monitored_barrier(
     group: Any = None, timeout: timedelta | float | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """A barrier where rank 0 says who did not come.
+    """A barrier in which rank 0 names the missing ranks.
 
     Args:
         group: of which processes; all by default.
@@ -454,7 +454,7 @@ def monitored_barrier(
         wait_all_ranks: whether rank 0 names all that are missing, and not the first only.
 
     Raises:
-        RuntimeError: in rank 0, naming who is missing; in the others if rank 0 does not answer.
+        RuntimeError: in rank 0, naming the missing ranks; in the others if rank 0 does not answer.
     """
     if not_in(group, "monitored_barrier"):
         return

@@ -28,7 +28,7 @@ class ProcessGroup:
 
     Attributes:
         group_name: tells it from others.
-        group_desc: what it is for.
+        group_desc: a description.
     """
 
     def __init__(self, circle: Circle, store: Store, backend: str, timeout: timedelta, desc: str):
@@ -81,7 +81,7 @@ class GroupMember:
 
     Attributes:
         WORLD: all processes; None before ``init_process_group``.
-        NON_GROUP_MEMBER: what ``new_group`` gives a process that is not in the group.
+        NON_GROUP_MEMBER: the result of ``new_group`` in a process that is not in the group.
     """
 
     WORLD: ProcessGroup | None = None
@@ -255,7 +255,7 @@ def new_group(
         backend: by default the world's.
         pg_options: changes nothing.
         use_local_synchronization: changes nothing.
-        group_desc: what it is for.
+        group_desc: a description.
         device_id: changes nothing.
         sort_ranks: whether its ranks are in the order of the world's.
 
@@ -335,7 +335,7 @@ def new_subgroups(
     return new_subgroups_by_enumeration(parts, timeout, backend, group_desc=group_desc)
 
 
-# ---------------------------------------------------------------- who is who
+# ---------------------------------------------------------------- ranks and names
 
 
 def is_initialized() -> bool:
@@ -359,7 +359,7 @@ def chosen_group(group: Any) -> ProcessGroup:
 
     Raises:
         ValueError: if there is none.
-        TypeError: for what is no group.
+        TypeError: for an argument that is not a group.
     """
     if group is None:
         return default_group()

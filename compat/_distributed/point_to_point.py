@@ -1,7 +1,7 @@
 """Messages from one process to another.
 
 Messages with one tag arrive in the order in which they were sent. Who sends goes on when the bytes are on their way;
-who receives from anybody gets what comes first.
+receiving from any rank returns the first message to arrive.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class P2POp:
 
     Args:
         op: ``isend`` or ``irecv``.
-        tensor: what is sent or written.
+        tensor: the tensor to send or write.
         peer: the other process's number in the world.
         group: by default all processes.
         tag: tells messages apart.
@@ -207,7 +207,7 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
         A ``Work`` for each.
 
     Raises:
-        ValueError: for what is no ``P2POp``, and for several groups.
+        ValueError: for an argument that is not a ``P2POp``, and for several groups.
     """
     if not isinstance(p2p_op_list, list) or not all(isinstance(p, P2POp) for p in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")

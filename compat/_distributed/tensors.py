@@ -68,9 +68,9 @@ def check_sizes(name: str, tensors: Sequence[Tensor], like: Tensor) -> None:
 
 
 def reader(t: Tensor) -> Callable[[], np.ndarray]:
-    """The values that a tensor has now, for who asks later, and in another thread.
+    """The values that a tensor has now, to be read later and in another thread.
 
-    What was recorded is handed to XLA here; who calls the function waits until it is computed.
+    Recorded operations are handed to XLA here; calling the returned function waits until they are computed.
 
     Raises:
         RuntimeError: for a sparse tensor, or one without values.
@@ -107,4 +107,4 @@ def write(t: Tensor, array: np.ndarray) -> None:
         return
     with no_grad():
         names_of("Tensor")["copy_"](t.detach(), from_array(array.reshape(tuple(t.shape)), layout.dtype))
-    runtime.flush()  # what another thread records nobody else runs
+    runtime.flush()  # operations recorded by this thread are not run by another one

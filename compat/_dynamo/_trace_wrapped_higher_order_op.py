@@ -8,7 +8,7 @@ __all__ = ["TransformGetItemToIndex"]
 
 
 class TransformGetItemToIndex(AbstractContextManager):
-    """A ``with`` block in which ``x[i]`` works under ``vmap`` where ``i`` differs between examples: it always does."""
+    """A ``with`` block in which ``x[i]`` works under ``vmap`` with a batched ``i``: it always does."""
 
     def __exit__(self, *exc: object) -> None:
         return None

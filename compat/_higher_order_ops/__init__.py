@@ -1,8 +1,8 @@
 """``torch._higher_order_ops``: branches and loops as functions of functions.
 
 Where the values that decide are there, which is nearly always, the Python function that is chosen simply runs, so that
-its operations are recorded as ever. Where they are not, as under ``funcgrad.jit``, or differ between examples, as under
-``vmap``, one branch or loop of funcgrad's is traced of the functions.
+its operations are recorded as ever. Where they are not, as under ``funcgrad.jit``, or differ between batch elements, as
+under ``vmap``, one branch or loop of funcgrad's is traced of the functions.
 """
 
 from compat._higher_order_ops.associative_scan import associative_scan

@@ -43,7 +43,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 
 def decided(pred: Tensor) -> bool:
-    """Whether a tensor has a value, the same one for all examples."""
+    """Whether a tensor has a value, which is not batched."""
     return vmap_checks.shown(pred._storage.buffer)
 
 

@@ -18,7 +18,7 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     Args:
         f: gives a tensor, or a tree of tensors and None, which is left out of the stacking.
         xs: a tensor, or a tree of them, of the same first size.
-        args: what all slices share.
+        args: arguments shared by all slices.
 
     Raises:
         RuntimeError: if ``xs`` or what ``f`` gives holds something else, sizes differ, or there are no slices.

@@ -22,7 +22,7 @@ def scan(
     Args:
         combine_fn: ``(carry, x) -> (carry, y)``, one step; the carry keeps its structure, sizes and dtypes.
         init: the first carry: a tensor, or a tree of them.
-        xs: what is looped over: a tensor, or a tree of them, of which a step gets slices.
+        xs: the values to loop over: a tensor, or a tree of them, of which a step gets slices.
         dim: along which dimension.
         reverse: from the last slice to the first; the results are in the order of the slices all the same.
 

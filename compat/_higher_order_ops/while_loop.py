@@ -18,7 +18,7 @@ __all__ = ["while_loop"]
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple | list) -> Any:
     """``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)``.
 
-    Where the condition differs between the examples of a ``vmap``, each is done when its own no longer holds.
+    Under ``vmap`` with a batched condition each batch element ends when its own condition is false.
 
     Args:
         cond_fn: gives a bool, or a tensor of one without dimensions.

@@ -53,7 +53,7 @@ def _arange(n: int, like: Tensor) -> Tensor:
 
 
 def _round(x: Tensor) -> Tensor:
-    """To the nearest integer, halves away from zero."""
+    """To the nearest integer, ties away from zero."""
     return x.sign() * (x.abs() + 0.5).floor()
 
 
@@ -100,7 +100,7 @@ def _whole(first: Tensor, last: Tensor) -> Axis:
 
 
 def _table(image: Tensor, bins_h: int, bins_w: int) -> Tensor:
-    """The image with channels last, those of each bin apart: (images, bins_h, bins_w, rows, columns, channels)."""
+    """The image with channels last, bins separated: (images, bins_h, bins_w, rows, columns, channels)."""
     n, _, h, w = image.shape
     return image.reshape(n, -1, bins_h, bins_w, h, w).permute(0, 2, 3, 4, 5, 1)
 

@@ -24,7 +24,7 @@ from compat._core.types.errors import CorruptPickleError
 #: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
 _ALLOWANCE = 8
 _LEAST_ALLOWANCE = 1 << 16
-#: Tuples within tuples, in what is hashed or compared.
+#: The greatest depth of tuples within tuples that are hashed or compared.
 _DEEPEST_KEY = 50
 
 
@@ -60,7 +60,7 @@ class Machine:
         data: the bytes in which it is.
         start: where it begins.
         find: what a module and a name stand for; raises ``UnpicklingError`` where nothing is listed.
-        persistent: what a persistent reference stands for.
+        persistent: the function that resolves a persistent reference.
         is_own: whether the program itself listed a class or function.
         callables: how listed classes and functions are called, where that is not as they are.
         build: sets the state of an object of a listed class, and says whether it is one.
@@ -281,7 +281,7 @@ def _complex(machine: Machine, *args: Any) -> complex:
     return complex(*args)
 
 
-#: How what Python itself has is called, by identity; its size and cost are checked.
+#: How Python's own types are called, by identity; size and cost are checked.
 CALLS: dict[Any, Callable[..., Any]] = {
     **{cls: partial(_filled, cls) for cls in (set, OrderedDict, Counter)},
     bytearray: _bytearray,

@@ -15,7 +15,7 @@ from compat._serialization.pickle_machine import Machine, outside
 
 _HIGHEST_PROTOCOL = 5
 
-#: What goes wrong in the machine and in what it calls where a pickle is damaged.
+#: Errors of the machine, and of functions that it calls, for a damaged pickle.
 _FAULTS = (
     ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError,
     ValueError, struct.error,

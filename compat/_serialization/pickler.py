@@ -83,7 +83,7 @@ def ours(name: str) -> str | None:
 # ---------------------------------------------------------------- writing
 
 
-# Python's own pickler: the one in C writes names only of what can be imported by them.
+# Python's own pickler: the one in C writes only names that can be imported.
 _Pickler: Any = vars(pickle)["_Pickler"]
 
 
@@ -95,10 +95,10 @@ def _save_type(writer: Any, obj: Any) -> None:
 
 
 class Writer(_Pickler):
-    """A pickler that gives everything PyTorch's name, and puts storages aside.
+    """A pickler that writes PyTorch's module names, and collects storages separately.
 
     Attributes:
-        storages: what was put aside, by key.
+        storages: the collected storages, by key.
     """
 
     dispatch: ClassVar[dict[type, Any]] = dict(_Pickler.dispatch)
@@ -157,7 +157,7 @@ class Writer(_Pickler):
         self.write(pickle.GLOBAL + f"{found.module}\n{found.name}\n".encode())
 
     def _save_name(self, obj: Global) -> None:
-        # Two equal names need not be one object: what is remembered is the name.
+        # Two equal names need not be one object: the memo is by name.
         known = _interned.setdefault(obj, obj)
         if id(known) in self.memo:
             self.write(self.get(self.memo[id(known)][0]))

@@ -1,6 +1,6 @@
 """What is made of pickles that PyTorch wrote: the functions that they name, the storages that they refer to.
 
-Two unpicklers read them: ``machine_on``'s, for what is only to hold weights, whoever wrote it, and ``Reader``, which
+Two unpicklers read them: ``machine_on``'s, for files of weights from untrusted sources, and ``Reader``, which
 runs whatever a file says. Both make tensors by the same functions, which check what they are given: a tensor lies
 inside its storage, and a storage is as large as its contents.
 """
@@ -67,7 +67,7 @@ class Loaded:
 
     Args:
         contents: the bytes of a key, of which there are so many.
-        place: what makes a storage be where it is to be, given the storage and its device.
+        place: a function of a storage and its device that moves the storage.
         swapped: whether the bytes of an element come the other way round.
     """
 
@@ -109,7 +109,7 @@ class Loaded:
 
 
 class StorageKind(NamedTuple):
-    """What ``torch.FloatStorage`` and its kin stand for in a file."""
+    """The placeholder for ``torch.FloatStorage`` and other typed storages in a file."""
 
     dtype: Dtype
 
@@ -357,7 +357,7 @@ def reader_on(module: Any) -> type[Reader]:
     return Reader if module in (None, pickle) else type("Reader", (_Reading, module.Unpickler), {})
 
 
-# ---------------------------------------------------------------- reading what is only to hold weights
+# ---------------------------------------------------------------- reading weights only
 
 
 def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global, Any], encoding: str) -> Machine:
@@ -367,7 +367,7 @@ def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global,
         data: the bytes in which the pickle is.
         start: where it begins.
         loaded: the storages.
-        allowed: what the program listed, by name.
+        allowed: the globals that the program allowed, by name.
         encoding: of text that Python 2 wrote.
     """
     own = {id(value) for value in allowed.values()} - _CALLABLES.keys()
@@ -424,7 +424,7 @@ def _new_parameter(machine: Machine, data: Any = None, requires_grad: bool = Tru
     return Parameter() if data is None else _parameter(data, requires_grad, None)
 
 
-#: How what stands in ``KNOWN`` is called by a file, by identity. Storages come by reference only: a call of their
+#: How a file calls the entries of ``KNOWN``, by identity. Storages come by reference only: a call of their
 #: classes, or of tensors' with a size, would claim memory.
 _CALLABLES: dict[int, Callable[..., Any]] = {
     **{id(f): _plainly(f) for f in (*_REBUILDING, _subclass, _layout, Size, Device)},

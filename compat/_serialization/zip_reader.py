@@ -21,7 +21,7 @@ _DAMAGED = (
     "file was modified after saving."
 )
 _LEAST_VERSION, _GREATEST_VERSION = 1, 10
-#: The part of a record's header that has always the same size, and the sizes of what follows it.
+#: The fixed-size part of a record's header, and the sizes of the parts that follow it.
 _HEADER = struct.Struct("<4s22xHH")
 _CENTRAL = struct.Struct("<4s24xHHH12x")
 _CHECKSUM_AT = 16

@@ -113,7 +113,7 @@ class _Casting(TorchFunctionMode):
             cast = _lower if rule == "lower" else _float32 if rule == "float32" else _widest(args)
             args = tuple([_each(a, cast) for a in args])
             kwargs = {name: _each(a, cast) for name, a in kwargs.items()}
-        if any(callable(a) for a in args):  # what it calls is within the block, too
+        if any(callable(a) for a in args):  # its calls are within the block, too
             with self:
                 return getattr(func, "_function", func)(*args, **kwargs)
         return func(*args, **kwargs)
@@ -220,11 +220,11 @@ def is_autocast_available(device_type: str) -> bool:
 class autocast:
     """A ``with`` block, or decorator, in which operations choose their dtypes.
 
-    For a device that is not there, and for a dtype that a CPU cannot be asked for, nothing is cast.
+    For an absent device, and for a dtype that autocast on a CPU does not support, nothing is cast.
 
     Args:
         device_type: ``"cpu"``, ``"cuda"``, ...
-        dtype: what to compute in; that of ``get_autocast_dtype`` by default.
+        dtype: of computations; that of ``get_autocast_dtype`` by default.
         enabled: whether to cast; a block within another one can switch it off.
         cache_enabled: whether casts of parameters are kept until the outermost block ends.
 
@@ -309,7 +309,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
     Args:
         fwd: it; without, a decorator.
         device_type: where the block must be for it to matter.
-        cast_inputs: what floating-point tensors are cast to; the forward pass is then outside any block.
+        cast_inputs: the dtype of floating-point arguments; autocast is then disabled in the forward pass.
 
     Raises:
         ValueError: if ``device_type`` is no string.

@@ -1,4 +1,4 @@
-"""``torch.autograd``: the backward graph and what runs it."""
+"""``torch.autograd``: the backward graph and its engine."""
 
 from typing import Any as _Any
 

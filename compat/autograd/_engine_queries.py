@@ -32,11 +32,11 @@ def current_autograd_node() -> Any:
 
 @function("C._will_engine_execute_node")
 def will_engine_execute_node(node: Any) -> bool:
-    """Whether the backward pass that is running comes to a node.
+    """Whether the running backward pass reaches a node.
 
     Raises:
-        RuntimeError: outside of a backward pass, for what is no node, and for a leaf's node within ``autograd.grad``,
-            which captures the gradient before it gets there.
+        RuntimeError: outside of a backward pass, for an argument that is not a node, and for a leaf's node within
+            ``autograd.grad``, which captures the gradient before it gets there.
     """
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
@@ -86,16 +86,16 @@ def current_graph_task_execution_order() -> list[Any]:
 
 @function("C._log_api_usage_once")
 def log_api_usage_once(event: str) -> None:
-    """Nobody counts what is used."""
+    """Does nothing: usage is not counted."""
 
 
 @function("C._get_tracing_state")
 def get_tracing_state() -> None:
-    """What TorchScript is tracing: nothing."""
+    """None: TorchScript never traces here."""
 
 
 def keep_graph() -> bool:
-    """Whether the backward pass that is running keeps what nodes saved.
+    """Whether the running backward pass keeps saved values.
 
     Raises:
         RuntimeError: outside of one.
@@ -140,7 +140,7 @@ def _kinds(base: type) -> Iterator[type]:
 
 
 class UndefinedGradBackward(Node):
-    """The node of results whose gradients get lost."""
+    """The node of results without gradients."""
 
     __slots__ = ()
 
@@ -160,7 +160,7 @@ def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]
 
 
 class _Barrier(Node):
-    """What gives tensors on, behind a node of its own; it counts as a node itself.
+    """A function that passes tensors on behind its own node.
 
     Args:
         make: makes the node.
@@ -179,14 +179,14 @@ class _Barrier(Node):
 
 
 class DelayedError(_Barrier):
-    """Has backward raise ``message`` where it comes to one of ``count`` tensors."""
+    """Makes backward raise ``message`` where it reaches one of ``count`` tensors."""
 
     def __init__(self, message: str, count: int):
         super().__init__(partial(Error, message), count)
 
 
 class UndefinedGrad(_Barrier):
-    """Has the gradient of a tensor get lost."""
+    """Drops the gradient of a tensor."""
 
     def __init__(self) -> None:
         super().__init__(UndefinedGradBackward, 1)
@@ -222,7 +222,7 @@ publish(
 
 
 class _NoHooks(HookDict):
-    """What was set as a tensor's hooks and is no dictionary of any."""
+    """A value set as a tensor's hooks that is not a dictionary."""
 
     __slots__ = ("given",)
     given: Any

@@ -1,4 +1,4 @@
-"""What ``gradcheck`` compares: one real function at given arguments, its derivatives and finite differences."""
+"""The cases of ``gradcheck``: one real function at given arguments, its derivatives and finite differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgrad import runtime
 
 
 class GradcheckError(RuntimeError):
-    """What ``gradcheck`` and ``gradgradcheck`` raise where derivatives are not right."""
+    """Raised by ``gradcheck`` and ``gradgradcheck`` for wrong derivatives."""
 
 
 GradcheckError.__module__ = "torch.autograd.gradcheck"
@@ -39,7 +39,7 @@ def moving(x: Any) -> bool:
 
 @dataclass
 class Check:
-    """What is asked of a check; the arguments of ``gradcheck`` say it."""
+    """The settings of a check, as the arguments of ``gradcheck``."""
 
     eps: float
     atol: float
@@ -88,7 +88,7 @@ class Case:
 
     def difference(self, place: int, direction: Tensor, step: float) -> list[Tensor]:
         """How the results change along a direction of one argument, by a central difference."""
-        x = self.inputs[place].data  # whose versions nobody counts
+        x = self.inputs[place].data  # without counting versions
         before = x.clone()
         found = []
         for sign in (-1, 1):
@@ -146,7 +146,7 @@ class Case:
         return [x.detach().new_zeros(0, o.numel()) for o in self.outputs if moving(o)]
 
     def pulled(self, output: Tensor, seeds: Sequence[Tensor]) -> list[list[Tensor]]:
-        """Gradients of all arguments for each seed, flat, after checks of what they are."""
+        """Gradients of all arguments for each seed, checked and flattened."""
         inputs = [self.inputs[i] for i in self.places]
         # What is still to be computed would be computed together with the first pass, and rounded otherwise.
         for t in (*inputs, output, *seeds):
@@ -280,7 +280,7 @@ def _units(x: Tensor) -> Iterator[Tensor]:
 
 
 def _rounding(gradients: Sequence[Tensor]) -> float:
-    """How far two runs may be apart: a program may be compiled between them, together with its neighbours, and rounds
+    """How far two runs may differ: a program may be compiled between them, together with its neighbours, and rounds
     as that comes."""
     return max((8 * dtype.finfo(a.dtype).eps * float(a.abs().max()) for a in gradients if a.numel()), default=0.0)
 

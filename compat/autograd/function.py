@@ -47,10 +47,10 @@ _TWICE = (
 
 
 class FunctionCtx:
-    """What ``forward`` leaves for ``backward``: saved tensors, and any attribute.
+    """The context that ``forward`` passes to ``backward``: saved tensors, and any attribute.
 
     Attributes:
-        needs_input_grad: per argument of ``apply``, whether its gradient will be asked for.
+        needs_input_grad: per argument of ``apply``, whether its gradient is needed.
         saved_tensors: the tensors given to ``save_for_backward``.
     """
 
@@ -80,11 +80,11 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Says which arguments ``forward`` changed in place."""
+        """Marks arguments that ``forward`` changed in place."""
         self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Says which results have no gradient."""
+        """Marks results without a gradient."""
         self.non_differentiable = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -150,9 +150,9 @@ class BackwardCFunction(Node, FunctionCtx):
         self._hooks = self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
         self._materialize = self._materialize_non_diff_grads = True
         self._pure_view = False
-        #: Whether the saved tensors can be asked for once only; None when they were.
+        #: Whether the saved tensors can be read once only; None when they were.
         self._once: bool | None = False
-        #: Per result, its size, dtype, and whether it has a gradient; None for what is no tensor.
+        #: Per result, its size, dtype, and whether it has a gradient; None for other objects.
         self._results: list[tuple[Size, Dtype, bool] | None] = []
         self._tensor_arguments: list[int] = []
         self._count = 0
@@ -162,7 +162,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """The tensors given to ``save_for_backward``.
 
         Raises:
-            RuntimeError: if they were let go, or one was changed in place since.
+            RuntimeError: if they were released, or one was changed in place since.
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
@@ -177,7 +177,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_variables(self) -> tuple:
-        """An older name of ``saved_tensors``."""
+        """A deprecated name of ``saved_tensors``."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -200,7 +200,7 @@ class BackwardCFunction(Node, FunctionCtx):
         self.saved = None
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Lets go of the saved tensors within a backward pass that does not keep them, as it does at the node's end."""
+        """Releases the saved tensors within a backward pass that does not keep them, as it does at the node's end."""
         if mode.task is not None and not mode.task.keep_graph:
             self.release()
 
@@ -215,7 +215,7 @@ class BackwardCFunction(Node, FunctionCtx):
             found = self._counted(self._backward()(self, *given))
         else:
             if isinstance(grads, list) and not (self._hooks and self._hooks.post):
-                grads.clear()  # what ``backward`` lets go of is held by nobody else
+                grads.clear()  # so that ``backward`` holds the only references
             found = self._counted(self.apply_boxed(given))
         results: list[Tensor | None] = []
         for argument, (following, nr) in zip(self._tensor_arguments, self.next_functions):
@@ -223,7 +223,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return results
 
     def _counted(self, found: Any) -> Sequence[Any]:
-        """What ``backward`` returned, one per argument; more may be None."""
+        """The results of ``backward``, one per argument; more may be None."""
         found = found if isinstance(found, tuple | list) else (found,)
         if len(found) > self._count and all(g is None for g in found[self._count :]):
             found = found[: self._count]
@@ -240,7 +240,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if not isinstance(grad, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
         if following is None:
-            return grad  # for whoever looks at all that it gave
+            return grad  # returned for callers that inspect its result
         complain = lambda what: RuntimeError(
             f"Function {self.name()} returned an invalid gradient at index {place} - {what}"
         )
@@ -259,11 +259,11 @@ class BackwardCFunction(Node, FunctionCtx):
         return zeros
 
     def apply_boxed(self, *args: Any) -> Any:
-        """What ``backward`` returns, which takes a list of the gradients, from which it may take them."""
+        """Calls ``backward`` with a list of the gradients, which it may empty."""
         return self._backward()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
-        """What ``jvp`` returns."""
+        """Calls ``jvp``."""
         return self._forward_cls.jvp(self, *args)
 
     def _backward(self) -> Callable[..., Any]:
@@ -295,7 +295,7 @@ class FunctionMeta(type):
 
 
 class Function(metaclass=FunctionMeta):
-    """An operation whose backward is given, not derived.
+    """An operation with a custom backward.
 
     Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, or ``forward(*args)`` with
     ``setup_context(ctx, inputs, output)``, and call ``apply``.
@@ -303,7 +303,7 @@ class Function(metaclass=FunctionMeta):
     Attributes:
         generate_vmap_rule: whether ``vmap`` maps ``forward`` and ``backward`` as they are, so that no ``vmap`` method
             is needed.
-        clear_saved_tensors_on_access: whether ``saved_tensors`` are let go of as soon as ``backward`` has them.
+        clear_saved_tensors_on_access: whether ``saved_tensors`` are released as soon as ``backward`` has them.
         boxed_grads_call: whether ``backward`` takes a list of the gradients: what it removes from it is freed.
 
     Example:
@@ -369,7 +369,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
-        """Computes the results for all examples at once; returns them and where their examples are."""
+        """Computes the results for the whole batch; returns them and their batch dimensions."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
             "generate_vmap_rule=True."
@@ -444,7 +444,7 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     """The arguments by position, with defaults where ``forward`` does not take ``ctx``.
 
     Raises:
-        TypeError: if they do not fit ``forward``.
+        TypeError: if they do not match ``forward``.
     """
     signature = inspect.signature(cls.forward)
     if not cls._separate():
@@ -474,7 +474,7 @@ def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple
     """Arguments given by name behind those given by position; none may be left out between them.
 
     Args:
-        names: what those are called that have a position.
+        names: the names of the positional ones.
 
     Raises:
         TypeError: if one is not known, is given twice, or is left out.
@@ -492,7 +492,7 @@ def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple
 
 
 class InplaceFunction(Function):
-    """A ``Function`` that may work in place; kept for old programs.
+    """A ``Function`` that may work in place; deprecated.
 
     Args:
         inplace: whether it does.
@@ -520,7 +520,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 def _stopped(values: Sequence[Any]) -> list[Any]:
     """Values behind a node that does not let gradients pass."""
-    # The node has edges to leaves that nobody has: they stand for what must not be reached.
+    # The node has edges to private leaves, which mark inputs that must not be reached.
     leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
     stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
     stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)
@@ -535,7 +535,7 @@ class Error(Node):
     """A node that gradients cannot pass.
 
     Args:
-        text: what going through it raises.
+        text: the message of the error that backward through it raises.
     """
 
     __slots__ = ("_text",)

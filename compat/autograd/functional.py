@@ -47,7 +47,7 @@ class _Tensors:
 
 
 def _inputs(given: Any, function: str, create_graph: bool, need_graph: bool = True, what: str = "inputs") -> _Tensors:
-    """What a function is called with: new tensors, so that they are not taken for those that it has captured."""
+    """The arguments of a function as new tensors, distinct from those that it has captured."""
     found = _Tensors(given, what, function)
     found.tensors = tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph)
@@ -68,7 +68,7 @@ def _outputs(func: Callable[..., Any], inputs: _Tensors, function: str, strict: 
 
 
 def _single(func: Callable[..., Any], inputs: _Tensors, function: str, strict: bool) -> _Tensors:
-    """What a function returns of which there is a Hessian."""
+    """The scalar result of a function, for its Hessian."""
     found = _outputs(func, inputs, function, strict)
     if found.several:
         raise RuntimeError(f"The function given to {function} should return a single Tensor")
@@ -225,7 +225,7 @@ def jvp(
         given = _inputs(inputs, "jvp", create_graph)
         vector = _vector(v, given, "jvp", create_graph, "input to the user-provided function is")
         outputs = _outputs(func, given, "jvp", strict)
-        # The gradient is linear in these, whatever they are: what it is differentiated by.
+        # The gradient is linear in these, by which it is differentiated.
         seeds = tuple(_torch("zeros_like")(out).requires_grad_() for out in outputs.tensors)
         grads = _gradients(outputs.tensors, given.tensors, seeds, True)
         _dependent(grads, strict, _GRADIENT_FIXED)
@@ -370,7 +370,7 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        # Vectorizing is a matter of speed, and no transform looks into a tensor whose type has a say.
+        # Vectorizing is only for speed, and no transform can trace a tensor of a subclass that overrides operations.
         if vectorize and not any(map(has_say, (*given.tensors, *outputs.tensors))):
             rows = _rows_at_once(outputs, given, create_graph)
         else:

@@ -43,7 +43,7 @@ _BATCHED_FORWARD = "gradcheck failed while testing batched gradient computation 
 
 
 def _compare_batched(function: Callable[..., Any], given: Sequence[Tensor], output: int | None, about: str) -> None:
-    """Whether a function gives for several vectors at once what it gives for each."""
+    """Compares a function of batched vectors with the function of each."""
     stack = torch_function("stack")
     expected = [stack(list(column)) for column in zip(*[function(x) for x in given])]
     try:
@@ -163,7 +163,7 @@ def _check_undefined_forward(case: Case) -> None:
                 )
 
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def gradcheck(

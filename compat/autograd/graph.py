@@ -1,4 +1,4 @@
-"""``torch.autograd.graph``: the graph itself, and hooks on it and on what it saves."""
+"""``torch.autograd.graph``: nodes and edges, and hooks on them and on saved tensors."""
 
 from compat._core.autograd.graph import (
     GradientEdge,

@@ -1,4 +1,4 @@
-"""``torch.autograd.profiler``: the older face of ``torch.profiler``."""
+"""``torch.autograd.profiler``: the deprecated form of ``torch.profiler``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class profile:
     Args:
         enabled: whether it does.
         record_shapes: whether the sizes of operands are recorded.
-        options: what else PyTorch's profiler takes: accepted.
+        options: other arguments of PyTorch's profiler, ignored.
 
     Example:
         >>> import compat as torch
@@ -47,7 +47,7 @@ class profile:
 
     @property
     def function_events(self) -> EventList:
-        """What was recorded, the earliest first.
+        """The recorded events, the earliest first.
 
         Raises:
             RuntimeError: before the end.
@@ -59,11 +59,11 @@ class profile:
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """What was recorded, by name."""
+        """The recorded events, grouped by name."""
         return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """What was recorded, one by one, as text."""
+        """A table of the recorded events, as text."""
         return self.function_events.table(sort_by, row_limit, **options)
 
     def total_average(self) -> FunctionEventAvg:
@@ -76,7 +76,7 @@ class profile:
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes what was recorded to a file that ``chrome://tracing`` shows."""
+        """Writes the recorded events to a file for ``chrome://tracing``."""
         self._inner.export_chrome_trace(path)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""``torch.autograd.profiler_util``: what a profiler recorded, under PyTorch's names."""
+"""``torch.autograd.profiler_util``: the events of a profiler, under PyTorch's names."""
 
 from compat.profiler._events import (
     DeviceType,

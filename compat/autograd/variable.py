@@ -1,4 +1,4 @@
-"""``torch.autograd.Variable``: what tensors that require grad were once wrapped in."""
+"""``torch.autograd.Variable``: the deprecated wrapper of tensors that require grad."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ publish(property(_volatile, lambda t, value: warn(_VOLATILE)), "Tensor.volatile"
 
 
 class VariableMeta(type):
-    """Has every tensor be an instance."""
+    """Every tensor counts as an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
 
 
 class ImperativeEngine:
-    """What runs backward passes."""
+    """The engine of backward passes."""
 
     def queue_callback(self, callback: Any) -> None:
-        """Has the backward pass that is running call a function when it is done."""
+        """Makes the backward pass that is running call a function when it is done."""
         queue_callback(callback)
 
     def is_checkpoint_valid(self) -> bool:

@@ -40,11 +40,11 @@ class Event:
         """Puts the mark."""
 
     def synchronize(self) -> None:
-        """Runs what has been noted down so far."""
+        """Runs what has been recorded so far."""
         synchronize()
 
     def wait(self, stream: Any = None) -> None:
-        """Has a stream wait for it."""
+        """Makes a stream wait for the event."""
 
 
 _stream = Stream()
@@ -86,7 +86,7 @@ def set_device(device: Any) -> None:
 
 
 def synchronize(device: Any = None) -> None:
-    """Runs what has been noted down so far."""
+    """Runs what has been recorded so far."""
     # Not compat.runtime's, which has programs compiled: this may be called at every step.
     runtime.flush_all()
     runtime.wait()

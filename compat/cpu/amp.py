@@ -1,4 +1,4 @@
-"""``torch.cpu.amp``: the older names of ``torch.amp`` for the CPU."""
+"""``torch.cpu.amp``: deprecated names of ``torch.amp`` for the CPU."""
 
 from __future__ import annotations
 

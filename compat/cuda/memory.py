@@ -119,7 +119,7 @@ def reset_accumulated_memory_stats(device: Any = None) -> None:
 
 
 def empty_cache() -> None:
-    """Changes nothing: XLA keeps what it has taken, and arrays that nobody holds are gone at once."""
+    """Changes nothing: XLA keeps what it has taken, and arrays without references are freed at once."""
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:

@@ -27,7 +27,7 @@ class DeviceMesh:
     Args:
         device_type: ``"cpu"``, or another kind of device that JAX has here.
         mesh: the numbers of the devices, as a tensor or in nested lists.
-        mesh_dim_names: what the axes are called.
+        mesh_dim_names: the names of the axes.
 
     Attributes:
         mesh: the numbers, as a tensor.
@@ -84,7 +84,7 @@ class DeviceMesh:
                 if rank in line:
                     self._groups[name] = group
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- properties
 
     @property
     def mesh(self) -> Tensor:
@@ -210,7 +210,7 @@ def init_device_mesh(
     Args:
         device_type: ``"cpu"``, or another kind of device.
         mesh_shape: how many devices there are along each axis.
-        mesh_dim_names: what the axes are called.
+        mesh_dim_names: the names of the axes.
         backend_override: changes nothing.
 
     Raises:

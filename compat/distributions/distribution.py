@@ -68,9 +68,9 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
-                continue  # it will be computed from what is checked
+                continue  # it will be computed from checked values
             value = getattr(self, name)
-            if not torch._is_all_true(constraint.check(value)):  # of all examples, under vmap
+            if not torch._is_all_true(constraint.check(value)):  # of all batch elements, under vmap
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -115,7 +115,7 @@ class Distribution:
             )
         return self.__new__(type(self)) if _instance is None else _instance
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- properties
 
     @property
     def batch_shape(self) -> Any:
@@ -157,7 +157,7 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
-    # ---------------------------------------------------------------- what it does
+    # ---------------------------------------------------------------- methods
 
     def sample(self, sample_shape: Any = ()) -> Any:
         """Samples of size ``sample_shape + batch_shape + event_shape``, without gradients."""
@@ -210,7 +210,7 @@ class Distribution:
         return values.expand((-1, *self._batch_shape)) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
-        """Complains about a value of another size or outside the support, if arguments are to be checked."""
+        """Raises an error for a value of another size or outside the support, if arguments are to be checked."""
         if not self._validate_args:
             return
         if not isinstance(value, torch.Tensor):

@@ -235,7 +235,7 @@ for _p in (MultivariateNormal, LowRankMultivariateNormal):
         register_kl(_p, _q)(_normal_vectors)
 
 
-# ---------------------------------------------------------------- of what is made of others
+# ---------------------------------------------------------------- composed distributions
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)

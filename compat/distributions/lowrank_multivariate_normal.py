@@ -40,7 +40,7 @@ class LowRankMultivariateNormal(Distribution):
         cov_diag: (n,), positive.
 
     Raises:
-        ValueError: for sizes that do not fit.
+        ValueError: for sizes that do not match.
 
     Example:
         >>> d = LowRankMultivariateNormal(torch.zeros(2), torch.tensor([[1.0], [0.0]]), torch.ones(2))

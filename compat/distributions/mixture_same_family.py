@@ -20,7 +20,7 @@ class MixtureSameFamily(Distribution):
         component_distribution: the components, along the last dimension of its batch.
 
     Raises:
-        ValueError: if these do not fit.
+        ValueError: if these do not match.
 
     Example:
         >>> import compat as torch

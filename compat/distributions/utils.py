@@ -67,7 +67,7 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
 
 
 class lazy_property:
-    """A property that is computed when it is first asked for, and then is a plain attribute.
+    """A property that is computed at the first access, and then is a plain attribute.
 
     Args:
         wrapped: computes it.

@@ -46,11 +46,11 @@ _FORMATS: dict[str, Any] = {
         contiguous_format, preserve_format, channels_last, channels_last_3d)},
 }  # fmt: skip
 
-# ---------------------------------------------------------------- what nodes are called with
+# ---------------------------------------------------------------- arguments of nodes
 
 
 def _encode(x: Any) -> Any:
-    """An argument as JSON: what is not plain is a list of one word and what follows."""
+    """An argument as JSON: a value that is not plain is a list of a tag and its parts."""
     if isinstance(x, bool | int | str | None):
         return x
     if isinstance(x, float):
@@ -145,8 +145,8 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         extra_files: more files of the archive, by name.
 
     Raises:
-        TypeError: for what is no program, and for a program whose arguments or results are in containers of other
-            types than tuples, lists and dictionaries.
+        TypeError: for an argument that is not a program, and for a program whose arguments or results are in containers
+            of other types than tuples, lists and dictionaries.
         ImportError: without the package ``flatbuffers``.
     """
     if not isinstance(ep, ExportedProgram):
@@ -175,7 +175,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> ExportedProgram:
-    """Reads what ``save`` has written.
+    """Loads a program that ``save`` wrote.
 
     Args:
         f: a path, or what is opened for reading bytes.

@@ -1,4 +1,4 @@
-"""``ExportedProgram``: a module's graph, what it takes and returns, and its weights."""
+"""``ExportedProgram``: a module's graph, its signature, and its weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from funcgrad.tools import export as _functions
 
 
 class InputKind(enum.Enum):
-    """What an input of a graph is."""
+    """The kind of an input of a graph."""
 
     USER_INPUT = 1
     PARAMETER = 2
@@ -54,7 +54,7 @@ class OutputSpec:
 
 @dataclass
 class ExportGraphSignature:
-    """What a graph takes and returns."""
+    """The inputs and outputs of a graph."""
 
     input_specs: list[InputSpec]
     output_specs: list[OutputSpec]
@@ -84,10 +84,10 @@ class ExportedProgram:
 
     Attributes:
         graph_module: the graph; its weights come first among its inputs, in the signature's order.
-        graph_signature: what each input is.
+        graph_signature: the kinds of the inputs.
         state_dict: the parameters and buffers.
         constants: tensors that the trace found besides.
-        example_inputs: what the module was called with.
+        example_inputs: the arguments of the traced call.
     """
 
     __module__ = "torch.export"
@@ -116,12 +116,12 @@ class ExportedProgram:
         return ((name, self.state_dict[name]) for name in self.graph_signature.parameters)
 
     def weights(self) -> dict[str, Tensor]:
-        """What the graph takes before the user's inputs, in order."""
+        """The inputs of the graph before the user's, in order."""
         every = {**self.state_dict, **self.constants}
         return {s.target: every[s.target] for s in self.graph_signature.input_specs if s.target is not None}
 
     def module(self) -> Module:
-        """A module that does what the graph says; its parameters are the program's, and can be trained."""
+        """A module that runs the graph; its parameters are the program's, and can be trained."""
         return _Unlifted(self)
 
     def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
@@ -160,7 +160,7 @@ class ExportedProgram:
 
 
 class _Unlifted(Module):
-    """What ``ExportedProgram.module`` gives."""
+    """The module of ``ExportedProgram.module``."""
 
     def __init__(self, program: ExportedProgram):
         super().__init__()
@@ -220,7 +220,7 @@ def export(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (), **options: Any,
 ) -> ExportedProgram:  # fmt: skip
-    """A module as a graph of what it did to example arguments.
+    """A module as a graph, traced with example arguments.
 
     Args:
         mod: the module; it is called as it is: call ``eval()`` before for inference.
@@ -231,7 +231,7 @@ def export(
         strict, preserve_module_call_signature: accepted.
 
     Raises:
-        ValueError: for what is no module.
+        ValueError: for an argument that is not a module.
         TypeError: if ``args`` is no tuple.
         torch._dynamo.exc.UserError: for a size that is to change and cannot.
         torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: where what is computed follows from values
@@ -376,7 +376,7 @@ def _lifted(recorder: Recorder, mod: Module) -> tuple[Graph, list[InputSpec], di
                 specs.append(InputSpec(InputKind.USER_INPUT, copied[node].name, None))
         elif node.op == "call_function":
             copied[node] = graph.node_copy(node, lambda n: copied[n])
-            if getattr(node.target, "_opname", "") == "rnn_layer":  # whose last argument is to keep what backward needs
+            if getattr(node.target, "_opname", "") == "rnn_layer":  # whose last argument keeps tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
             copied[node].meta.pop("val", None)
     return graph, specs, copied

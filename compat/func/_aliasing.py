@@ -1,4 +1,4 @@
-"""What ``vmap`` gives back: views of its arguments' memory, and of what it made for all examples, as PyTorch does."""
+"""Aliasing of ``vmap``'s results: views of its arguments' memory and of batched new memory, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from funcgrad.interpreters.batching import BatchTracer
 
 
 def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int) -> Tensor | None:
-    """The view of an argument whose examples are what a function made of its single examples.
+    """The view of a whole argument that corresponds to the view that a function made of its batch elements.
 
     Args:
-        original, dim: the argument, and where its examples are.
+        original, dim: the argument and its batch dimension.
         seen: one of them, as the function got it: a storage of its own, row-major.
-        result: what the function returned.
-        place: where the result is to have its examples.
+        result: the function's result.
+        place: the batch dimension of the result.
 
     Returns:
         None where ``result`` is in other memory, or strides cannot describe the view.
@@ -60,12 +60,12 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
 
 
 def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
-    """The view of new memory whose examples are what a function returned.
+    """The view of new memory whose batch elements are a function's results.
 
     Args:
-        whole: the memory that ``result`` is in, of all examples: the first dimension is theirs.
-        result: what the function returned.
-        place: where the result is to have its examples.
+        whole: the memory of ``result``, with the batch dimension first.
+        result: the function's result.
+        place: the batch dimension of the result.
 
     Returns:
         None where it takes more than another order of dimensions, and derivatives would have to go through a view that
@@ -89,7 +89,7 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
 
 
 def _followed(t: Tensor) -> bool:
-    """Whether a transform other than ``vmap`` follows what is done to a tensor."""
+    """Whether a transform other than ``vmap`` traces operations on a tensor."""
     x = runtime.ready(t._storage.buffer)
     while isinstance(x, BatchTracer):
         x = runtime.ready(x.value)

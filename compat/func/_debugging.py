@@ -10,7 +10,8 @@ from compat._core.transforms import vmap_checks
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
-    """What a transform wraps: under ``vmap`` the values of all examples, under ``grad`` and ``jvp`` the plain value.
+    """The value that a transform wraps: under ``vmap`` the values of all batch elements, under ``grad`` and ``jvp`` the
+    plain value.
 
     For looking only: operations on it are unknown to the transform.
 

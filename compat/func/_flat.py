@@ -50,7 +50,7 @@ class Flat:
         function: takes the parts of a tree of structure ``tree``.
         leaves: the tensors that it is called with, where whose elements lie its arguments are seen to lie.
         kind: which transform it runs in.
-        name: what messages call it.
+        name: its name in messages.
         has_aux: whether it returns a pair, of which only the first part is the result.
 
     Attributes:
@@ -97,7 +97,7 @@ class Flat:
             return [array(leaf) for leaf in leaves]
 
     def write_back(self) -> None:
-        """Writes what the function wrote into its arguments into the tensors that it was called with."""
+        """Copies the function's writes into its arguments to the tensors that it was called with."""
         for i, x in self.written:
             self.leaves[i].copy_(tensor_of(x))
 
@@ -132,7 +132,7 @@ class Flat:
 
 
 def paired(result: Any, message: str) -> tuple[Any, Any]:
-    """What a function returned with ``has_aux``, in two parts.
+    """The result of a function with ``has_aux``, in two parts.
 
     Raises:
         RuntimeError: if it is no pair.

@@ -62,7 +62,7 @@ class Followed(Node):
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:  # type: ignore[override]
-        """The nodes of those tensors that it comes from."""
+        """The nodes of the tensors from which it was computed."""
         return tuple([self.level.known[slot] for slot in self._way()[1]])
 
     _edges = next_functions
@@ -154,7 +154,7 @@ def _node_class(name: str) -> type[Followed]:
 
 
 def mark(t: Tensor, x: Any, name: str | None = None) -> None:
-    """Has a tensor over what is differentiated require grad.
+    """Makes a tensor over a differentiated tracer require grad.
 
     Args:
         name: its node's; that of the operation that made it, unless it is given.
@@ -203,7 +203,7 @@ class _Hooked:
 
 
 def hooked(grad: Tensor, t: Tensor) -> Tensor:
-    """The gradient of what a function was called with, after the hooks that the function gave it."""
+    """The gradient of an argument, after the hooks that the function registered on it."""
     if t._meta is not None and t._node is None:
         for hook in list((t._meta.hooks or {}).values()):
             given = hook(grad)
@@ -212,10 +212,10 @@ def hooked(grad: Tensor, t: Tensor) -> Tensor:
 
 
 def _on_its_own(t: Tensor) -> Any:
-    """The elements of a view of what nobody else sees, such as of a step on the way to it, as memory of its own.
+    """The elements of a view of unshared memory, such as an intermediate view, as memory of its own.
 
     Raises:
-        RuntimeError: if somebody does: the tape has one place for the memory of both.
+        RuntimeError: if the memory is shared: the tape has one entry for the memory of both.
     """
     assert t._view is not None
     if sys.getrefcount(t._view.base) > 2:
@@ -229,7 +229,7 @@ def _on_its_own(t: Tensor) -> Any:
 
 
 def hook(t: Tensor, hooks: Any) -> None:
-    """Has the tape call the hooks of a tensor."""
+    """Makes the tape call the hooks of a tensor."""
     x = runtime.ready(t._storage.buffer)
     if _level_of(x) is None:
         return

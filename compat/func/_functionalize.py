@@ -10,7 +10,7 @@ from compat._core.transforms import level_stack
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """``func`` without mutation, for what follows its operations.
+    """``func`` without mutation, for tracing.
 
     Here there is nothing to remove: a buffer is never changed, writing in place is an operation like any other that
     gives a new one, so what is traced of ``func`` is free of mutation as it is.

@@ -71,7 +71,7 @@ def jacrev(
 
 
 def _rows(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
-    """What ``pull`` gives for each unit vector; one at a time it is called on them as they are."""
+    """The results of ``pull`` for each unit vector, batched by ``vmap`` or one by one."""
     if chunk_size != 1:
         return vmap(pull, chunk_size=chunk_size)(*units)
     found = [pull(*[u[i] for u in units]) for i in range(len(units[0]))]
@@ -88,7 +88,7 @@ def jacfwd(
         argnums: with respect to which arguments.
         has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
             too.
-        randomness: what random numbers ``func`` may draw, as for ``vmap``.
+        randomness: of random numbers that ``func`` draws, as for ``vmap``.
 
     Example:
         >>> import compat as torch

@@ -26,7 +26,7 @@ def functional_call(
 
     Args:
         parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or a sequence of them.
-        args, kwargs: what the module is called with.
+        args, kwargs: the arguments of the module.
         tie_weights: whether what is given for one of several names of the same tensor goes for all of them.
         strict: whether all its parameters and buffers must be given.
 
@@ -105,9 +105,9 @@ def _stacked_leaf(tensors: list[Tensor], name: str) -> Tensor:
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Has every batch norm in a module work without running statistics, in place; returns the module.
+    """Makes every batch norm in a module work without running statistics, in place; returns the module.
 
-    Running statistics are written in place, which examples of a ``vmap`` that share them cannot do.
+    Running statistics are written in place, which ``vmap`` cannot do where they are not batched.
 
     Example:
         >>> import compat as torch

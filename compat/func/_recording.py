@@ -1,4 +1,4 @@
-"""Tensors that require grad, inside transforms: what is done there with one is recorded in the graph it belongs to.
+"""Tensors that require grad, inside transforms: operations on them are recorded in their graph.
 
 ``Recording`` is the interpreter around all others. Its tracers wrap tensors, and each primitive that reaches it runs as
 an operation on these, with a node, so that ``backward`` goes through the transform.
@@ -35,7 +35,7 @@ class Recording(Interpreter):
 
 
 _recording = Recording()
-#: Below every transform, and above what runs on arrays.
+#: Below every transform, and above the interpreter of arrays.
 _recording.level = 0.5  # type: ignore[assignment]
 
 
@@ -47,7 +47,7 @@ def lift(t: Tensor) -> TensorTracer:
 
 
 def node_name(primitive: Primitive) -> str:
-    """What nodes of a primitive are called."""
+    """The name of nodes of a primitive."""
     return f"{''.join(part.capitalize() for part in primitive.name.split('_'))}Backward0"
 
 

@@ -52,7 +52,7 @@ _VJP = "vjp(f, *primals)"
 
 
 def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> tuple[Any, Callable[..., Any], Any]:
-    """The value, the pullback, and what came with the value."""
+    """The value, the pullback, and the auxiliary part."""
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
     # The pullback may be called where there is a graph, though the function was called under no_grad.

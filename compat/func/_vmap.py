@@ -1,4 +1,4 @@
-"""``vmap``: a function of examples on all of them at once."""
+"""``vmap``: vectorizing a function over a batch dimension."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """``func`` on all examples along a dimension at once.
+    """``func`` vectorized over a dimension of its arguments.
 
     Args:
-        func: a function of single examples.
-        in_dims: where the arguments have their examples: an int or None (shared by all) for every argument, or a tuple
-            of them, nested as the arguments are.
+        func: a function of one batch element.
+        in_dims: the batch dimension of the arguments: an int or None (not batched) for every argument, or a
+            tuple of them, nested as the arguments are.
         out_dims: where results get them, None for results that are the same for all.
-        randomness: "error": random numbers must not be drawn; "same": all examples see the same; "different": each has
-            its own.
-        chunk_size: at most so many examples at once.
+        randomness: "error": random numbers must not be drawn; "same": all batch elements draw the same; "different":
+            each has its own.
+        chunk_size: the most batch elements to compute together.
 
     Raises:
         ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
@@ -65,7 +65,7 @@ def vmap(
 
 
 def name_of(func: Any) -> str:
-    """What messages call a function."""
+    """The name of a function in messages."""
     if hasattr(func, "__name__"):
         return func.__name__
     if isinstance(func, functools.partial):
@@ -83,29 +83,29 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
 
 
 class _Seen(NamedTuple):
-    """An argument, where its examples are, and one of them: as the function got it."""
+    """An argument, its batch dimension, and the batch element that the function gets."""
 
     original: Tensor
     dim: int
-    example: Tensor
+    element: Tensor
     storage: Any
     buffer: Any
     layout: Any
 
     @classmethod
-    def of(cls, original: Tensor, example: Tensor, dim: int) -> _Seen:
+    def of(cls, original: Tensor, element: Tensor, dim: int) -> _Seen:
         """An argument before the function runs."""
-        storage = example._storage
-        return cls(original, dim, example, storage, storage.buffer, example._layout)
+        storage = element._storage
+        return cls(original, dim, element, storage, storage.buffer, element._layout)
 
 
 class Mapped:
-    """One call of a function on many examples.
+    """One call of a vectorized function.
 
     Attributes:
         leaves, tree: its arguments.
-        dims: per leaf, where its examples are; None where it is the same for all.
-        size: how many examples there are.
+        dims: the batch dimension of each leaf; None if it is not batched.
+        size: the number of batch elements.
         from_behind: whether dimensions of arguments may be counted from the last one.
     """
 
@@ -131,7 +131,7 @@ class Mapped:
         self.size = sizes[0]
 
     def named(self, func: Any) -> str:
-        """What messages call the function."""
+        """The name of the function in messages."""
         return name_of(func)
 
     def _check_arguments(self, in_dims: Any, args: tuple) -> None:
@@ -178,7 +178,7 @@ class Mapped:
     # ---------------------------------------------------------------- running
 
     def run(self, leaves: Sequence[Any], size: int) -> Any:
-        """The results for so many examples."""
+        """The results for ``size`` batch elements."""
         interpreter = Batching(size)
         with mapping(interpreter, self.randomness):
             given = [x if d is None else batched(interpreter, x, d) for x, d in zip(leaves, self.dims)]
@@ -198,7 +198,7 @@ class Mapped:
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
-        """The results for all examples, a number of them at a time."""
+        """The results for all batch elements, chunk by chunk."""
         from compat import random
 
         before = random.get_rng_state() if self.randomness == "same" else None
@@ -216,7 +216,7 @@ class Mapped:
         return tree_unflatten([cat(list(xs), dim=d) for xs, d in zip(zip(*parts), dims)], tree)
 
     def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
-        """Where the examples of each part of the result are to be."""
+        """The batch dimension of each leaf of the result."""
         given = self.out_dims
         if isinstance(result, Tensor):
             single = given[0] if isinstance(given, tuple) and len(given) == 1 else given
@@ -236,14 +236,14 @@ class Mapped:
             return None
         _check_dim(x, dim)
         place = dim % (x.dim() + 1)
-        views = (view_of(s.original, s.dim, s.example, x, place) for s in came if s.example._layout is s.layout)
+        views = (view_of(s.original, s.dim, s.element, x, place) for s in came if s.element._layout is s.layout)
         return next((view for view in views if view is not None), None)
 
     def _placed(self, x: Any, dim: int | None, interpreter: Batching, made: dict[Any, Tensor]) -> Any:
-        """A result with its examples where they are wanted.
+        """A result with its batch dimension moved to where ``out_dims`` says.
 
         Args:
-            made: the memory that results are in, of all examples; what is found is noted.
+            made: the batched memory of results, to which this one's is added.
         """
         if not isinstance(x, Tensor):
             if dim is None:
@@ -268,13 +268,13 @@ class Mapped:
         return tensor_of(at_axis(value, found, place, interpreter.size)) if view is None else view
 
     def _whole(self, x: Tensor, interpreter: Batching, made: dict[Any, Tensor]) -> Tensor | None:
-        """The memory that a result is in, of all examples, which come first; None if it is no memory of its own."""
+        """The batched memory of a result, batch dimension first; None if it is not memory of its own."""
         storage: Any = x._storage
-        detached = isinstance(storage, level_stack.Aside) and storage.forward
+        detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
         if detached:
             storage = storage.under
         buffer = runtime.ready(storage.buffer)
-        if isinstance(storage, level_stack.Aside) or not (
+        if isinstance(storage, level_stack.DetachedStorage) or not (
             isinstance(buffer, BatchTracer) and buffer.interpreter is interpreter
         ):
             return None
@@ -299,11 +299,11 @@ def mapping(interpreter: Batching, randomness: str) -> Iterator[None]:
 
 
 def batched(interpreter: Batching, t: Tensor, dim: int) -> Tensor:
-    """A tensor as an example sees it."""
+    """A tensor as one batch element."""
     return place_as(tensor_of(BatchTracer(interpreter, array(t), dim)), t, dim)
 
 
 def unbatched(interpreter: Batching, t: Tensor) -> tuple[Any, int | None]:
-    """An array of what all examples have for a tensor, and where its examples are; None if it is the same for all."""
+    """The array of all batch elements of a tensor, and its batch dimension; None if it is not batched."""
     x = array(t)
     return (x.value, x.dim) if isinstance(x, BatchTracer) and x.interpreter is interpreter else (x, None)

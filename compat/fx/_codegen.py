@@ -34,7 +34,7 @@ _INPLACE = {
 
 
 class PythonCode(NamedTuple):
-    """The source of a function and what its names are."""
+    """The source of a function and its globals."""
 
     src: str
     globals: dict[str, Any]
@@ -60,7 +60,7 @@ class CodeGen:
         self.globals |= {"NoneType": type(None), "device": Device}
 
     def _global(self, name: str, value: Any) -> str:
-        """A name for a value in what is written: its own, if it is found by that."""
+        """A name for a value in generated source: its own, if it resolves to it."""
         head, *rest = name.split(".")
         if head == "torch":
             at: Any = torch
@@ -136,7 +136,7 @@ class CodeGen:
         """The source of a graph's function.
 
         Args:
-            root_module: what the module that has the attributes is called in it.
+            root_module: the name of the module that has the attributes.
         """
         parameters: list[str] = []
         lines: list[str] = []

@@ -1,7 +1,7 @@
 """Sizes that follow from values: how many elements of a mask are true, how many numbers differ.
 
 They are numbers of the example, so a graph must not have them. What a trace can do is record operations on tensors of
-such sizes; who asks for the number gets an error.
+such sizes; asking for the number raises an error.
 """
 
 from __future__ import annotations

@@ -34,14 +34,14 @@ def place(t: Tensor) -> tuple[Any, ...]:
 
 
 class Recorder(TorchDispatchMode):
-    """Makes the graph of what runs within it.
+    """Records the operators that run within it as a graph.
 
     Args:
         owned: tensors that the graph asks for by names.
         error: the class of what is raised where the graph would be right for these arguments alone.
 
     Attributes:
-        graph: what ran so far.
+        graph: the graph so far.
         constants: tensors that are neither arguments nor results, by the names under which the graph asks for them.
     """
 
@@ -124,7 +124,7 @@ class Recorder(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        # Before it runs: an operation may write into what it is given.
+        # Before it runs: an operation may write into its arguments.
         given, named = tree_map(self.operand, (tuple(args), kwargs))
         name = getattr(func, "_opname", str(func))
         self.sizes.check_operands(name, (*args, *kwargs.values()))
@@ -164,7 +164,7 @@ def record(
     function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any] | None = None,
     names: Sequence[str] | None = None, root: Module | None = None, error: type[RuntimeError] = RuntimeError,
 ) -> tuple[Recorder, Any]:  # fmt: skip
-    """What a function does to tensors, as a graph.
+    """The operators that a function runs, as a graph.
 
     Args:
         function: called once.
@@ -189,7 +189,7 @@ def record(
 
 
 def _drop_unused(graph: Graph) -> None:
-    """Takes out what nobody uses, but for what writes into tensors."""
+    """Removes unused nodes, except those that write into tensors."""
     for node in reversed(list(graph.nodes)):
         unused = node.op in ("call_function", "get_attr") and not node.users
         if unused and not (isinstance(node.target, OpOverload) and writes(node.target)):

@@ -105,7 +105,7 @@ class FollowedValues:
         if self._read and found is not None and not tensors_in(found):
             raise self._error(f"{operation(name)} asks a tensor for its value: {_INSTEAD}")
 
-    # ---------------------------------------------------------------- who asks
+    # ---------------------------------------------------------------- reads and writes
 
     def asked(self, storage: UntypedStorage, write: bool) -> None:
         """Called before a storage is read or written."""

@@ -11,11 +11,11 @@ from compat.nn.modules.module import Module
 
 
 class _Held(Module):
-    """Has the attributes of a pickled module while its code becomes a graph again."""
+    """A module with the attributes of a pickled one, while its code becomes a graph again."""
 
 
 class _Whole(Tracer):
-    """Goes into no module: what was a leaf when the code was written is one again."""
+    """A tracer for which all modules are leaves, as when the code was generated."""
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True

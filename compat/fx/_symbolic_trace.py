@@ -1,4 +1,4 @@
-"""``Tracer``: a module or function called once with what stands for its arguments, as a graph."""
+"""``Tracer``: traces a module or function, called once with proxies, into a graph."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PH = _Placeholder()
 
 
 def wrap(fn_or_name: Any) -> Any:
-    """Has calls of a function become nodes, rather than what it does.
+    """Makes calls of a function nodes, instead of tracing into it.
 
     Args:
         fn_or_name: a function of the module that calls this, or the name of one, ``"len"`` too.
@@ -89,7 +89,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _patched(places: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Within it, names of modules and attributes of classes are others."""
+    """Context in which names of modules and attributes of classes are others."""
     before: list[tuple[Any, str, Any, bool]] = []
     try:
         for owner, name, value in places:
@@ -140,21 +140,21 @@ class Tracer(TracerBase):
         self.root_module_name = ""
         self._attributes: dict[str, Proxy] = {}
 
-    # ------------------------------------------------------------ what may be another's decision
+    # ------------------------------------------------------------ methods to override
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
-        """Whether calls of a module become nodes, rather than what it does: of PyTorch's own modules they do."""
+        """Whether calls of a module become nodes, as for PyTorch's own modules, instead of being traced into."""
         return type(m).__module__.startswith(("torch.nn", "compat.nn")) and not isinstance(m, Sequential)
 
     def call_module(self, m: Module, forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What a call of a module in the module gives: a proxy for a leaf, otherwise what ``forward`` does."""
+        """The result of a call of a submodule: a proxy for a leaf, otherwise the result of ``forward``."""
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
-        """What an attribute of a module gives: a proxy for a parameter, otherwise what it is."""
+        """The value of a module's attribute: a proxy for a parameter, otherwise the attribute itself."""
         kinds: tuple[type, ...] = (Parameter, Tensor) if self.proxy_buffer_attributes else (Parameter,)
         if not isinstance(attr_val, kinds):
             return attr_val
@@ -215,7 +215,7 @@ class Tracer(TracerBase):
     # ------------------------------------------------------------ tracing
 
     def _arguments(self, parameters: list[inspect.Parameter], concrete: dict[str, Any]) -> list[Any]:
-        """What stands for each argument of a function, or what ``concrete_args`` says it is."""
+        """A proxy for each argument of a function, or its value in ``concrete_args``."""
         values = []
         for parameter in parameters:
             name = parameter.name
@@ -258,7 +258,7 @@ class Tracer(TracerBase):
         return self.graph
 
     def _places(self, function: Any) -> list[tuple[Any, str, Any]]:
-        """What is another while a function is traced: how modules are called, and what was wrapped."""
+        """The patches while a function is traced: calls of modules, and wrapped functions."""
         call, find = Module.__call__, Module.__getattr__
         tracer = self
 
@@ -301,11 +301,11 @@ _STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Paramet
 
 
 def _called(function: Any, bound: tuple, parameters: list[inspect.Parameter], values: list[Any]) -> Any:
-    """Calls a function with what stands for its arguments; ``*rest`` and ``**named`` are one value each."""
+    """Calls a function with proxies for its arguments; ``*rest`` and ``**named`` are one value each."""
     if not any(p.kind in _STARS for p in parameters):
         placed = [v for p, v in zip(parameters, values) if p.kind is not p.KEYWORD_ONLY]
         return function(*bound, *placed, **{p.name: v for p, v in zip(parameters, values) if p.kind is p.KEYWORD_ONLY})
-    # Python would go through these, whose lengths nobody knows: a twin of the function takes each as it is.
+    # Python would iterate over these, whose lengths are unknown: a copy of the function takes each unchanged.
     function = inspect.unwrap(function)
     code = function.__code__.replace(
         co_argcount=len(bound) + len(values),

@@ -49,7 +49,7 @@ class _Names:
 
 
 def _plain_name(target: Target) -> str:
-    """What a value is called after what makes it."""
+    """The name of a value, after its operator."""
     name = target if isinstance(target, str) else target.__name__
     if isinstance(target, OpOverload):
         name = target._opname
@@ -84,7 +84,7 @@ class _Nodes:
 
 
 class Graph:
-    """The steps of a function: its arguments, what it calls, what it returns.
+    """The nodes of a function: its arguments, calls and result.
 
     Attributes:
         nodes: the steps, in order.
@@ -138,7 +138,7 @@ class Graph:
 
         Args:
             op, target, args, kwargs: as ``Node`` has them.
-            name: what its value is to be called; otherwise after the target.
+            name: the name of its value; by default after the target.
         """
         if op not in ("call_function", "call_method", "get_attr", "call_module", "placeholder", "output"):
             raise AssertionError(f"op {op} is not a valid op")
@@ -172,7 +172,7 @@ class Graph:
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
-        """What the function returns."""
+        """The output of the function."""
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Argument] = lambda n: n) -> Node:
@@ -187,7 +187,7 @@ class Graph:
         return made
 
     def graph_copy(self, g: Graph, val_map: dict[Node, Node], return_output_node: bool = False) -> Any:
-        """All nodes of another graph in this one; returns what that one does.
+        """Copies all nodes of another graph into this one; returns its output.
 
         Args:
             val_map: what stands here for nodes of the other; those that are copied are added.
@@ -230,7 +230,7 @@ class Graph:
         return self._inserting(at.append)
 
     def output_node(self) -> Node:
-        """The node of what the function returns."""
+        """The node of the function's result."""
         return next(n for n in reversed(self.nodes) if n.op == "output")
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
@@ -255,7 +255,7 @@ class Graph:
         to_erase._take((), {})
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Takes out what nobody needs the value of; says whether there was any."""
+        """Removes unused nodes; returns whether there were any."""
         before = len(self.nodes)
         impure = is_impure_node or Node.is_impure
         for node in reversed(self.nodes):
@@ -264,7 +264,7 @@ class Graph:
         return len(self.nodes) != before
 
     def lint(self) -> None:
-        """Checks that each node comes after those it takes, in the same graph, with a name of its own.
+        """Checks that each node comes after those it takes, in the same graph, with a unique name.
 
         Raises:
             RuntimeError: if not.
@@ -286,7 +286,7 @@ class Graph:
             known.add(node)
 
     def on_generate_code(self, make_transformer: Any) -> None:
-        """Not here: what is written of a graph is what it says.
+        """Not supported: code is generated from the graph alone.
 
         Raises:
             NotImplementedError: always.
@@ -296,7 +296,7 @@ class Graph:
     # ------------------------------------------------------------ showing it
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> PythonCode:
-        """The source of its function, and what the names in it are."""
+        """The source of its function, and its globals."""
         return CodeGen().generate(self, root_module)
 
     def print_tabular(self) -> None:

@@ -1,4 +1,4 @@
-"""``GraphModule``: a module whose ``forward`` is what a graph says."""
+"""``GraphModule``: a module whose ``forward`` runs a graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _numbers = count()
 
 
 def _copied(source: Any, into: Module, path: str) -> None:
-    """Has a module the attribute of another one that dotted names lead to, through plain modules."""
+    """Copies the attribute of another module that dotted names lead to, through plain modules."""
     *way, last = path.split(".")
     for name in way:
         inner = getattr(into, name, None)
@@ -41,15 +41,15 @@ def _set(module: Module, name: str, value: Any) -> None:
 
 
 class GraphModule(Module):
-    """A module whose ``forward`` is what a graph says.
+    """A module whose ``forward`` runs a graph.
 
     Args:
         root: the module that has the attributes which the graph names, or a dictionary of them by dotted names.
-        graph: what it computes.
-        class_name: what its class is called.
+        graph: its graph.
+        class_name: the name of its class.
 
     Attributes:
-        graph: what it computes; set, or followed by ``recompile()`` when it has been changed.
+        graph: its graph; set, or followed by ``recompile()`` when it has been changed.
         code: its ``forward`` as Python.
 
     Example:
@@ -104,7 +104,7 @@ class GraphModule(Module):
 
     @property
     def graph(self) -> Graph:
-        """What it computes."""
+        """The graph."""
         found: Graph = self.__dict__["_graph"]
         return found
 
@@ -123,7 +123,7 @@ class GraphModule(Module):
         return found
 
     def recompile(self) -> PythonCode:
-        """Has ``forward`` do what the graph says now; returns its source."""
+        """Regenerates ``forward`` from the graph; returns its source."""
         made = self.graph.python_code("self")
         self.__dict__["_code"] = made.src
         define(type(self), made)
@@ -140,7 +140,7 @@ class GraphModule(Module):
     # ------------------------------------------------------------ modules in it
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Puts a module at a path of dotted names, with plain modules on the way; says whether it could."""
+        """Adds a module at a path of dotted names, creating plain modules; returns whether it could."""
         *way, last = target.split(".")
         at: Any = self
         for name in way:
@@ -153,7 +153,7 @@ class GraphModule(Module):
         return True
 
     def delete_submodule(self, target: str) -> bool:
-        """Takes the module at a path out; says whether there was one."""
+        """Removes the module at a path; returns whether there was one."""
         *way, last = target.split(".")
         at: Any = self
         for name in way:
@@ -220,5 +220,5 @@ class _CodeOnlyModule(Module):
 
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
-    """Has a module the attribute of another one that dotted names lead to."""
+    """Copies the attribute of another module that dotted names lead to."""
     _copied(from_module, to_module, target)

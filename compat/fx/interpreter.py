@@ -45,7 +45,7 @@ class Interpreter:
         self.args_iter: Any = iter(())
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None, enable_io_processing: bool = True) -> Any:
-        """What the graph returns for arguments.
+        """The output of the graph for arguments.
 
         Args:
             initial_env: values of nodes that need not run.
@@ -68,7 +68,7 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node: what the method of its kind gives for its target and arguments."""
+        """The value of a node, by the method of its kind."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
@@ -91,19 +91,19 @@ class Interpreter:
         return self.fetch_attr(target)
 
     def call_function(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What a function gives."""
+        """The result of a function."""
         return target(*args, **kwargs)
 
     def call_method(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What a method of the first argument gives."""
+        """The result of a method of the first argument."""
         return getattr(args[0], target)(*args[1:], **kwargs)
 
     def call_module(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What a module in the module gives."""
+        """The result of a submodule."""
         return self.fetch_attr(target)(*args, **kwargs)
 
     def output(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What is returned."""
+        """The output."""
         return args[0]
 
     def fetch_attr(self, target: str) -> Any:
@@ -141,7 +141,7 @@ class Interpreter:
 
 
 class _Rewriting(Tracer):
-    """Makes the new graph; all modules are leaves, and what they are called has been settled."""
+    """Traces the new graph; all modules are leaves with known names."""
 
     def __init__(self, graph: Graph):
         super().__init__()
@@ -153,7 +153,7 @@ class _Rewriting(Tracer):
 
 
 class Transformer(Interpreter):
-    """Makes another module of one: its methods get proxies, and what they do becomes the new graph.
+    """Transforms a module: its methods get proxies, and their operations become the new graph.
 
     Args:
         module: the ``GraphModule``.

@@ -20,7 +20,7 @@ Argument = Any
 
 
 def map_aggregate(a: Argument, fn: Callable[[Any], Any]) -> Any:
-    """What ``fn`` makes of each part of an argument: of what is in tuples, lists, dictionaries and slices."""
+    """``fn`` applied to each part of an argument: inside tuples, lists, dictionaries and slices."""
     if isinstance(a, tuple):
         parts = [map_aggregate(x, fn) for x in a]
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
@@ -34,7 +34,7 @@ def map_aggregate(a: Argument, fn: Callable[[Any], Any]) -> Any:
 
 
 def map_arg(a: Argument, fn: Callable[[Node], Any]) -> Any:
-    """What ``fn`` makes of each node in an argument; all else stays.
+    """``fn`` applied to each node in an argument; other values stay.
 
     Example:
         >>> import compat as torch
@@ -67,12 +67,12 @@ class Node:
     """One step of a graph.
 
     Attributes:
-        op: what it is: ``placeholder``, ``get_attr``, ``call_function``, ``call_method``, ``call_module``, ``output``.
+        op: its kind: ``placeholder``, ``get_attr``, ``call_function``, ``call_method``, ``call_module``, ``output``.
         name: of its value, which no other node of the graph has.
-        target: what it takes or calls: a function, or the name of an argument, attribute, method or module.
-        args, kwargs: what it is called with; nodes stand for their values.
+        target: its target: a function, or the name of an argument, attribute, method or module.
+        args, kwargs: its arguments; nodes stand for their values.
         users: the nodes that its value goes to, as keys, in their order.
-        meta: what passes want to remember of it.
+        meta: metadata of passes.
     """
 
     def __init__(self, graph: Graph, name: str, op: str, target: Target, args: tuple, kwargs: dict, type: Any = None):
@@ -100,7 +100,7 @@ class Node:
 
     @property
     def args(self) -> tuple:
-        """What it is called with by place; may be set."""
+        """The positional arguments; may be set."""
         return self._args
 
     @args.setter
@@ -109,7 +109,7 @@ class Node:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        """What it is called with by name; may be set."""
+        """The keyword arguments; may be set."""
         return self._kwargs
 
     @kwargs.setter
@@ -175,7 +175,7 @@ class Node:
         *,
         propagate_meta: bool = False,
     ) -> list[Node]:
-        """Has its users take another node's value instead.
+        """Replaces it by another node in all its users.
 
         Args:
             delete_user_cb: says which users; all, unless given.
@@ -221,12 +221,12 @@ class Node:
         return self.name
 
 
-#: Functions whose calls stay though nobody takes what they give.
+#: Functions whose calls are kept though their results are unused.
 SIDE_EFFECTS: set[Any] = {operator.setitem, setattr, print}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Says that calls of a function stay in graphs though nobody takes what they give; returns the function."""
+    """Marks a function as having side effects, so that unused calls stay in graphs; returns the function."""
     SIDE_EFFECTS.add(fn)
     return fn
 

@@ -1,4 +1,4 @@
-"""``Proxy``: stands for a value while a function is traced; what is done to it becomes nodes of a graph."""
+"""``Proxy``: a placeholder for a value in a trace; operations on it become nodes of a graph."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Trac
 
 
 class TraceError(ValueError):
-    """A function asks a value that stands for others for what only they could tell."""
+    """Raised where a trace needs the value of a proxy."""
 
 
 TraceError.__module__ = "torch.fx.proxy"
 
 
 class TracerBase:
-    """What makes nodes of what is done to proxies.
+    """Creates nodes for operations on proxies.
 
     Attributes:
         graph: where they go.
@@ -43,19 +43,19 @@ class TracerBase:
         return self.graph.create_node(kind, target, args, kwargs, name, type_expr)
 
     def proxy(self, node: Node) -> Proxy:
-        """What stands for a node's value."""
+        """The proxy of a node's value."""
         return Proxy(node, self)
 
     def create_proxy(
         self, kind: str, target: Target, args: tuple, kwargs: dict[str, Any], name: str | None = None,
         type_expr: Any = None, proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Any:  # fmt: skip
-        """What stands for the value of a new node; proxies may be among its arguments."""
+        """The proxy of a new node, whose arguments may contain proxies."""
         node = self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr)
         return (proxy_factory_fn or self.proxy)(node)
 
     def create_arg(self, a: Any) -> Argument:
-        """An argument of a node: what stands in it for values, as nodes.
+        """An argument of a node, with proxies replaced by their nodes.
 
         Raises:
             NotImplementedError: for what cannot be in a graph.
@@ -74,7 +74,7 @@ class TracerBase:
         raise NotImplementedError(f"argument of type: {type(a)}")
 
     def to_bool(self, obj: Proxy) -> bool:
-        """Called where a condition depends on a value: a tracer may say which way to go.
+        """Called where a condition depends on a value: a tracer may choose the branch.
 
         Raises:
             TraceError: unless it does.
@@ -82,7 +82,7 @@ class TracerBase:
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Any) -> Iterator[Any]:
-        """Called where a value is gone through; taking it apart into so many names works.
+        """Called where a value is iterated; unpacking it into a known number of names works.
 
         Raises:
             TraceError: for anything else, as nothing says how many parts it has.
@@ -111,7 +111,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 class Proxy:
-    """Stands for the value of a node; what is done to it becomes further nodes.
+    """A placeholder for the value of a node; operations on it become further nodes.
 
     Example:
         >>> import compat as torch
@@ -196,7 +196,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """Stands for a parameter, whose size is known."""
+    """A proxy of a parameter, whose size is known."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Any):
         super().__init__(node, tracer)

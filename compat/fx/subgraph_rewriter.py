@@ -1,4 +1,4 @@
-"""``replace_pattern``: parts of a graph that do what a function does, made to do what another one does."""
+"""``replace_pattern``: replaces the parts of a graph that match a function by another function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """A part of a graph that a pattern fits.
+    """A part of a graph that matches a pattern.
 
     Attributes:
         anchor: the node whose value is the pattern's.
@@ -32,7 +32,7 @@ def _graph(given: Any) -> Graph:
 
 
 def _fits(pattern: Any, found: Any, match: dict[Node, Any]) -> bool:
-    """Whether a part of an argument is what the pattern has there."""
+    """Whether a part of an argument matches the pattern."""
     if isinstance(pattern, Node):
         if pattern in match:
             return match[pattern] is found or (not isinstance(found, Node) and bool(match[pattern] == found))
@@ -53,13 +53,13 @@ def _fits(pattern: Any, found: Any, match: dict[Node, Any]) -> bool:
 
 
 def _is_apart(match: dict[Node, Any], anchor: Node) -> bool:
-    """Whether nobody outside of a part uses what is inside of it, its value apart."""
+    """Whether no node outside of a part uses a node inside of it, except its result."""
     inside = {found for pattern, found in match.items() if pattern.op != "placeholder"}
     return all(user in inside for node in inside if node is not anchor for user in node.users)
 
 
 def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Match]:
-    """Has every part of a graph that does what a function does do what another one does.
+    """Replaces every part of a graph that matches a function by another function.
 
     Args:
         gm: changed in place.

@@ -35,11 +35,11 @@ class ScriptFunction:
 
 
 class TracerWarning(Warning):
-    """The class of what a trace warns of, for programs that silence it; nothing here raises any."""
+    """The warning of traces, for programs that silence it; never raised here."""
 
 
 class Error(Exception):
-    """The class of what goes wrong in a scripted function, for programs that catch it; nothing here raises any."""
+    """The error of scripted functions, for programs that catch it; never raised here."""
 
 
 class Attribute(NamedTuple):
@@ -66,10 +66,10 @@ def is_tracing() -> bool:
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-    """What a function gives, as a future; it has been called when this returns.
+    """A future of a function's result; the function is called before this returns.
 
     Raises:
-        Exception: what the function raises.
+        Exception: any error of the function.
 
     Example:
         >>> import warnings
@@ -146,7 +146,7 @@ def trace(
     given = tuple(operands) if builtins.isinstance(operands, tuple | list) else (operands,)
     call(*given, **named)
     if builtins.isinstance(func, Module):
-        func.__dict__["_traced_example"] = (given, named)  # from which ``save`` writes what it does
+        func.__dict__["_traced_example"] = (given, named)  # from which ``save`` exports it
         func.__dict__["save"] = functools.partial(save, func)
     return func
 
@@ -208,7 +208,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> None:
 
 
 def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
-    """Reads a module: what ``torch.jit.save`` has written, here or in PyTorch.
+    """Loads a module that ``torch.jit.save`` wrote, here or in PyTorch.
 
     A module that PyTorch has traced or scripted is run by its own code, operator by operator.
 

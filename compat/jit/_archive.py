@@ -1,4 +1,4 @@
-"""Reading what PyTorch has traced or scripted: a module's code, in TorchScript's part of Python, and its state.
+"""Reading modules that PyTorch traced or scripted: their code, in TorchScript's subset of Python, and their state.
 
 The code is parsed as Python, checked to hold only what TorchScript writes, and compiled with the operators of
 ``_operators`` for ``torch`` and ``ops``. Nothing else of the file is run: its pickles may name tensors and the file's
@@ -163,7 +163,7 @@ class _Archive:
         return _Unpickler(io.BytesIO(self._reader.get_record(f"{name}.pkl")), loaded, self).load()
 
     def definitions(self, module: str) -> dict[str, Any]:
-        """What a module of the code defines: functions, and of a class its methods."""
+        """The definitions of a module of the code: functions, and methods of classes."""
         if module not in self._definitions:
             path = f"code/{module.replace('.', '/')}.py"
             source = self._reader.get_record(path).decode()

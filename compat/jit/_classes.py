@@ -6,7 +6,7 @@ from compat.nn.modules.module import Module
 
 
 class ScriptModule(Module):
-    """The class of modules that were read from what PyTorch has traced or scripted."""
+    """Modules loaded from files that PyTorch traced or scripted."""
 
 
 ScriptModule.__module__ = "torch.jit"

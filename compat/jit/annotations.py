@@ -1,4 +1,4 @@
-"""``torch.jit.annotations``: types as annotations of what may be scripted."""
+"""``torch.jit.annotations``: types as annotations of scripted functions."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class CustomOpDef:
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Within it the kernel for a device runs, or the one for every device instead of it."""
+        """Context in which the kernel for a device runs, or the one for every device instead of it."""
         key, kernels = KEYS.get(device_type, device_type), self._opoverload.kernels
         kept = kernels.get(key)
         if not enabled:
@@ -99,7 +99,7 @@ def custom_op(
         fn: what it does; its parameters and results are annotated, unless there is a ``schema``.
         mutates_args: the names of the tensors that it writes in place; "unknown" for all.
         device_types: the devices that ``fn`` is for; None for every one.
-        schema: what it takes and returns.
+        schema: its schema.
         tags: kept.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What backward makes of operations to which nobody gave a formula: it says so, and goes on with no gradient."""
+"""The fallback for operations without a backward formula: backward warns, and goes on with no gradient."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def set_autograd_fallback_mode(mode: str) -> None:
 
 
 class WarnNotImplemented(Node):
-    """The node of results whose history nobody knows: it warns, and has no gradients to give.
+    """The node of results without a derivative formula: it warns, and has no gradients to return.
 
     Args:
         name: of the operation.
@@ -72,7 +72,7 @@ WarnNotImplemented.__module__ = "torch._C._functions"
 
 
 def watch(name: str, operands: Any, found: Any) -> None:
-    """Has backward warn where it comes to what an operation gave.
+    """Makes backward warn where it reaches an operation's results.
 
     Args:
         name: of the operation.

@@ -32,7 +32,7 @@ def infer_schema(
     Args:
         prototype_function: a function, all of whose parameters and results are annotated.
         mutates_args: the names of the tensors that it writes in place; "unknown" for all.
-        op_name: what the schema begins with.
+        op_name: the name in the schema.
 
     Raises:
         ValueError: for parameters without annotation, or of types that schemas do not have.

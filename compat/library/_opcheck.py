@@ -1,4 +1,4 @@
-"""``opcheck``: whether an operation does what it says of itself."""
+"""``opcheck``: tests whether an operation agrees with its schema and kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat.library._registration import operation_of
 
 
 class OpCheckError(Exception):
-    """An operation does not do what it says."""
+    """Raised for an operation that disagrees with its schema or kernels."""
 
 
 def opcheck(
@@ -32,7 +32,7 @@ def opcheck(
 
     Args:
         op: the operation, or what ``custom_op`` made.
-        args, kwargs: what to call it with.
+        args, kwargs: the arguments of the call.
         test_utils: which checks: "test_schema" (it writes and shares what its schema says),
             "test_autograd_registration" (its gradients come from a formula, not from what its kernel happens to do),
             "test_faketensor" (its kernel for tensors without values gives the shapes of the real one),

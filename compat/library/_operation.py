@@ -1,8 +1,8 @@
-"""Operations of libraries: kernels by where they run, and what a call makes of them.
+"""Operations of libraries: kernels by device, and calls.
 
 A call goes from the outside in, as PyTorch's dispatcher has it: the arguments are checked against the schema; an
 ``Autograd`` kernel, or the formula of ``register_autograd``, sees them next; then modes of ``TorchDispatchMode``; and
-then the kernel for the device, whose operations record their own history where nobody gave a formula.
+then the kernel for the device, whose operations record their own history where no formula was registered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
 from compat.library import _fallback
 
-#: Kernels by the name of what they are for; what stands for all of them comes last.
+#: Kernels by dispatch key; the composite one comes last.
 CPU, META, AUTOGRAD, AUTOCAST = "CPU", "Meta", "Autograd", "AutocastCPU"
 EXPLICIT, IMPLICIT = "CompositeExplicitAutograd", "CompositeImplicitAutograd"
 KEYS = {
@@ -38,7 +38,7 @@ KEYS = {
 }  # fmt: skip
 
 
-#: Meta kernels of operations that nobody has declared yet, by name.
+#: Meta kernels of operations that are not declared yet, by name.
 early_fakes: dict[str, Callable[..., Any]] = {}
 
 
@@ -60,7 +60,7 @@ class Operation(OpOverload):
         formula: from ``register_autograd``: what prepares the context, or None, and what computes gradients.
         mapped: from ``register_vmap``.
         rules: by the class of a mode, what it makes of a call, from ``register_torch_dispatch``.
-        tags: what it was declared with.
+        tags: its tags.
         owner: what made it: its text and its module stand in messages; None for a declaration alone.
         function: by which it is recorded, with its formula.
     """
@@ -100,7 +100,7 @@ class Operation(OpOverload):
         return found
 
     def below(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The call below autograd: what a mode or the types of tensors make of it, or the kernel."""
+        """The call below autograd: a mode's or a subclass's override, or the kernel."""
         if state.modes:
             watcher = state.modes[-1]
             rule = self.rules.get(type(watcher))
@@ -116,7 +116,7 @@ class Operation(OpOverload):
         return answer(asked, self, self, args, kwargs) if asked else self.run(args, kwargs)
 
     def run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """What the kernel for the arguments' device gives."""
+        """Runs the kernel for the arguments' device."""
         tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
         kernel = self._kernel(self._place(tensors, (*args, *kwargs.values())), bool(tensors))
         found = kernel(*args, **kwargs)
@@ -128,7 +128,7 @@ class Operation(OpOverload):
         return found
 
     def _place(self, tensors: Sequence[Tensor], values: Sequence[Any]) -> str:
-        """Which device's kernel is to run: that of the tensors, or of an argument that says so."""
+        """The device of the kernel: that of the tensors, or of a device argument."""
         where = "meta" if any(t.is_meta for t in tensors) else "cpu"
         if not tensors and self.owner is not None:
             where = next((device(v).type for a, v in zip(self._schema.arguments, values) if a.name == "device"), where)
@@ -188,7 +188,7 @@ Operation.__module__, Operation.__qualname__ = "torch._ops", "OpOverload"
 
 
 class _Call:
-    """One call that is recorded: what a ``Function`` needs to know besides the leaves of its arguments.
+    """A recorded call: the values that a ``Function`` needs besides the leaves of its arguments.
 
     Attributes:
         operation: which one.
@@ -216,7 +216,7 @@ class _Call:
 
 
 class _Recorded(Function):
-    """What records an operation; its arguments are a ``_Call`` and leaves."""
+    """The ``Function`` that records an operation; its arguments are a ``_Call`` and leaves."""
 
     @staticmethod
     def forward(call: _Call, *leaves: Any) -> tuple:
@@ -281,7 +281,7 @@ def _only(grad: Any) -> Any:
 
 
 def _one_by_one(info: Any, dims: Sequence[int | None], call: _Call, leaves: Sequence[Any]) -> tuple[tuple, tuple]:
-    """The results of an operation without a rule for ``vmap``: of each example, side by side."""
+    """The results of an operation without a batching rule, stacked from its batch elements."""
     stack = names_of("torch")["stack"]
     flats = []
     for i in range(info.batch_size):

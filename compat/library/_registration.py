@@ -15,12 +15,12 @@ from compat.library._operation import KEYS, META, Operation, find
 _RESERVED = ("prim",)
 #: The libraries of which there may be only one ``DEF``.
 _defined: set[str] = set()
-#: Those that ``define`` and its kin add to, so that what they add stays.
+#: The libraries to which ``define``, ``impl`` and others add, kept alive with their additions.
 _kept: dict[str, Library] = {}
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """Stands for no kernel: the next one in turn is to run.
+    """A kernel that passes on to the next one.
 
     Raises:
         NotImplementedError: if it is called.
@@ -34,7 +34,7 @@ class Library:
     Args:
         ns: its name.
         kind: "DEF" for a new library, "FRAGMENT" for more of one, "IMPL" for kernels alone.
-        dispatch_key: what kernels are for, where ``impl`` does not say.
+        dispatch_key: the default dispatch key of ``impl``.
 
     Raises:
         ValueError: for another kind, and for names that are taken.
@@ -98,7 +98,7 @@ class Library:
         Args:
             op_name: its name in this library, or the operation itself.
             fn: the kernel; it takes the operation's arguments.
-            dispatch_key: what it is for: "CPU", "Meta", "Autograd", "CompositeImplicitAutograd" (whose operations are
+            dispatch_key: one of: "CPU", "Meta", "Autograd", "CompositeImplicitAutograd" (whose operations are
                 differentiated one by one), "CompositeExplicitAutograd" (which stands for every device).
             with_keyset: accepted; kernels get no set of keys.
             allow_override: accepted; the newest kernel counts.
@@ -165,7 +165,7 @@ def _library(qualname: str, lib: Library | None) -> Library:
 
 
 def operation_of(op: Any) -> Operation:
-    """The operation that is meant: by its name, itself, or what ``custom_op`` made.
+    """The operation of a name, an overload, or a result of ``custom_op``.
 
     Raises:
         ValueError: for anything else.
@@ -184,9 +184,9 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
     """Declares an operation.
 
     Args:
-        qualname: ``library::name``; or a ``Library``, for an older form, a decorator of a kernel.
-        schema: what it takes and returns, as ``(Tensor x) -> Tensor``; in the older form with the name.
-        alias_analysis: taken by the older form.
+        qualname: ``library::name``; or a ``Library``, for the deprecated form, a decorator of a kernel.
+        schema: its arguments and results, as ``(Tensor x) -> Tensor``; in the deprecated form with the name.
+        alias_analysis: an argument of the deprecated form.
 
     Raises:
         ValueError: for a name without a library.
@@ -221,7 +221,7 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
 
 
 def _defined_by_kernel(library: Library, schema: str, alias_analysis: str) -> Callable[..., Any]:
-    """The older form of ``define``: the function that it decorates is the kernel everywhere."""
+    """The deprecated form of ``define``: the function that it decorates is the kernel for all devices."""
 
     def given(f: Callable[..., Any]) -> Callable[..., Any]:
         library.impl(library.define(schema, alias_analysis), f)
@@ -236,7 +236,7 @@ def impl(
     """Gives an operation a kernel; a decorator without ``func``.
 
     Args:
-        qualname: ``library::name``; or a ``Library`` and, as ``types``, the name there, for an older form.
+        qualname: ``library::name``; or a ``Library`` and, as ``types``, the name there, for the deprecated form.
         types: the devices that it is for: "cpu", "meta", "default" for every one.
     """
     if isinstance(qualname, Library):
@@ -298,7 +298,7 @@ impl_abstract = register_fake
 
 
 class FakeImplCtx:
-    """What a meta kernel is told of the trace that it runs in: here sizes are numbers, in all of them."""
+    """The trace's context for a meta kernel; here sizes are always numbers."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
         """A size that follows from values.
@@ -314,7 +314,7 @@ class FakeImplCtx:
 
 
 def get_ctx() -> FakeImplCtx:
-    """What a meta kernel asks for sizes that follow from values."""
+    """The context in which a meta kernel creates sizes that depend on values."""
     return FakeImplCtx()
 
 
@@ -386,7 +386,7 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """Gives an operation its rule for ``vmap``: from ``info``, ``in_dims`` and the arguments to results and where their
-    examples are; a decorator without ``func``."""
+    batch elements are; a decorator without ``func``."""
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         operation = operation_of(op)

@@ -1,4 +1,4 @@
-"""``torch.Tag``: what is said of an operation besides its schema."""
+"""``torch.Tag``: properties of an operation besides its schema."""
 
 from __future__ import annotations
 

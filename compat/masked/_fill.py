@@ -32,7 +32,7 @@ def _of_norm(name: str, dtype: Any, order: float) -> float:
 _least: Callable[[str, Any], float] = lambda name, dtype: _extreme(1, name, dtype)
 _greatest: Callable[[str, Any], float] = lambda name, dtype: _extreme(-1, name, dtype)
 
-#: By the operation: what changes nothing in it, from its name, the dtype and what else there is to know.
+#: By the operation: its identity, from its name, the dtype and other arguments.
 _NEUTRAL: dict[str, Callable[..., complex]] = {
     "sum": lambda name, dtype: 0,
     "prod": lambda name, dtype: 1,

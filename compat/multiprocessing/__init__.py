@@ -57,7 +57,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     Args:
         new_strategy: by ``"file_descriptor"`` the memory is gone with the last process that has it, and each storage
             takes one of the descriptors that a process may have open; by ``"file_system"`` it has a name, and is
-            removed by the process that lets go of it last.
+            removed by the process that releases it last.
 
     Raises:
         AssertionError: for another.

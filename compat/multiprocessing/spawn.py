@@ -26,7 +26,7 @@ class ProcessException(Exception):
     """A process that ``spawn`` has started did not end well.
 
     Attributes:
-        msg: what is known.
+        msg: the message.
         error_index: which of them, counted from 0.
         pid: its number.
     """
@@ -142,7 +142,7 @@ def start_processes(
 
     Args:
         fn: a function of a module's, since a new process imports it.
-        args: what it is given after its number.
+        args: its arguments after the process's number.
         nprocs: how many processes.
         join: wait for all of them; else their ``ProcessContext`` is returned.
         daemon: whether they end with this process.

@@ -1,4 +1,4 @@
-"""``torch.nn``: modules, their parameters, the functions they compute and what they are filled with at first."""
+"""``torch.nn``: modules, parameters, functions and initialization."""
 
 from typing import Any as _Any
 
@@ -13,6 +13,6 @@ def __getattr__(name: str) -> _Any:
     # These override functions of tensors, which costs a little from then on.
     if name in ("UninitializedBuffer", "UninitializedParameter"):
         return getattr(parameter, name)
-    if name == "grad":  # what few programs need
+    if name == "grad":  # few programs need it
         return functional.grad
     raise _no_attribute(__name__, name)

@@ -15,7 +15,7 @@ class PackedSequence_(NamedTuple):
 
 
 class PackedSequence(PackedSequence_):
-    """Sequences of different lengths, without padding: what recurrent networks take in place of a tensor.
+    """Sequences of different lengths, without padding, as an input of recurrent networks.
 
     Attributes:
         data: all first steps, then all second steps, and so on, longer sequences first.

@@ -1,4 +1,4 @@
-"""Parameters and buffers whose size is not known yet: what they have in common.
+"""Shared parts of parameters and buffers whose size is not known yet.
 
 The tensors themselves are in ``compat.nn._lazy_tensors``, which is imported when the first one is made: they override
 functions of tensors, and programs without them need not ask for that at every call.
@@ -52,7 +52,7 @@ class UninitializedTensorMixin:
         )
 
     def share_memory_(self) -> Any:
-        """Complains: there is no memory yet."""
+        """Raises: it has no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters "
             "before calling `module.share_memory()`."

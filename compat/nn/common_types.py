@@ -1,4 +1,4 @@
-"""``torch.nn.common_types``: annotations of what may be given once, or once for each dimension."""
+"""``torch.nn.common_types``: annotations of arguments given once, or once for each dimension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.nn.functional``: what layers compute, as functions.
+"""``torch.nn.functional``: layers as functions.
 
 The operations themselves are declared in ``compat._operators`` and found here under their public names.
 """

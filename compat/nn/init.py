@@ -31,7 +31,7 @@ _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4} | dict.fromk
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor by which weights make up for what a nonlinearity does to the variance.
+    """The gain by which weights compensate for a nonlinearity's effect on the variance.
 
     Args:
         nonlinearity: ``"linear"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, …
@@ -161,7 +161,7 @@ def zeros_(tensor: Any) -> Any:
 
 
 def eye_(tensor: Any) -> Any:
-    """The identity matrix: a linear layer then passes on what it gets, as far as there is room.
+    """The identity matrix: a linear layer then preserves its inputs, as many as possible.
 
     Raises:
         ValueError: unless the tensor has two dimensions.
@@ -238,7 +238,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     AISTATS 2010.
 
     Args:
-        gain: what the standard deviation is multiplied by.
+        gain: the factor of the standard deviation.
         generator: where the numbers come from.
 
     Raises:
@@ -257,7 +257,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
     """Normal numbers of variance ``gain**2 * 2 / (inputs + outputs)``.
 
     Args:
-        gain: what the standard deviation is multiplied by.
+        gain: the factor of the standard deviation.
         generator: where the numbers come from.
 
     Raises:
@@ -285,7 +285,7 @@ def kaiming_uniform_(
     Args:
         a: the negative slope, for ``"leaky_relu"``.
         mode: ``"fan_in"`` keeps the variance in the forward pass, ``"fan_out"`` in the backward pass.
-        nonlinearity: what ``calculate_gain`` knows.
+        nonlinearity: a name for ``calculate_gain``.
 
     Raises:
         ValueError: for fewer than two dimensions, or an unknown mode or nonlinearity.
@@ -317,7 +317,7 @@ def kaiming_normal_(
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
-    """The standard deviation; None, with a warning, if there is nothing to fill."""
+    """The standard deviation; None, with a warning, for an empty tensor."""
     if 0 in tensor.shape:
         warn("Initializing zero-element tensors is a no-op")
         return None
@@ -367,7 +367,7 @@ def _copied(tensor: Any, values: np.ndarray) -> Any:
 
 
 def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function under its old name, which ended without an underscore."""
+    """The function under its deprecated name, which ended without an underscore."""
     new = function.__name__
     old = new[:-1]
 
@@ -377,7 +377,7 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     deprecated.__name__ = old
-    deprecated.__doc__ = f"The old name of ``{new}``."
+    deprecated.__doc__ = f"A deprecated name of ``{new}``."
     return deprecated
 
 

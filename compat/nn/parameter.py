@@ -123,7 +123,7 @@ array_type.register(Parameter)
 
 
 def __getattr__(name: str) -> Any:
-    # They are imported when they are asked for, for what ``compat.nn._uninitialized`` says.
+    # They are imported at the first access, for the reason that ``compat.nn._uninitialized`` gives.
     if name in ("UninitializedBuffer", "UninitializedParameter"):
         from importlib import import_module
 

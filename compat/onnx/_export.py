@@ -1,4 +1,4 @@
-"""``export``: a model called once, and what it ran as an ONNX file."""
+"""``export``: traces a model into an ONNX file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ONNXProgram:
     """A model as ONNX.
 
     Attributes:
-        model_proto: what the package ``onnx`` has of it.
+        model_proto: the model as an object of the package ``onnx``.
     """
 
     __module__ = "torch.onnx"
@@ -69,7 +69,7 @@ class ONNXProgram:
             file.write(data)
 
     def __call__(self, *args: Any) -> tuple[Any, ...]:
-        """What onnxruntime computes of it, as tensors.
+        """Runs the model with onnxruntime; returns tensors.
 
         Raises:
             ModuleNotFoundError: without the package ``onnxruntime``.
@@ -84,7 +84,7 @@ class ONNXProgram:
 
 @contextmanager
 def _evaluating(model: Any, training: Any) -> Iterator[None]:
-    """Within it, the model is as for inference, unless ``training`` says otherwise."""
+    """Context in which the model is as for inference, unless ``training`` says otherwise."""
     global _exporting
     modes = [(m, m.training) for m in model.modules()] if isinstance(model, Module) else []
     if modes and getattr(training, "name", "EVAL") != "PRESERVE":
@@ -189,7 +189,7 @@ class _Writing:
         return found
 
     def _written(self, node: Node, result: str) -> None:
-        """Has nodes that saw what is written into stand for what is there now: values in ONNX do not change.
+        """Replaces nodes written in place by their new values: values in ONNX do not change.
 
         Raises:
             OnnxExporterError: for one that saw other parts of the tensor and is used later.
@@ -229,7 +229,7 @@ def export(
         args: its arguments, a tensor or a tuple; a dictionary at the end of it is taken by name.
         f: the file, by path or opened for writing bytes; None for none.
         input_names, output_names: of the file's inputs and results.
-        opset_version: the version of ONNX's operators that is asked for; what is written needs version 18 or newer.
+        opset_version: the requested version of ONNX's operators; exported files need version 18 or newer.
         training: "EVAL" by default, so that dropout and batch normalization are as for inference.
         custom_translation_table: by operator, a function of a builder, the node and the node's arguments that adds
             nodes by ``builder.op`` and returns the result's name.

@@ -112,7 +112,7 @@ def _bitwise_not(b: Builder, node: Any, x: Value) -> str:
     return b.op("Not", x.name)
 
 
-# ---------------------------------------------------------------- activations, and what is made of several operators
+# ---------------------------------------------------------------- activations and compositions
 
 
 @aten("rsqrt")

@@ -1,4 +1,4 @@
-"""The table of operators with what writes them in ONNX, and the values that those get."""
+"""The table of operators with their ONNX translations, and the values passed to these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TABLE: dict[str, Callable[..., Any]] = {}
 
 
 def aten(*names: str, library: str = "aten") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Has a function write operators."""
+    """Registers a function that writes operators."""
 
     def register(write: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:

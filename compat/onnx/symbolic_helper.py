@@ -1,4 +1,4 @@
-"""``torch.onnx.symbolic_helper``: what packages use to declare how TorchScript's exporter writes their operators."""
+"""``torch.onnx.symbolic_helper``: declarations of operators for TorchScript's exporter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["parse_args"]
 
 
 def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Says what the arguments of a function that writes an operator are: the function is given back with it.
+    """Declares the arguments of an operator's translation; returns the function.
 
     Args:
         arg_descriptors: "v" for a value, "i", "f", "is" and others for constants.
@@ -23,5 +23,5 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
 
 
 def quantized_args(*arg_q_descriptors: Any, **kwargs: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Says which arguments may be quantized: the function is given back."""
+    """Declares arguments that may be quantized; returns the function."""
     return lambda fn: fn

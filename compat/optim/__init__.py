@@ -1,4 +1,4 @@
-"""``torch.optim``: what changes parameters by their gradients."""
+"""``torch.optim``: optimizers."""
 
 from compat.optim import _functional, lr_scheduler, optimizer, swa_utils
 from compat.optim.adadelta import Adadelta

@@ -1,4 +1,4 @@
-"""What the rules of optimizers are written with: arrays in, arrays out."""
+"""Array functions for the update rules of optimizers."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Given(float):
 
 
 def at(path: Sequence[Any]) -> Any:
-    """What is there now, where a path of a group and keys leads."""
+    """The value at a path of a group and keys."""
     found = path[0]
     for key in path[1:]:
         found = found[key]
@@ -78,7 +78,7 @@ def _given(value: Any, path: tuple[Any, ...], made: list[Given]) -> Any:
 
 @contextmanager
 def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
-    """Within it, the groups' numbers know where they came from; gives them."""
+    """Context in which the groups' numbers know where they came from; gives them."""
     made: list[Given] = []
     before = [(group, key, group[key]) for o in optimizers for group in o.param_groups for key in o.defaults]
     after = [_given(value, (group, key), made) for group, key, value in before]
@@ -93,7 +93,7 @@ def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
 
 
 def signs(number: Any) -> Any:
-    """What always matters of a number: its kind, and on which side of zero it is."""
+    """The kind and the sign of a number, which always matter."""
     if isinstance(number, float | int) and not isinstance(number, bool):
         return (number > 0) - (number < 0)
     return number

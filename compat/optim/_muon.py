@@ -101,7 +101,7 @@ class Muon(Together):
         check_single(lr)
         least = 0.0
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
-            if not least <= value:  # in this order, for what is no number
+            if not least <= value:  # in this order, so that NaN is refused
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")

@@ -15,12 +15,12 @@ from compat.optim.optimizer import Group, Together, is_zero, number_of, number_t
 Arrays = Sequence[Any]
 
 
-#: Settings that optimizers saved by older versions may lack, and what they were then.
+#: Settings that optimizers saved by older versions may lack, and their values then.
 _LATER = dict(
     maximize=False, foreach=None, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
     amsgrad=False, momentum=0, centered=False,
 )  # fmt: skip
-#: What older versions saved as numbers.
+#: Settings that older versions saved as numbers.
 _COUNTS = ("step", "mu_product", "eta", "mu")
 
 
@@ -50,7 +50,7 @@ class Stateful(Together):
 
     @classmethod
     def _flags(cls, group: Group) -> Any:
-        """What the rule does otherwise for."""
+        """The flags that change the update rule."""
         return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Stateful(Together):
 
     @classmethod
     def _job(cls, group: Group, rows: list[list[Tensor]]) -> Job:
-        """What becomes of rows as the rule takes them."""
+        """The job of the rule for rows of tensors."""
         return Job(cls._rule, cls._flags(group), cls._numbers(group), real_rows(rows), 2 + len(cls._kept(group)))
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
@@ -114,7 +114,7 @@ def functional(
 
 
 def write_jobs(jobs: list[Job], differentiable: bool) -> None:
-    """Writes what the jobs say, recorded for gradients or not."""
+    """Writes the results of jobs, recorded for gradients or not."""
     if differentiable:
         with enable_grad():
             write_recorded(jobs)

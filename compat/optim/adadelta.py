@@ -102,7 +102,7 @@ def adadelta(
     """Writes a step of ``Adadelta`` into parameters and state that the caller keeps; ``torch.optim.adadelta.adadelta``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

@@ -34,7 +34,7 @@ class Adagrad(Stateful):
         lr: the learning rate.
         lr_decay: by how much of itself it is divided more at each step.
         weight_decay: how much of the parameter is added to its gradient.
-        initial_accumulator_value: what the sum begins with.
+        initial_accumulator_value: the initial sum.
         eps: added to the root.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
@@ -133,7 +133,7 @@ def adagrad(
     """Writes a step of ``Adagrad`` into parameters and state that the caller keeps; ``torch.optim.adagrad.adagrad``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

@@ -154,7 +154,7 @@ def adam(
     """Writes a step of ``Adam`` into parameters and state that the caller keeps; ``torch.optim.adam.adam``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

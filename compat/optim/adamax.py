@@ -96,7 +96,7 @@ def adamax(
     """Writes a step of ``Adamax`` into parameters and state that the caller keeps; ``torch.optim.adamax.adamax``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

@@ -74,7 +74,7 @@ def adamw(
     """Writes a step of ``AdamW`` into parameters and state that the caller keeps; ``torch.optim.adamw.adamw``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

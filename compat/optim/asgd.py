@@ -111,7 +111,7 @@ def asgd(
     """Writes a step of ``ASGD`` into parameters and state that the caller keeps; ``torch.optim.asgd.asgd``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

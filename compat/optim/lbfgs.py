@@ -95,7 +95,7 @@ class LBFGS(Optimizer):
         return loss, gradient
 
     def _direction(self, state: dict[str, Any], gradient: Any, history: int) -> Any:
-        """Where to go: down the gradient, as what is remembered of the curvature bends it."""
+        """The descent direction: minus the inverse Hessian estimate times the gradient."""
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return gradient.neg()
@@ -181,7 +181,7 @@ class LBFGS(Optimizer):
 
 
 def _number(t: Any) -> Any:
-    """A tensor's number, in whose dtype what comes of it and of Python's numbers is computed."""
+    """A tensor's number, in whose dtype results with Python numbers are computed."""
     return t.numpy()[()]
 
 

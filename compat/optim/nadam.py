@@ -118,7 +118,7 @@ def nadam(
     """Writes a step of ``NAdam`` into parameters and state that the caller keeps; ``torch.optim.nadam.nadam``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

@@ -73,7 +73,7 @@ class Optimizer:
 
     Attributes:
         param_groups: the groups, with all their settings.
-        state: what is kept for each parameter.
+        state: the state of each parameter.
 
     Raises:
         TypeError, ValueError: if there are no parameters, or they are no leaf tensors, or occur twice.
@@ -101,7 +101,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
-        runtime.flush()  # what made the parameters is not a part of the first step
+        runtime.flush()  # initialization is not a part of the first step
         runtime.settings.backwards = 8
 
     def add_param_group(self, param_group: Group) -> None:
@@ -258,11 +258,12 @@ class Optimizer:
         return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` after it was saved; what it returns, if not None, is saved instead."""
+        """Calls ``hook(optimizer, state_dict)`` after ``state_dict``; its result, if not None, replaces the
+        dictionary."""
         return _register(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(optimizer, state_dict)`` before loading; what it returns, if not None, is loaded instead."""
+        """Calls ``hook(optimizer, state_dict)`` before loading; its result, if not None, is loaded instead."""
         return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
 
     def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -300,7 +301,7 @@ def _wrap_step(cls: type) -> None:
         result = step(*args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
-        runtime.flush()  # a step is what repeats in a training loop
+        runtime.flush()  # a training loop repeats whole steps
         return result
 
     hooked.hooked = True  # type: ignore[attr-defined]
@@ -358,7 +359,7 @@ class Together(Optimizer):
         write_together(self._jobs())
 
     def _jobs(self) -> list[Job]:
-        """What becomes of the parameters, their state made where there is none yet."""
+        """The jobs of all parameters, whose missing state is created."""
         jobs: list[Job] = []
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
@@ -379,26 +380,26 @@ class Together(Optimizer):
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
-        """What becomes of those parameters of a group that have gradients."""
+        """The jobs of the parameters of a group that have gradients."""
         raise NotImplementedError
 
 
-# ---------------------------------------------------------------- what optimizers share
+# ---------------------------------------------------------------- shared checks
 
 
 def check_setting(name: str, value: Any, valid: bool) -> None:
-    """Complains about a setting: ``Invalid learning rate: -1``."""
+    """Raises an error for a setting: ``Invalid learning rate: -1``."""
     if not valid:
         raise ValueError(f"Invalid {name}: {value}")
 
 
 def check_least(name: str, value: Any, least: float = 0.0) -> None:
-    """Complains about a setting that is less, and about NaN."""
-    check_setting(name, value, least <= value)  # in this order, for what is no number
+    """Raises an error for a setting that is less, and about NaN."""
+    check_setting(name, value, least <= value)  # in this order, so that NaN is refused
 
 
 def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = True) -> None:
-    """Complains about a negative learning rate, or one that is a tensor of more than one element."""
+    """Raises an error for a negative learning rate, or one that is a tensor of more than one element."""
     if isinstance(lr, Tensor) and foreach and not capturable:
         raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
     check_single(lr)
@@ -406,13 +407,13 @@ def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = True) -> N
 
 
 def check_single(lr: Any) -> None:
-    """Complains about a learning rate that is a tensor of more than one element."""
+    """Raises an error for a learning rate that is a tensor of more than one element."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ValueError("Tensor lr must be 1-element")
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """Complains about contradictory wishes; all are granted in the same way."""
+    """Raises an error for contradictory wishes; all are granted in the same way."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
@@ -420,7 +421,7 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a setting is the number 0: what it multiplies need not be computed."""
+    """Whether a setting is the number 0, so that its product need not be computed."""
     return not isinstance(value, Tensor) and value == 0
 
 

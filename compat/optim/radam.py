@@ -24,7 +24,7 @@ def _radam(flags: DecoupledFlags, numbers: Arrays, row: Arrays) -> list[Any]:
     longest = 2 / (1 - beta2) - 1
     length = longest - 2 * count * beta2**count / correction2
     enough = length > 5
-    known = np.where(enough, length, 6.0)  # what is not used must not be the root of a negative number
+    known = np.where(enough, length, 6.0)  # the unused branch must not take the root of a negative number
     ratio = (known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known)
     scaled = like(np.sqrt(ratio) * np.sqrt(correction2), p) / (np.sqrt(square) + like(eps, p))
     corrected = mean / like(1 - beta1**count, p)
@@ -111,7 +111,7 @@ def radam(
     """Writes a step of ``RAdam`` into parameters and state that the caller keeps; ``torch.optim.radam.radam``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

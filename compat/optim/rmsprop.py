@@ -129,7 +129,7 @@ def rmsprop(
     """Writes a step of ``RMSprop`` into parameters and state that the caller keeps; ``torch.optim.rmsprop.rmsprop``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

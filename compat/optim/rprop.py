@@ -110,7 +110,7 @@ def rprop(
     """Writes a step of ``Rprop`` into parameters and state that the caller keeps; ``torch.optim.rprop.rprop``.
 
     Args:
-        params, grads: what changes, and by what.
+        params, grads: the parameters and their gradients.
         state_steps: the step count of each, a tensor of one element.
         differentiable: whether gradients flow through the step.
 

@@ -116,7 +116,7 @@ class SGD(Together):
 
 
 def _sparse(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> None:
-    """A step by sparse gradients; a mean that there is not yet is put into its list."""
+    """A step by sparse gradients; missing means are added to their list."""
     with no_grad():
         for i, (p, grad) in enumerate(zip(params, grads)):
             grad = -grad if group["maximize"] else grad
@@ -132,7 +132,7 @@ def _sparse(group: Group, params: list[Any], grads: list[Any], means: list[Any])
 
 
 def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> list[Job]:
-    """What becomes of parameters and means; a mean that there is not yet is put into its list."""
+    """The jobs of parameters and means; missing means are added to their list."""
     numbers = [number_of(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")]
     decay = not is_zero(group["weight_decay"])
     if group["momentum"] == 0:
@@ -171,7 +171,7 @@ def sgd(
     """Writes a step of ``SGD`` into parameters and means that the caller keeps; ``torch.optim.sgd.sgd``.
 
     Args:
-        params, d_p_list: what changes, and by what gradients.
+        params, d_p_list: the parameters and their gradients.
         momentum_buffer_list: their means; None where there is none yet, which is put in.
 
     Example:

@@ -13,7 +13,7 @@ from compat.optim.optimizer import Group, Together, check_setting, check_single
 
 
 class SparseAdam(Together):
-    """Adam that changes only what sparse gradients reach: means decay, and parameters move, where there is a gradient.
+    """Adam for sparse gradients: updates means and parameters only at the gradient's indices.
 
     Source: D. P. Kingma and J. Ba, "Adam: A method for stochastic optimization", ICLR 2015, applied to the rows that a
     gradient has.

@@ -36,7 +36,7 @@ def _decay(decay: float) -> float:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
-    """What makes a moving average of a parameter: ``decay`` of what it is, the rest of the new one.
+    """The function of a moving average: ``decay`` times the average plus ``1 - decay`` times the parameter.
 
     Raises:
         ValueError: for a decay outside ``[0, 1]``.
@@ -51,7 +51,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
-    """What makes the mean of a parameter over all updates."""
+    """The function of the mean of a parameter over all updates."""
 
     @no_grad()
     def averaged(averaged_param: Any, current_param: Any, num_averaged: Any) -> Any:
@@ -84,7 +84,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages over what the model's were at each ``update_parameters``.
+    """A copy of a model whose parameters are averages of the model's at each ``update_parameters``.
 
     Args:
         model: the model.

@@ -1,6 +1,6 @@
 """``torch.profiler``: how long named parts of a program, and operations, take by the clock on the wall.
 
-Operations are noted down and run together as one program (``compat.runtime``), so there are no times of single ones.
+Operations are recorded and run together as one program (``compat.runtime``), so there are no times of single ones.
 While a profiler records, each is run by itself, which is slower than without; its time is that of its own work. So are
 those of ``record_function``, and of the nodes in backward.
 """
@@ -244,10 +244,10 @@ class profile:
 
     Args:
         activities: accepted.
-        schedule: what to do at which step; everything is recorded without one.
+        schedule: the action of each step; everything is recorded without one.
         on_trace_ready: called with the profiler whenever a cycle of the schedule, or all, was recorded.
         record_shapes: whether the sizes of operands are recorded.
-        options: what else PyTorch's profiler takes: accepted.
+        options: other arguments of PyTorch's profiler, ignored.
 
     Example:
         >>> import compat as torch
@@ -369,7 +369,7 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
 
     Args:
         dir_name: the directory; it is made if need be.
-        worker_name: what the files' names begin with; host and process by default.
+        worker_name: the prefix of the files' names; host and process by default.
         use_gzip: not there: files are as they are.
     """
 

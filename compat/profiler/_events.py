@@ -107,10 +107,10 @@ class FunctionEvent(FormattedTimesMixin):
         time_range: when it was.
         trace_name: its name in the file of a trace, if that is another.
         fwd_thread: for a node in backward, the thread in which it was made.
-        input_shapes: the operands' sizes, empty lists for what is no tensor, if they are recorded.
+        input_shapes: the operands' sizes, empty lists for an argument that is not a tensor, if they are recorded.
         sequence_nr: the number of the node that it made, or that it runs; -1 for none.
         cpu_children, cpu_parent: the ranges in it, and the one that it lies in.
-        kernels: what it had run on other devices.
+        kernels: its kernels on other devices.
     """
 
     id: int
@@ -193,7 +193,7 @@ class FunctionEvent(FormattedTimesMixin):
 FunctionEvent.__module__ = "compat.autograd.profiler_util"
 
 
-#: What is the same for all ranges that are counted together, and what is summed.
+#: The attributes that are equal for all ranges of a group, and those that are summed.
 _COMMON = (
     ("node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes", "stack")
     + ("scope", "device_type", "is_legacy", "use_device", "is_user_annotation")
@@ -210,7 +210,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         key: the name.
         count: how many there were.
         cpu_time_total, self_cpu_time_total: their microseconds, with and without ranges within them.
-        input_shapes: the operands' sizes, if ranges were told apart by them.
+        input_shapes: the operands' sizes, if ranges were grouped by them.
     """
 
     def __init__(self) -> None:
@@ -265,7 +265,7 @@ class EventList(list):
     Args:
         rows: the ranges.
         profile_memory: whether their memory is shown.
-        options: what else PyTorch takes: accepted.
+        options: other arguments of PyTorch's, ignored.
     """
 
     __module__ = "compat.autograd.profiler_util"
@@ -349,7 +349,7 @@ class EventList(list):
             sort_by: a row's attribute, the largest first; None for the order in which names came.
             row_limit: how many rows; -1 for all.
             max_src_column_width, max_name_column_width, max_shapes_column_width: how wide columns may be.
-            header: what stands above.
+            header: a title.
             top_level_events_only: only those that lie in no other.
             time_unit: "s", "ms" or "us"; by default what suits each time.
 
@@ -364,7 +364,7 @@ class EventList(list):
         return table_of(rows, row_limit, widths, header, top_level_events_only, time_unit, self.profile_memory)
 
     def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None) -> None:
-        """Writes the ranges to a file that ``chrome://tracing`` shows, and what else is noted beside them."""
+        """Writes the ranges to a file that ``chrome://tracing`` shows, and the other recorded facts."""
         traced = [
             {
                 "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op",

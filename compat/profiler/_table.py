@@ -9,7 +9,7 @@ _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 _WIDTH = 12
 _GAP = "  "
 
-#: A column: what stands above it, what stands in a row, how wide it is.
+#: A column: its title, its text in a row, its width.
 Column = tuple[str, Callable[[Any], str], int]
 
 
@@ -75,7 +75,7 @@ def table_of(
     Args:
         limit: how many rows; -1 for all.
         widths: how wide the columns of names and of sizes may be.
-        header: what stands above.
+        header: a title.
         outermost: whether only what lies in no other range is shown.
         unit: of times; None for what suits each.
         memory: whether memory is shown.

@@ -74,7 +74,7 @@ def assert_close(
         rtol, atol: how much may differ, relative to ``expected`` and in all; by default what fits the dtype.
         equal_nan: whether NaN is close to NaN.
         check_device, check_dtype, check_layout, check_stride: whether these have to be the same.
-        msg: what to say instead, or a function from what would be said to that.
+        msg: a message to use instead, or a function of the default message.
 
     Raises:
         AssertionError: if they are not close; it says where.

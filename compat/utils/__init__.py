@@ -10,7 +10,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when they are asked for: few programs need them.
+    # Imported at the first access: few programs need them.
     if name == "swap_tensors":
         from compat._core.tensor.swap import swap_tensors
 

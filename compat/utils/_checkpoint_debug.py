@@ -1,4 +1,4 @@
-"""What a checkpointed function did the first and the second time, for ``checkpoint(..., debug=True)``."""
+"""The operations of a checkpointed function in both runs, for ``checkpoint(..., debug=True)``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _kind(t: Tensor) -> str:
 
 
 def report(forward: Log, recompute: Log) -> str:
-    """What both computations did."""
+    """The operations of both computations."""
     traces = (
         f"1. Stack traces of the operators that ran in the original forward\n\n{forward.traced('original')}\n"
         f"2. Stack traces of the operators that ran during recomputation\n\n{recompute.traced('recompute')}\n"

@@ -1,4 +1,4 @@
-"""What checkpoints are made of in PyTorch, and some programs use by itself. Public in ``torch.utils.checkpoint``."""
+"""Internal parts of PyTorch's checkpoints that some programs use. Public in ``torch.utils.checkpoint``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class KeptArguments:
     """
 
     def __init__(self, args: Sequence[Any]):
-        # First, as a view that nobody has asked yet learns here that its base requires grad.
+        # First, as a view that was not used yet learns here that its base requires grad.
         self.next_functions = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
         self._kept = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
 

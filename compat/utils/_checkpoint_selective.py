@@ -16,7 +16,7 @@ from compat.utils._python_dispatch import TorchDispatchMode
 
 
 class CheckpointPolicy(enum.Enum):
-    """What a policy says of an operation: its results are kept, or it is computed again."""
+    """A policy's decision for an operation: save its results, or recompute it."""
 
     __module__ = "compat.utils.checkpoint"
 
@@ -38,11 +38,11 @@ SAC_IGNORED_OPS = frozenset([aten.packet("detach").overload("default")])
 
 
 class SelectiveCheckpointContext:
-    """What a policy knows of a call besides the operation and its arguments.
+    """The context of a policy's call besides the operation and its arguments.
 
     Attributes:
         is_recompute: whether this is the second computation.
-        op_output: what the operation gave in the first one.
+        op_output: the operation's result in the first one.
     """
 
     __module__ = "compat.utils.checkpoint"
@@ -105,7 +105,7 @@ class _Counting(TorchDispatchMode):
 
 
 class _CachingTorchDispatchMode(_Counting):
-    """The first computation: keeps what the policy says."""
+    """The first computation: saves the results that the policy chooses."""
 
     def __init__(self, policy_fn: Policy, storage: Storage, ac_graph_id: int | None = None):
         super().__init__(policy_fn, storage)
@@ -125,7 +125,7 @@ class _CachingTorchDispatchMode(_Counting):
 
 
 class _CachedTorchDispatchMode(_Counting):
-    """The second computation: gives what was kept; the policy is not asked again.
+    """The second computation: returns saved results, without calling the policy again.
 
     Args:
         allow_cache_entry_mutation: whether it may have been changed in place.
@@ -151,7 +151,7 @@ class _CachedTorchDispatchMode(_Counting):
 
 
 def _keeps(said: Any) -> bool:
-    """Whether a policy's word, which may be a bool, says that a result is kept."""
+    """Whether a policy's decision, which may be a bool, saves a result."""
     return said if isinstance(said, bool) else said in _KEEPS
 
 

@@ -1,4 +1,4 @@
-"""``torch.utils._foreach_utils``: what optimizers ask before they go through many tensors at once."""
+"""``torch.utils._foreach_utils``: checks for multi-tensor implementations of optimizers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.utils._mode_utils``: what those who write modes use."""
+"""``torch.utils._mode_utils``: helpers for writing modes."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 
 
 class TorchDispatchMode:
-    """Within it, its ``__torch_dispatch__`` is called for every operation, and gives its result.
+    """Context in which its ``__torch_dispatch__`` is called for every operation, and gives its result.
 
     Operations are those that have nodes of their own, those without a derivative, and those that make tensors of
     nothing or fill them with random numbers; not ``detach``. Going backward, an operation's derivative is one
@@ -77,7 +77,7 @@ def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """Within it no mode sees anything."""
+    """Context in which no mode sees anything."""
     modes = list(state.modes)
     with unwatched():
         yield modes
@@ -113,7 +113,7 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
-    """What ``__torch_dispatch__`` is to return for ``out``: what was written into, where the operation writes.
+    """The result of ``__torch_dispatch__`` for ``out``: the written argument of an in-place operation.
 
     Args:
         func, args, kwargs: the call.

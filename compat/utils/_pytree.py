@@ -51,7 +51,7 @@ KeyPath = tuple[KeyEntry, ...]
 _is_leaf = tree_is_leaf
 _register_pytree_node = register_pytree_node
 
-# Those who have containers of their own that are like Python's take them apart with the functions of these.
+# Programs register their own subclasses of Python's containers with these functions.
 globals().update(
     {name: f for name, f in vars(_nodes).items() if name.endswith(("_flatten", "_flatten_with_keys", "_unflatten"))}
 )

@@ -15,7 +15,7 @@ __all__ = ["Measurement", "Timer"]
 
 
 class Measurement:
-    """What was measured.
+    """The result of a measurement.
 
     Attributes:
         number_per_run: how often the statement ran for each time.
@@ -45,7 +45,7 @@ class Measurement:
 
     @property
     def iqr(self) -> float:
-        """How far apart the quartiles of ``times`` are."""
+        """The interquartile range of ``times``."""
         return _quantile(self.times, 0.75) - _quantile(self.times, 0.25)
 
     def __repr__(self) -> str:
@@ -78,16 +78,16 @@ def _readable(seconds: float) -> str:
 class Timer:
     """Measures a statement.
 
-    Each time the statement has run, what it noted down is run too, and if it is an expression, its value is waited for:
-    the time is that until the value is there, not that of noting it down. The first runs, which compile, are not
+    Each time the statement has run, what it recorded is run too, and if it is an expression, its value is waited for:
+    the time is that until the value is there, not that of recording it. The first runs, which compile, are not
     counted.
 
     Args:
         stmt: the statement.
-        setup, global_setup: what runs before, not measured.
+        setup, global_setup: code that runs before, not measured.
         timer: the clock, in seconds.
-        globals: what the statement knows.
-        label, sub_label, description: what ``repr`` shows.
+        globals: the globals of the statement.
+        label, sub_label, description: texts for ``repr``.
         env, num_threads, language: accepted; the statement is Python.
 
     Example:

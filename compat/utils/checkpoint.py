@@ -1,4 +1,4 @@
-"""``torch.utils.checkpoint``: forget what a function saved for backward, and compute it again when it is needed."""
+"""``torch.utils.checkpoint``: recompute a function in the backward pass instead of storing its saved tensors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _debugs: bool | None = None
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Within it checkpoints say in their errors what they did, or do not, whatever they are told.
+    """Context that sets whether checkpoints list their operations in errors.
 
     Args:
         enabled: whether they do; None for what they are told.
@@ -93,7 +93,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Within it checkpoints stop their second computation as soon as all is there, or never do, whatever they are told.
+    """Context that sets whether checkpoints stop recomputing as soon as all saved tensors are there.
 
     Args:
         enable: whether they do.
@@ -114,7 +114,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 
 class _Surroundings:
-    """What a computation ran in, to run it there again: ``autocast``, and the state of random numbers.
+    """The context of a computation, restored for recomputing: ``autocast``, and the state of generators.
 
     Args:
         random: whether the latter is wanted.
@@ -140,7 +140,7 @@ class _Surroundings:
 
 
 class _Place:
-    """What a node keeps instead of a tensor: which one it was."""
+    """The placeholder that a node keeps instead of a tensor: its number."""
 
     __slots__ = ("number", "size", "dtype")
 
@@ -157,7 +157,7 @@ class _Frame:
 
     Args:
         run: calls it.
-        context: what is around its second computation.
+        context: the context of its second computation.
         around: what it ran in, and where its random numbers began.
         check: whether what is found again is compared with what was saved.
         early_stop: whether the second computation ends when all is found.
@@ -170,9 +170,9 @@ class _Frame:
         self.check = check
         self.early_stop = early_stop
         self.places: list[_Place] = []
-        #: By backward pass what was computed again for it; what was asked for is there no longer.
+        #: Recomputed values by backward pass; each is removed when it is read.
         self.found: dict[int, dict[int, Tensor]] = {}
-        #: Whether the first computation is done; a backward pass inside it needs what there is so far.
+        #: Whether the first computation is done; a backward pass inside it needs the values so far.
         self.complete = False
 
     def pack(self, t: Tensor) -> _Place:
@@ -187,7 +187,7 @@ class _Frame:
         Raises:
             CheckpointError: if this backward pass asks for it a second time, or there is another one now.
         """
-        if mode.task is None:  # whoever looks at a node outside of backward gets what is computed for that alone
+        if mode.task is None:  # outside of backward, reading a saved value recomputes for that alone
             return self._recompute()[kept.number]
         found = self.found.get(mode.task.number)
         if found is None:
@@ -243,10 +243,10 @@ class _Frame:
 
 
 class _Explained(_Frame):
-    """A call whose errors say what the function did.
+    """A call whose errors list the function's operations.
 
     Attributes:
-        log: what it did the first time.
+        log: its operations the first time.
     """
 
     def __init__(self, *args: Any):
@@ -262,7 +262,7 @@ class _Explained(_Frame):
 
 
 class CheckpointFunction(Function):
-    """A function whose graph is made in the backward pass: the older way, with a backward pass inside of one."""
+    """A function whose graph is made in the backward pass: reentrant checkpointing, with a nested backward pass."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
@@ -327,18 +327,18 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Calls a function; of what its operations would save for backward nothing is kept, and it is called again there.
+    """Calls a function without storing its saved tensors, and calls it again in the backward pass.
 
     Args:
         function: the function.
-        args: what it is called with.
-        use_reentrant: True for the older way, in which the function is not recorded at all at first, and which works
-            with ``backward`` only, not with ``grad``.
+        args: its positional arguments.
+        use_reentrant: True for reentrant checkpointing, in which the function is first run without recording, and which
+            works with ``backward`` only, not with ``grad``.
         context_fn: makes what is around the first and the second call.
         determinism_check: ``"none"`` for not comparing the second call with the first.
         debug: whether an error says which operations ran the first and the second time, and from where.
         early_stop: whether the second call ends as soon as all is there.
-        kwargs: what it is called with; and ``preserve_rng_state=False`` for other random numbers in the second call.
+        kwargs: its keyword arguments; and ``preserve_rng_state=False`` for other random numbers in the second call.
 
     Raises:
         ValueError: for unknown keywords with ``use_reentrant``, another ``determinism_check``, or ``debug`` with a
@@ -392,7 +392,7 @@ def checkpoint_sequential(
     Args:
         functions: the functions, or a ``Sequential``.
         segments: how many segments.
-        input: what the first one is called with.
+        input: the argument of the first one.
         use_reentrant: see ``checkpoint``.
         kwargs: ``preserve_rng_state``.
 

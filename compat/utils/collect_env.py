@@ -1,4 +1,4 @@
-"""``torch.utils.collect_env``: what a report of a problem says of the machine."""
+"""``torch.utils.collect_env``: facts about the machine for bug reports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PACKAGES = ("funcgrad", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "torchv
 
 
 class SystemEnv(NamedTuple):
-    """What the machine is and has."""
+    """Facts about the machine."""
 
     torch_version: str
     python_version: str
@@ -37,7 +37,7 @@ def _installed() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """What the machine is and has."""
+    """Facts about the machine."""
     return SystemEnv(
         torch_version=f"{sys.modules['compat'].__version__} (compat)",
         python_version=sys.version.replace("\n", " "),

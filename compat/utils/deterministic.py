@@ -1,8 +1,8 @@
-"""``torch.utils.deterministic``: what memory holds that nobody has written, where results are to be deterministic.
+"""``torch.utils.deterministic``: the contents of uninitialized memory in deterministic mode.
 
 Attributes:
-    fill_uninitialized_memory: whether ``torch.empty`` and its kin then give NaN, or an integer's largest value, instead
-        of zeros, so that reading them is noticed; True at first.
+    fill_uninitialized_memory: whether ``torch.empty`` and other uninitialized factories then give NaN, or an integer's
+        largest value, instead of zeros, so that reading them is noticed; True at first.
 
 Example:
     >>> import compat as torch

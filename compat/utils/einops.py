@@ -24,7 +24,7 @@ __all__ = ["CompatBackend"]
 
 
 class CompatBackend(TorchBackend):
-    """What einops calls; it does for ``compat`` what its superclass does for ``torch``."""
+    """The backend of einops for ``compat``, as its superclass is for ``torch``."""
 
     framework_name = "compat"
 

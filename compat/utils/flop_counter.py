@@ -19,7 +19,7 @@ flop_registry: dict[Any, Callable[..., int]] = {}
 
 
 def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """A decorator of the function that says what an operation takes.
+    """A decorator that registers the flop formula of an operation.
 
     Args:
         targets: an operation of ``torch.ops``, or several.
@@ -49,30 +49,30 @@ def _of_shapes(formula: Callable[..., int]) -> Callable[..., int]:
 
 @register_flop_formula(aten.mm)
 def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """What a product of two matrices takes."""
+    """The flops of a product of two matrices."""
     return int(2 * prod(a_shape) * b_shape[-1])
 
 
 @register_flop_formula(aten.addmm)
 def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, **kwargs: Any) -> int:
-    """What a product of two matrices takes; what is added to it does not count."""
+    """The flops of a product of two matrices, without the addition."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(aten.bmm)
 def bmm_flop(a_shape: Any, b_shape: Any, *args: Any, **kwargs: Any) -> int:
-    """What products of pairs of matrices take."""
+    """The flops of products of pairs of matrices."""
     return mm_flop(a_shape, b_shape)
 
 
 @register_flop_formula(aten.baddbmm)
 def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, **kwargs: Any) -> int:
-    """What products of pairs of matrices take; what is added to them does not count."""
+    """The flops of products of pairs of matrices, without the addition."""
     return mm_flop(a_shape, b_shape)
 
 
 def conv_flop_count(x_shape: Any, w_shape: Any, out_shape: Any, transposed: bool = False) -> int:
-    """What a convolution takes: each place of the smaller side meets each weight of its group."""
+    """The flops of a convolution: each position of the smaller side meets each weight of its group."""
     places = (x_shape if transposed else out_shape)[2:]
     return int(2 * x_shape[0] * prod(places) * prod(w_shape))
 
@@ -82,7 +82,7 @@ def conv_flop(
     x_shape: Any, w_shape: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, *args: Any,
     out_shape: Any = None, **kwargs: Any,
 ) -> int:  # fmt: skip
-    """What a convolution takes."""
+    """The flops of a convolution."""
     return conv_flop_count(x_shape, w_shape, out_shape, transposed)
 
 
@@ -94,12 +94,12 @@ def _gradients(out: Any, like: Tensor) -> list[Tensor]:
 
 @register_flop_formula(aten.packet("convolution_backward"), get_raw=True)
 def conv_backward_flop(grad: Tensor, x: Any, w: Any, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
-    """What the gradients of a convolution take: as much as itself, for each of the two that is wanted."""
+    """The flops of a convolution's gradients: as many as its own, for each requested one."""
     return len(_gradients(out_val, grad)) * conv_flop_count(x.shape, w.shape, grad.shape)
 
 
 def product_backward_flop(grad: Tensor, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
-    """What the gradients of products of matrices take: of each a product of the incoming one with the other operand."""
+    """The flops of the gradients of matrix products: products of the incoming one with the other operand."""
     made = _gradients(out_val, grad)
     of_first = [t.shape[-2] == grad.shape[-2] for t in made] if len(made) == 1 else [True, False]
     return sum(2 * t.numel() * int(grad.shape[-1 if first else -2]) for t, first in zip(made, of_first))
@@ -114,13 +114,13 @@ register_flop_formula([*_MADE_OF], get_raw=True)(product_backward_flop)
 
 
 class FlopCounterMode(TorchDispatchMode):
-    """Counts what products of matrices and convolutions take, within a ``with`` block, module by module.
+    """Counts the flops of matrix products and convolutions in a ``with`` block, by module.
 
     Args:
         mods: accepted; every module that is called is counted.
         depth: of how many levels of modules the table tells.
         display: whether it is printed at the end of the block.
-        custom_mapping: what other operations take, of the shapes of their arguments and of ``out_shape``.
+        custom_mapping: flop formulas of other operations, of the shapes of their arguments and of ``out_shape``.
 
     Example:
         >>> import compat as torch
@@ -143,11 +143,11 @@ class FlopCounterMode(TorchDispatchMode):
         self._modules = ModuleTracker()
 
     def get_total_flops(self) -> int:
-        """What everything took."""
+        """The total flops."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """What each operation took, for each module by its dotted names, and ``"Global"`` for all."""
+        """The flops of each operation, for each module by its dotted name, and ``"Global"`` for all."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:

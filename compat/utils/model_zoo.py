@@ -1,4 +1,4 @@
-"""``torch.utils.model_zoo``: ``torch.hub``'s functions under their older names."""
+"""``torch.utils.model_zoo``: ``torch.hub``'s functions under their deprecated names."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""``torch.utils.weak``: dictionaries that do not keep their keys alive, which are told apart by identity.
+"""``torch.utils.weak``: dictionaries with weak keys, which are compared by identity.
 
 Tensors compare element by element, so that Python's own dictionaries of weak references have no use for them.
 """
@@ -51,10 +51,10 @@ class WeakIdRef(ref):
 
 
 class WeakIdKeyDictionary(MutableMapping):
-    """A dictionary whose entries go with their keys, which are told apart by identity.
+    """A dictionary with weak keys, which are compared by identity.
 
     Args:
-        dict: what it begins with.
+        dict: the initial entries.
         ref_type: makes the weak reference of a key.
 
     Example:

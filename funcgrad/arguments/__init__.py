@@ -1,1 +1,1 @@
-"""What functions and transforms are given: trees made flat, and checks."""
+"""Arguments of functions and transforms: flattening pytrees, and checks."""

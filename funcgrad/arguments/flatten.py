@@ -1,4 +1,4 @@
-"""What the transforms share: functions of pytrees as functions of flat arrays, and the checks of what users pass."""
+"""Functions of pytrees as functions of flat arrays, and checks of users' arguments, for all transforms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _refuse_jax(error: TypeError) -> None:
 
 
 class Flat:
-    """A function of pytrees as one of flat arrays; remembers the structure of what it returned last.
+    """A function of pytrees as one of flat arrays; stores the structure of its last result.
 
     With ``has_aux``, the arrays in what it returns beside its result are flat results too, after the others: what comes
     out of a transform is then values, not tracers of it.
@@ -77,7 +77,7 @@ class Flat:
         return results, finish()
 
     def unfinished(self, outs: Sequence[Any]) -> tuple[list[Any], Callable[[], Any]]:
-        """``split``, where the auxiliary part is not asked for values before it is called."""
+        """``split``, without reading values of the auxiliary part before it is called."""
         if not self.has_aux:
             return list(outs), lambda: None
         tail = list(outs[self._count :])
@@ -126,7 +126,7 @@ def check_inexact(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> None:
-    """Raises where an argument has no derivative of the kind asked for."""
+    """Raises for an argument that has no derivative of the requested kind."""
     check_leaves(transform, names, arguments)
     every = {type_of(leaf).dtype for leaf in trees.leaves(arguments)}
     if not holomorphic and all(map(dtypes.is_floating, every)):
@@ -212,7 +212,7 @@ def no_tangent(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def is_float0(x: Any) -> bool:
-    """Whether ``x`` is such a tangent. It holds no values, so nothing computes with it, or computes it."""
+    """Whether ``x`` is such a tangent. It has no values, so no operation reads or computes it."""
     return getattr(x, "dtype", None) == jax.dtypes.float0
 
 
@@ -228,7 +228,7 @@ def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[
             continue
         mine = type_of(leaf)
         fits = mine.weak and dtypes.promote_weak(mine.dtype, mine.weak, type.dtype, False)[0] == type.dtype
-        # That of a Python number may be as precise as what the number met.
+        # That of a Python number may be as precise as the other operand.
         fits = fits or (type.weak and mine.dtype.kind == type.dtype.kind)
         if mine.shape != type.shape or (mine.dtype != type.dtype and not fits):
             raise ValueError(f"{what} has a leaf of type {mine}, wanted {type.strong()}")

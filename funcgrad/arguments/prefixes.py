@@ -1,4 +1,4 @@
-"""What is said of a pytree by another one that has the structure of its upper part: specifications, shardings."""
+"""Prefix pytrees: values for the leaves of a pytree given by a tree with the structure of its upper part."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from funcgrad.core import trees
 def spread(
     what: str, prefix: Any, value: Any, name: str, is_one: Callable[[Any], bool], wanted: str
 ) -> Iterator[tuple[str, Any, Any]]:
-    """For each leaf of ``value`` what it is called, what the prefix says of it, and the leaf.
+    """For each leaf of ``value`` its name, its value in the prefix, and the leaf.
 
     Args:
-        what: what a message calls the prefix, as ``"jit: in_shardings"``.
-        name: what it calls the value.
+        what: the name of the prefix in messages, as ``"jit: in_shardings"``.
+        name: the name of the value in messages.
         is_one: whether a part of the prefix says something of all leaves there.
-        wanted: what a message wants, where that is not so.
+        wanted: the expected structure, for messages.
 
     Raises:
         TypeError: for what says nothing.

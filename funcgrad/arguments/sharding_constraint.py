@@ -1,4 +1,4 @@
-"""Arrays in parts on many devices: what a program says of where they are."""
+"""Sharding constraints: where the parts of an array are on many devices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funcgrad.primitives.markers import alike_p, sharded_p
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
-    """``x``, whose parts the compiler is to put where ``shardings`` says; so it does with its cotangent's.
+    """``x`` with a sharding that the compiler must give it and its cotangent.
 
     For intermediate values of a program under ``jit`` on a mesh of devices. Arguments bring their own shardings along,
     and results and gradients follow; this is for where the compiler's choice is not the wanted one. Under ``vmap`` it
@@ -31,7 +31,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         A pytree like ``x``, of its shapes, dtypes and values.
 
     Raises:
-        TypeError: for what is no sharding.
+        TypeError: for an argument that is not a sharding.
         ValueError: if a sharding names more axes than the array has, or the structures do not fit.
 
     Example:
@@ -55,19 +55,19 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
 
 class _Devices:
-    """What is known of the devices: nothing, until the backend runs, which is not started to find out."""
+    """Whether there are several devices: unknown until the backend has started, which this does not start."""
 
     several: bool | None = None
 
 
 def look_for_devices() -> None:
-    """Finds out whether there are several devices; for where the backend runs, or is about to."""
+    """Looks up whether there are several devices; called where the backend runs, or is about to."""
     if _Devices.several is None:
         _Devices.several = jax.device_count() > 1
 
 
 def following(primals: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What puts the parts of cotangents where the primals' are, if there are several devices for them to be on.
+    """A function that gives cotangents the primals' sharding, if there are several devices.
 
     Left to itself the compiler often gives all of a gradient to each device: where it is a sum over devices, or depends
     on no array.

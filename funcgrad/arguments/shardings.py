@@ -1,4 +1,4 @@
-"""What ``jit`` is told of where arguments and results are: checked, and said again inside of other transforms."""
+"""Shardings of ``jit``'s arguments and results: checks, and constraints inside of other transforms."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], name
     Args:
         shardings: one for all, or a sequence of one entry per argument: a pytree with the structure of the argument or
             of its upper part.
-        names: what the arguments are called.
+        names: the names of the arguments.
         args, named: positional arguments, and keyword arguments, of which shardings say nothing.
 
     Raises:

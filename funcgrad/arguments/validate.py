@@ -1,4 +1,4 @@
-"""What functions ask of arguments that are no arrays: whole numbers, shapes, axes, one word of several, functions.
+"""Checks of arguments that are not arrays: integers, shapes, axes, choices, functions.
 
 Each check names the function and the argument, what it was and what was wanted, and returns what the function goes on
 with.
@@ -21,8 +21,8 @@ def integer(name: str, what: str, x: Any, least: int | None = None) -> int:
 
     Args:
         name, what: of the function and of its argument.
-        x: what it was given.
-        least: what it must not be below.
+        x: the argument.
+        least: the minimum.
 
     Raises:
         TypeError: for anything else; under ``jit``, for a traced number, the error that says what to do.
@@ -68,7 +68,7 @@ def shape(name: str, what: str, x: Any) -> tuple[int, ...]:
     """The sizes of an array: ``integers``, none of them negative.
 
     Raises:
-        TypeError: for what are no integers.
+        TypeError: for arguments that are not integers.
         ValueError: for a negative size.
 
     Example:
@@ -86,12 +86,12 @@ def axis(name: str, x: Any, ndim: int, what: str = "axis") -> int:
 
     Args:
         name: of the function.
-        x: what it was given; a negative one counts from the end.
+        x: the argument; a negative one counts from the end.
         ndim: how many axes the array has.
         what: the name of the argument.
 
     Raises:
-        TypeError: for what is no whole number.
+        TypeError: for an argument that is not an integer.
         AxisError: NumPy's, both a ``ValueError`` and an ``IndexError``, for one that is out of range.
 
     Example:
@@ -108,7 +108,7 @@ def axes(name: str, xs: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """One axis, several or, for None, all, counted from the front; see ``axis``.
 
     Raises:
-        TypeError: for what are no whole numbers.
+        TypeError: for arguments that are not integers.
         ValueError: for one that is out of range, or there twice.
 
     Example:
@@ -164,7 +164,7 @@ def one_of(name: str, what: str, x: Any, options: Collection[Any]) -> Any:
         >>> one_of("pad", "mode", "wrap", ("constant", "wrap"))
         'wrap'
     """
-    # One after the other: what is asked about need not be hashable, and comparing arrays gives no truth value.
+    # One after the other: the value need not be hashable, and comparing arrays gives no truth value.
     if not any(type(x) is type(option) and x == option for option in options):
         *most, last = [f'"{option}"' if isinstance(option, str) else repr(option) for option in options]
         raise ValueError(f"{name}: {what} must be {', '.join(most)} or {last}, got {x!r}")
@@ -176,11 +176,11 @@ def pair(name: str, what: str, x: Any, parts: str) -> tuple[Any, Any]:
 
     Args:
         name, what: of the function and of its argument.
-        x: what it was given.
-        parts: what the two are, for the message.
+        x: the argument.
+        parts: a description of the two, for the message.
 
     Raises:
-        TypeError: for what is no tuple or list.
+        TypeError: for an argument that is not a tuple or list.
         ValueError: for more or fewer than two.
 
     Example:

@@ -84,7 +84,7 @@ def _batch(
 def batched_program(
     program: Program, size: int, types: tuple[ArrayType, ...], dims: tuple[int | None, ...]
 ) -> tuple[Program, list[int | None]]:
-    """The program for ``size`` examples at once, and where its results have them."""
+    """The program vectorized over ``size`` batch elements, and the batch axes of its results."""
     out_dims: list[int | None] = []
 
     def f(*args: Any) -> list[Any]:

@@ -46,7 +46,7 @@ def _infer(condition: ArrayType, *types: ArrayType, on_true: Program, on_false: 
 
 
 def cond_programs(condition: Any, pair: Pair, operands: Sequence[Any]) -> list[Any]:
-    """Runs one of two programs of the same operands; what they close over becomes operands of both."""
+    """Runs one of two programs of the same operands; captured values become operands of both."""
     on_true, on_false, constants = _closed(*pair)
     return cond_p(condition, *constants, *operands, on_true=on_true, on_false=on_false)
 
@@ -254,7 +254,7 @@ cond_p = Primitive(
     multiple=True,
 )
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:

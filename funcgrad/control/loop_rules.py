@@ -25,13 +25,13 @@ Mask = tuple[bool, ...]
 
 
 def strong(x: Any) -> Any:
-    """``x`` with a dtype that does not give way."""
+    """``x`` with a strong dtype."""
     type = type_of(x)
     return cast(x, dtype=type.dtype) if type.weak else x
 
 
 def repeated_number(x: Any) -> Any:
-    """The number that an array under staging is full of, where its equation says so; else None."""
+    """The number with which an array under staging is filled, if its equation shows it; else None."""
     if not isinstance(x, StagedTracer) or not x.shape:
         return None
     assert isinstance(x.interpreter, Staging)
@@ -56,7 +56,7 @@ def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
     return [v for v, m in zip(values, mask, strict=True) if m]
 
 
-# ---------------------------------------------------------------- what depends on what
+# ---------------------------------------------------------------- dependencies
 
 
 def reached(program: Program, inputs: Sequence[bool]) -> list[bool]:
@@ -81,15 +81,15 @@ def live_carries(program: Program, consts: int, carries: int, mask: Mask) -> Mas
 
 
 class Residuals:
-    """Where the residuals of a split program come from when the program is the step of a loop.
+    """The sources of the residuals of a split program that is the step of a loop.
 
     What is the same in all steps is not stacked, and neither is a slice of what the loop goes over, nor a result of the
     step that is stacked already.
 
     Attributes:
         step: the program to loop over: its results, and the residuals that have to be stacked.
-        fixed: for each residual that is the same in all steps its place among the residuals.
-        stacked: for each other its place.
+        fixed: for each residual that is the same in all steps its position among the residuals.
+        stacked: for each other one its position.
     """
 
     def __init__(self, whole: Program, outs: int, consts: int, carries: int):
@@ -333,10 +333,10 @@ def loop_batch(
     loop: Loop, size: int, operands: Sequence[Any], dims: Sequence[int | None], *, program: Program, consts: int,
     carries: int, **how: Any,
 ) -> tuple[list[Any], list[int | None]]:  # fmt: skip
-    """All examples in one loop; a carry is batched if anything that it ever depends on is."""
+    """One loop for the whole batch; a carry is batched if it depends on a batched value in any step."""
     fixed, carry, xs = split_at(operands, consts, carries)
     d_fixed, d_carry, d_xs = split_at(dims, consts, carries)
-    # Steps first, then examples; of a slice, and of a carry, examples first.
+    # Stacked arrays have the step axis first, then the batch axis; slices and carries have the batch axis first.
     xs = [x if d is None else at_axis(x, d, 1, size) for x, d in zip(xs, d_xs)]
     derived, batched, placed = batched_step(
         program, size, consts, carries, tuple(d_fixed), tuple(d is not None for d in d_carry),
@@ -351,7 +351,7 @@ def loop_batch(
 def batched_step(
     program: Program, size: int, consts: int, carries: int, fixed: tuple[int | None, ...], carry: Mask, xs: Mask
 ) -> tuple[Program, Mask, Mask]:
-    """The step for all examples, which carries are batched in it, and which results."""
+    """The vectorized step, which of its carries are batched, and which of its results."""
     found: list[int | None] = []
     batched = carry
     while True:

@@ -130,9 +130,9 @@ def _batched_programs(
     condition: Program, body: Program, size: int, d_test: tuple[int | None, ...], d_fixed: tuple[int | None, ...],
     moving: Mask, test: tuple[ArrayType, ...],
 ) -> tuple[Program, Program, Mask]:  # fmt: skip
-    """The condition of all examples, a step on what the condition and the body close over, and what is batched.
+    """The vectorized condition, the vectorized step with what both close over, and which values are batched.
 
-    Where examples stop at different steps, the loop runs while any goes on, and others keep what they have.
+    Where batch elements stop at different steps, the loop runs while any goes on, and the others keep their carries.
     """
     step, batched, _ = batched_step(body, size, len(d_fixed), len(moving), d_fixed, moving, ())
     each, apart = _batched_condition(condition, size, d_test, batched, test)
@@ -160,7 +160,7 @@ def _batched_programs(
 def _batched_condition(
     condition: Program, size: int, dims: tuple[int | None, ...], batched: Mask, test: tuple[ArrayType, ...]
 ) -> tuple[Program, bool]:
-    """The condition of each example, and whether it is one for each."""
+    """The vectorized condition, and whether it is batched."""
     every = [*dims, *[0 if b else None for b in batched]]
     apart: list[bool] = []
 
@@ -178,7 +178,7 @@ while_p = Primitive(
     "while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, widen=widen_while, multiple=True
 )
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:

@@ -93,7 +93,7 @@ def _closed(program: Program) -> tuple[Program, list[Any]]:
     return dead_code(common_subexpressions(program)).closed()
 
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def scan(
@@ -112,7 +112,7 @@ def scan(
     Args:
         f: ``(carry, x) -> (carry, y)``, one step; the carry keeps its structure, shapes and dtypes.
         init: the first carry, a pytree of arrays.
-        xs: what is looped over: a pytree of arrays of shapes (length, ...), of which a step gets slices. None for
+        xs: the values to loop over: a pytree of arrays of shapes (length, ...), of which a step gets slices. None for
             nothing but ``length``.
         length: the number of steps, which ``xs`` has as well where it has arrays.
         reverse: from the last slice to the first; the results are in the order of the slices all the same.
@@ -175,7 +175,7 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
 def _part(x: Any) -> Any:
     """The type of a slice; or, where all slices are known to be one number everywhere, that slice itself.
 
-    Such are the gradients of results that nobody has used: a step that begins with that number reads no array.
+    Such are the gradients of unused results: a step that begins with that number reads no array.
     """
     type = type_of(x)
     number = repeated_number(x)
@@ -228,7 +228,7 @@ def step_program(
 
 
 def _joined(before: ArrayType, after: ArrayType) -> ArrayType:
-    """The type of a carry from those before and after a step: a weak one gives way, and one that varies stays so."""
+    """The type of a carry from those before and after a step: weak dtypes are promoted, varying ones stay so."""
     dtype = before.dtype
     if before.weak:
         dtype, _ = dtypes.promote_weak(dtype, True, after.dtype, after.weak)

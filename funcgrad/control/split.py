@@ -54,7 +54,7 @@ def depth(values: Sequence[Any]) -> int:
 
 @kept_with_program
 def split_for_forward(program: Program, needs: tuple[bool, ...]) -> tuple[Program, Program, list[bool]]:
-    """Splits a program (without constants) for forward mode, where results are wanted apart from their tangents.
+    """Splits a program (without constants) for forward mode into results and their tangents.
 
     Args:
         needs: which inputs have a tangent.

@@ -3,7 +3,7 @@
 Inside ``shard_map`` a type says along which axes of the mesh a value varies from device to device. The operands of an
 operation that carries a program have just the types of the program's inputs, a loop's carry has one type, and branches
 return the same: ``pvary`` makes operands and results so, and the program is traced again where its inputs vary along
-more axes. This is asked for when the operation is bound (``Primitive.widen``), so no rule has to think of it.
+more axes. Binding the operation does this (``Primitive.widen``), so rules need not.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def widened(program: Program, inputs: tuple[Axes, ...], outputs: tuple[Axes, ...
 
 
 def widen_call(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """For what runs a program once."""
+    """For primitives that run a program once."""
     program = params.get("program")
-    if program is None:  # a Python function, which is traced for what it gets
+    if program is None:  # a Python function, which is traced for its arguments
         return operands, params
     given, wanted = varying_of(operands), inputs_of(program)
     if given == wanted:
@@ -101,7 +101,7 @@ def widen_scan(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequenc
 
 
 def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Where devices disagree on whether the loop goes on, what it carries varies as well."""
+    """Where devices disagree on whether the loop goes on, its carries vary as well."""
     condition, body, tested, consts = (params[k] for k in ("condition", "body", "tested", "consts"))
     given = varying_of(operands)
     test, rest = given[:tested], given[tested:]

@@ -1,1 +1,1 @@
-"""Programs, primitives, tracing: what everything else is made of."""
+"""Programs, primitives and tracing, on which all other modules build."""

@@ -1,4 +1,4 @@
-"""Where the user's caches are, and whether what lies there may be run."""
+"""The folder of the user's caches, and whether its contents are safe to run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cache_folder(name: str) -> Path | None:
 
 
 def refusal(where: Path) -> str | None:
-    """Why a folder is not to be used, in words: what is compiled is run, so nobody else may put anything there."""
+    """Why a folder is unsafe, in words: compiled code is run, so no other user may be able to write there."""
     try:
         found = where.stat()
     except OSError:

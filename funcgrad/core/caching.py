@@ -1,14 +1,14 @@
-"""Caches: what was made once and would be made again, and how much of that is kept.
+"""Caches with a limited number of entries, in groups.
 
 Every cache whose keys come from outside (shapes, layouts, structures of programs, static arguments, texts) is a
 ``Cache``, a dictionary that belongs to a ``Group``. The caches of a group share one limit, be it a single one or one
 for each of six hundred operators, so that what is kept has a bound however many caches there are. ``stats`` lists all
 groups.
 
-A hit is a hit of a dictionary and nothing is noted about it. What is in use is known all the same, by generations:
-entries are made in a young one; when the young ones of a group are half its limit, they become the old ones, and what
-was old until then is let go. An entry that is asked for while it is old is young again. So what was used among the last
-``limit / 2`` new entries is kept, and a hit costs more than a dictionary's once in a generation::
+A hit is a dictionary lookup that records nothing. Entries in use are found by two generations: an entry is young when
+it is made; when the young ones of a group reach half its limit, they become the old ones, and the previous old ones are
+evicted. An old entry that is looked up becomes young again. So what was used among the last ``limit / 2`` new entries
+is kept, and a hit costs more than a dictionary's once in a generation::
 
     found = cache.get(key)             # young
     if found is None:
@@ -18,7 +18,7 @@ was old until then is let go. An entry that is asked for while it is old is youn
 
 ``cache[key]`` does the first two, and raises KeyError. Values are never None.
 
-An evicted entry is made anew when it is asked for again, and then it is another object. Where identity says what is
+An evicted entry is made anew at the next lookup, and then it is another object. Where identity says what is
 equal (types, layouts), that must not be: see ``Interned``.
 
 Threads may use one cache at the same time. Each step is one of the dictionary's own; an entry that is made while the
@@ -46,12 +46,12 @@ _NOTHING: dict[Any, Any] = {}
 
 
 class Counts(NamedTuple):
-    """What is to be known of a group of caches.
+    """Statistics of a group of caches.
 
     Attributes:
         entries: how many there are, young and old.
         limit: how many there may be.
-        evictions: how many were let go since the start, not counting those of caches that are gone.
+        evictions: how many were released since the start, not counting those of caches that are gone.
     """
 
     entries: int
@@ -63,10 +63,10 @@ class Group:
     """Caches that share a limit.
 
     Args:
-        name: what ``stats`` calls it; no two groups have the same.
+        name: its unique name in ``stats``.
         limit: how many entries there may be in all of them.
         weight: for how many entries one counts, by its value; by default for one.
-        evicted: called with the values that are let go.
+        evicted: called with the values that are released.
     """
 
     __slots__ = (
@@ -99,17 +99,17 @@ class Group:
         return _named, (self.name,)
 
     def counts(self) -> Counts:
-        """How many entries there are now."""
+        """The present number of entries."""
         caches = {id(c): c for r in (*self._young, *self._old) if (c := r()) is not None}
         return Counts(sum(len(c) + len(c._old) for c in caches.values()), self.limit, self.evictions)
 
     def turn(self) -> None:
-        """Makes young entries old, and lets go of those that were old."""
+        """Makes young entries old, and releases those that were old."""
         if not self._turning.acquire(blocking=False):
-            return  # another thread is at it, or this one, in a finalizer of what it lets go
+            return  # another thread is evicting, or this one, in a finalizer of an evicted value
         try:
             gone, self._old, self._young = self._old, self._young, []
-            # After the list: a cache that notes itself down in between does so twice, which does no harm.
+            # After the list: a cache that adds itself in between does so twice, which does no harm.
             self._generation += 1
             self._made = 0
             for reference in gone:
@@ -134,7 +134,7 @@ def _named(name: str) -> Group:
 
 
 class Cache(dict[K, V]):
-    """A dictionary that keeps what was used lately; see the module.
+    """A dictionary that keeps recently used entries; see the module.
 
     Args:
         group: whose limit it shares.
@@ -158,7 +158,7 @@ class Cache(dict[K, V]):
             group.turn()
 
     def again(self, key: K) -> V | None:
-        """The value of an old entry, which is young from now on; None if there is none."""
+        """The value of an old entry, which becomes young again; None if the key is not found."""
         value = self._old.pop(key, None)
         if value is not None:
             self[key] = value
@@ -171,7 +171,7 @@ class Cache(dict[K, V]):
         return value
 
     def setdefault(self, key: K, value: V) -> V:
-        """The value that there is, or else this one: all who meet here get the same."""
+        """The existing value, or else this one: all threads that race here get the same."""
         found = self.get(key)
         if found is None:
             found = self.again(key)
@@ -181,7 +181,7 @@ class Cache(dict[K, V]):
         return found
 
     def pop(self, key: K, default: Any = None) -> Any:
-        """Takes an entry out; ``default`` if there is none."""
+        """Removes an entry and returns its value; ``default`` if the key is not found."""
         old = self._old.pop(key, default)
         return dict.pop(self, key, old)
 
@@ -191,7 +191,7 @@ class Cache(dict[K, V]):
         dict.clear(self)
 
     def __reduce__(self) -> tuple:
-        return Cache, (self._group,)  # a copy of who has it begins with an empty one
+        return Cache, (self._group,)  # a copy of its owner begins with an empty one
 
 
 class Interned(Generic[K, V]):
@@ -216,12 +216,12 @@ class Interned(Generic[K, V]):
         self.renew()
 
     def renew(self) -> None:
-        """Makes a lock that nobody holds."""
+        """Makes an unlocked lock."""
         # Whatever is made in between may collect garbage, whose finalizers may come here.
         self._lock = threading.RLock()
 
     def find(self, key: K) -> V | None:
-        """The object of a key, if there is one; for keys that are not in ``known``."""
+        """The object of a key that is not in ``known``, or None."""
         found = self.known.again(key)
         if found is None:
             found = self._alive.get(key)
@@ -241,7 +241,7 @@ _interned: weakref.WeakSet[Interned] = weakref.WeakSet()
 
 
 def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator for functions of hashable arguments, given by position, whose results are kept.
+    """A decorator that caches the results of a function of hashable positional arguments.
 
     Args:
         name, limit: as for a group.
@@ -267,7 +267,7 @@ def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]
 
 
 def stats() -> dict[str, Counts]:
-    """By the names of all groups: how many entries they have, how many they may have, how many were let go."""
+    """By the names of all groups: how many entries they have, how many they may have, how many were released."""
     return {name: _groups[name].counts() for name in sorted(_groups)}
 
 
@@ -278,7 +278,7 @@ def groups() -> Iterator[Group]:
 
 @contextmanager
 def limited(most: int, *names: str) -> Iterator[None]:
-    """Within it, the groups named (all of them, if none is) keep at most so many entries, and begin with none."""
+    """Context in which the groups named (all of them, if none is) keep at most so many entries, and begin with none."""
     chosen = [_groups[name] for name in names] if names else list(groups())
     before = [group.limit for group in chosen]
     for group in chosen:
@@ -293,7 +293,7 @@ def limited(most: int, *names: str) -> Iterator[None]:
 
 
 def _forked() -> None:
-    """In a forked process: what another thread held, nobody holds."""
+    """In a forked process: unlocks what other threads had locked."""
     for group in groups():
         group._turning = threading.Lock()
     for interned in list(_interned):

@@ -1,4 +1,4 @@
-"""Who asked a traced value for a number, and what to call instead: for messages, so looked up only where one is raised.
+"""Which function asked a traced value for a number, and what to call instead: looked up only for error messages.
 
 A traced value is asked by a method of Python's, ``__float__`` for instance. Which function had that called is not
 passed on; it stands in the code of the frame that is running, at the instruction that is running.
@@ -28,13 +28,13 @@ _REMAINDER = next(
 
 
 class Api(NamedTuple):
-    """How users of an API write what is differentiated.
+    """How an API names its differentiable functions, for messages.
 
     Attributes:
         namespaces: the modules with differentiable functions, first to last, by the names that users know them under.
         stopped: a constant of the same value.
-        stored: what to write in place of ``a[i] = x``.
-        as_it_is: what to write in place of a conversion.
+        stored: advice in place of ``a[i] = x``.
+        as_it_is: advice in place of a conversion.
     """
 
     namespaces: Mapping[str, str]
@@ -70,11 +70,11 @@ def formatting(frame: Frame) -> bool:
 
 
 def advice(frame: Frame, wanted: str, api: Api = FUNCGRAD) -> tuple[str, str | None]:
-    """What asked for a number, as a message calls it, and the differentiable function of the same name.
+    """The function that asked for a number, as named in messages, and the differentiable one of the same name.
 
     Args:
         frame: the one that is running, below the methods of traced values.
-        wanted: what a message calls it where it cannot be found out.
+        wanted: its name in messages where it cannot be determined.
         api: in whose words.
 
     Returns:
@@ -141,7 +141,7 @@ def _is_others(frame: Frame) -> bool:
 
 
 def _running(frame: Frame) -> ast.expr | None:
-    """The expression whose instruction is running in ``frame``."""
+    """The expression that ``frame`` is evaluating."""
     code = frame.f_code
     first, last, start, end = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     if first is None or last is None or start is None or end is None:
@@ -159,7 +159,7 @@ def _running(frame: Frame) -> ast.expr | None:
 
 
 def _resolved(node: ast.expr, frame: Frame) -> Any:
-    """What a name, or an attribute of one, stands for in a frame, found without running any code of the user's."""
+    """The object of a name, or of an attribute of one, in a frame, found without running user code."""
     if isinstance(node, ast.Name):
         for scope in (frame.f_locals, frame.f_globals, frame.f_builtins):
             if node.id in scope:

@@ -44,7 +44,8 @@ def canonical(dtype: Any) -> np.dtype:
     ``"bfloat16"``.
 
     Raises:
-        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates), and for what is no dtype.
+        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates), and for an argument that is not a
+            dtype.
 
     Example:
         >>> canonical(float), canonical("int16")
@@ -54,7 +55,7 @@ def canonical(dtype: Any) -> np.dtype:
         if dtype in DEFAULT:
             return DEFAULT[dtype]
         result = bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
-    except (TypeError, ValueError):  # what NumPy, or a dictionary, says of a value that is no name of a dtype
+    except (TypeError, ValueError):  # raised by NumPy, or a dictionary, for a value that names no dtype
         raise _unknown(repr(dtype)) from None
     if result not in SHORT:
         raise _unknown(result)

@@ -23,7 +23,7 @@ E = TypeVar("E", bound=BaseException)
 
 
 def explained(error: E, entry: str, hint: str = "") -> E:
-    """Has an error name its entry on the documentation's page of errors, in a note below its message; returns it.
+    """Adds a note with the error's entry on the documentation's page of errors; returns the error.
 
     Args:
         error: the error, which is about to be raised.
@@ -63,7 +63,7 @@ class ConcretizationError(FuncgradError, TypeError):
 
 
 class DerivativeLostError(ConcretizationError):
-    """A Python number was asked of a value that is being differentiated: what is computed of it would be constant."""
+    """A value that is being differentiated was converted to a Python number, which would lose its derivative."""
 
     entry = "derivative-lost"
 
@@ -194,12 +194,12 @@ def user_locations(skip: int = 0) -> list[Source]:
 
 
 def describe_locations(sources: Sequence[Source]) -> str:
-    """What ``user_locations`` has found, in words."""
+    """The result of ``user_locations``, as text."""
     return ", called from ".join(map(describe_location, sources)) if sources else describe_location(None)
 
 
 def say_where(error: BaseException, what: str) -> None:
-    """Has an error that came while recorded operations ran say, in a note, what they were.
+    """Adds a note to an error raised while recorded operations ran, which names them.
 
     Args:
         what: a sentence, without its full stop.

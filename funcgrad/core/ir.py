@@ -25,7 +25,7 @@ Shape = tuple[int, ...]
 
 
 class ArrayType:
-    """What is known of an array before it is computed: its shape, its dtype, and whether the dtype is weak.
+    """The type of an array: its shape, its dtype, and whether the dtype is weak.
 
     ``inexact`` says whether such an array has a derivative: its dtype is floating or complex. ``varying`` are the axes
     of a mesh, inside ``shard_map``, along which devices may have different values; along others they have the same.
@@ -98,7 +98,7 @@ _known_types = _types.known
 
 
 class Var:
-    """A variable: it has a type, and one equation (or the program's head) gives it its value."""
+    """A variable: it has a type, and is the result of one equation or an input of the program."""
 
     __slots__ = ("type",)
 
@@ -140,7 +140,7 @@ class Equation:
 
 
 class Code:
-    """What an equation may carry as a parameter beside plain values: a function, or a program.
+    """A parameter of an equation that is not a plain value: a function or a program.
 
     Attributes:
         cache: what others have made of it (executables), for as long as it lives: a few of each kind. In caches of
@@ -159,8 +159,8 @@ class Program(Code):
         constants: pairs of a variable and the value that the traced function closed over.
         equations: in an order in which every variable is assigned before it is read.
         outputs: variables or literals.
-        name: what it is called when printed.
-        arguments: what the inputs are called, as ``params['w']``; empty if nobody has said.
+        name: its name when printed.
+        arguments: names of the inputs, such as ``params['w']``; empty if not known.
     """
 
     __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "__weakref__")
@@ -214,7 +214,7 @@ class Program(Code):
         return "\n".join(_print(self, _names(), "", source, known))
 
     def cost(self) -> Any:
-        """What it costs: floating-point operations and bytes moved; see ``funcgrad.costs.Cost``.
+        """The cost: floating-point operations and bytes moved; see ``funcgrad.costs.Cost``.
 
         Example:
             >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -269,7 +269,7 @@ def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:
     return cached
 
 
-# What can be seen of a program with the help of modules that know of programs themselves; they say so when imported.
+# Views of a program by modules that import this one; they register when imported.
 _views: dict[str, Callable[[Program], Any]] = {}
 
 
@@ -279,7 +279,7 @@ def set_view(name: str, function: Callable[[Program], Any]) -> None:
 
 
 def view(name: str) -> Callable[[Program], Any]:
-    """What shows programs in a way that was set."""
+    """The registered view of programs of that name."""
     return _views[name]
 
 

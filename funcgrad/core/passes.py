@@ -81,7 +81,7 @@ def common_subexpressions(program: Program) -> Program:
 
 
 def inlined(program: Program) -> Program:
-    """The program with the equations of what it calls in place of the calls."""
+    """The program with calls replaced by the equations of the called programs."""
     if not any(e.primitive.name == "call" for e in program.equations):
         return program
     equations: list[Equation] = []
@@ -108,7 +108,7 @@ _interned: OrderedDict[tuple, Program] = OrderedDict()
 
 
 def interned(program: Program) -> Program:
-    """An earlier program that is the same, equation by equation, if one is remembered: it has what was compiled of it.
+    """An earlier program with the same equations, if one is cached: its compiled executables are reused.
 
     Args:
         program: without constants.

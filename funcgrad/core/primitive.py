@@ -19,10 +19,10 @@ Each rule is given once, in the form that fits the primitive:
     that is given as its ``ArrayType`` is not known, but the operation is linear in it.
 ``widen``
     primitives that carry programs: ``(operands, params) -> (operands, params)``, with programs for operands that vary
-    along just these axes of a mesh. Asked for inside ``shard_map``, before anything else.
+    along just these axes of a mesh. Called inside ``shard_map``, before anything else.
 ``close``
     primitives that carry Python functions: ``(interpreter, operands, params) -> (operands, params)``, with programs in
-    their place, and what the functions close over as operands. Asked for by interpreters that have no values.
+    their place, and what the functions close over as operands. Called by interpreters that have no values.
 """
 
 from __future__ import annotations
@@ -156,6 +156,6 @@ _bind: Bind
 
 
 def set_bind(function: Bind) -> None:
-    """Gives primitives their meaning when called; the tracing module does it once."""
+    """Sets the function that binds a primitive; the tracing module does it once."""
     global _bind
     _bind = function

@@ -58,7 +58,7 @@ class Interpreter:
     __slots__ = ("level", "alive", "source")
     #: What a message calls the transform.
     description = "a transform"
-    #: Whether Python numbers may be taken out of what it differentiates, as constants.
+    #: Whether Python numbers may be taken out of differentiated values, as constants.
     gives_numbers = False
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Interpreter:
         raise NotImplementedError
 
     def asked(self) -> None:
-        """Told that somebody would look at the value of one of its tracers if there were one."""
+        """Called where code tries to read the value of one of its tracers, which has none."""
 
 
 class Tracer:
@@ -143,7 +143,7 @@ class Tracer:
     def __bool__(self) -> bool:
         return bool(self._concrete("bool(...), as `if` and `while` do,"))
 
-    # Whole numbers have no derivative, so that of what is computed of them is right.
+    # Integers have no derivative, so a constant loses none.
 
     def __int__(self) -> int:
         frame = sys._getframe(1)
@@ -223,8 +223,8 @@ def check_constant(
     """Whether a number may be taken out of a traced value, to be a constant from then on.
 
     Args:
-        wanted: how a message calls what was asked for.
-        frame: where it was asked for.
+        wanted: the name of the requested conversion in messages.
+        frame: where it was requested.
         among: says which transforms count.
         api: in whose words a message says what to write.
 
@@ -237,10 +237,10 @@ def check_constant(
 
 
 def lost(x: Tracer, wanted: str, frame: FrameType, by: str, api: callers.Api = callers.FUNCGRAD) -> str:
-    """What to say where a number taken out of a traced value would be a constant; arguments as of ``check_constant``.
+    """The error for a conversion that would make a constant of a traced value; arguments as of ``check_constant``.
 
     Args:
-        by: what differentiates it.
+        by: the transform that differentiates it.
     """
     asked, function = callers.advice(frame, wanted, api)
     if callers.storing(frame):
@@ -261,7 +261,7 @@ def differentiated_by(x: Any) -> list[Interpreter]:
 
 
 def concrete(x: Any) -> Any:
-    """What is beneath the tracers.
+    """The value below all tracers.
 
     Raises:
         ConcretizationError: where there is no value beneath one of them.
@@ -272,7 +272,7 @@ def concrete(x: Any) -> Any:
 
 
 class _State(threading.local):
-    """What is running in this thread.
+    """The transforms that are running in this thread.
 
     Attributes:
         depth: how deep transforms are nested.
@@ -281,7 +281,8 @@ class _State(threading.local):
         folding: whether JAX computes with plain arrays at once, also where it traces.
         deferring: how deep calls of transforms are nested whose callers look at results only.
         axes: by name, the axes that are there: those that surrounding transforms batch along, with the number of each
-            example there, traced, and how many there are; and a mesh's, with a ``MeshAxis`` instead of the number.
+            batch element there, traced, and how many there are; and a mesh's, with a ``MeshAxis`` instead of the
+            number.
     """
 
     def __init__(self) -> None:
@@ -296,13 +297,13 @@ class _State(threading.local):
 state = _State()
 
 
-#: How many frames of the library there are at least between where an operation is processed and who bound it:
+#: The least number of library frames between where an operation is processed and where it was bound:
 #: ``current_source``, ``process`` and ``bind``.
 BOUND = 3
 
 
 def current_source() -> Source | None:
-    """The user's line that an operation bound now comes from."""
+    """The user's line to which an operation bound now is attributed."""
     return state.source or user_location(BOUND)
 
 
@@ -321,12 +322,12 @@ class located:
 
 
 class Base(Interpreter):
-    """The interpreter at the bottom of every stack, that of plain arrays: what others may ask of it."""
+    """The interface of the interpreter at the bottom of every stack, that of plain arrays."""
 
     __slots__ = ()
 
     def held(self, x: Any) -> Any:
-        """An array as an operand that may be read later, whatever happens to it meanwhile; None if there is no such."""
+        """An array as an operand that may be read later, even if it changes meanwhile; None if that is not possible."""
         return x
 
     def ready(self, x: Any) -> Any:
@@ -378,8 +379,8 @@ set_bind(bind)
 
 
 def surrounding() -> Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]:
-    """What applies primitives to the values that a new interpreter's tracers wrap: ``bind``, or, where no transform is
-    running, whose tracers those could be, the interpreter of plain arrays at once."""
+    """The function that applies primitives to the values that a new interpreter's tracers wrap: ``bind``, or, where no
+    transform is running, whose tracers those could be, the interpreter of plain arrays at once."""
     return bind if state.depth or state.floor else _base.process
 
 
@@ -427,7 +428,8 @@ class running:
 
 @contextmanager
 def deferring() -> Iterator[None]:
-    """Within it, operations on arrays may be deferred also outside every transform: a pullback is called there."""
+    """Context in which operations on arrays may be deferred also outside every transform: a pullback is called
+    there."""
     before = state.deferring
     try:
         state.deferring = before + 1
@@ -527,6 +529,6 @@ def is_array(x: Any) -> bool:
 
 
 def typed(x: Any) -> Any:
-    """``x`` as an operand of a primitive: Python scalars become typed NumPy scalars, arrays stay what they are."""
+    """``x`` as an operand of a primitive: Python scalars become typed NumPy scalars, arrays stay unchanged."""
     kind = _SCALARS.get(type(x))
     return x if kind is None else kind.dtype.type(x)

@@ -109,7 +109,7 @@ __all__ = [
 
 
 class _Elements:
-    """The way from another library's array to its elements: in messages there is nothing to see of it."""
+    """The path entry from another library's array to its elements, which messages leave out."""
 
     def __str__(self) -> str:
         return ""
@@ -128,11 +128,12 @@ def register_array_type(
     Args:
         cls: the class; what is said of arguments and results is said of no subclass of it.
         to_array: from an instance to an array or a tracer of funcgrad's.
-        from_array: the way back. Whatever else a program puts where elements were (their shapes, say) is left as it is.
+        from_array: the inverse of ``to_array``. Other objects in place of elements (their shapes, say) are left
+            unchanged.
         to_operand: as ``to_array``, for an instance that is an operand of a function: where that is something else.
 
     Raises:
-        TypeError: for what is no class, or no function.
+        TypeError: for an argument that is not a class, or no function.
         ValueError: for a class that is registered already.
 
     Example:
@@ -166,7 +167,7 @@ def register_array_type(
     _operands[cls] = to_operand or to_array
 
 
-#: Other libraries' arrays: by class, what makes operands of them.
+#: Other libraries' arrays: by class, the function that makes operands of them.
 _operands: dict[type, Callable[[Any], Any]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Batching: every value may carry one extra axis, and each primitive knows where it goes."""
+"""Batching: every value may have one extra axis, and each primitive has a rule for it."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class BatchTracer(Tracer):
 
 
 class Batching(Interpreter):
-    """Applies each operation to all examples at once.
+    """Vectorizes: applies each operation to all batch elements together.
 
     Attributes:
-        size: the number of examples.
+        size: the number of batch elements.
     """
 
     __slots__ = ("size",)
@@ -100,7 +100,7 @@ def _elementwise(
 
 
 def axis_called(name: Any) -> tuple[Any, int]:
-    """An axis by its name: of a ``vmap`` the number of each example, traced, of a mesh a ``MeshAxis``; and its size."""
+    """An axis by its name: of a ``vmap`` its traced index, of a mesh a ``MeshAxis``; and its size."""
     try:
         return state.axes[name]
     except KeyError:
@@ -115,10 +115,10 @@ def axis_called(name: Any) -> tuple[Any, int]:
 def batch_flat(
     f: Callable[..., Sequence[Any]], size: int, values: Sequence[Any], dims: Sequence[int | None], name: Any = None
 ) -> tuple[list[Any], list[int | None]]:
-    """Runs ``f`` on all examples at once; returns results and where their batch axes are (``None``: not batched).
+    """Runs ``f`` vectorized; returns results and their batch axes (``None``: not batched).
 
     Args:
-        name: what ``f`` may call the axis.
+        name: the name of the axis for ``f``.
     """
     interpreter = Batching(size)
     outside = state.axes

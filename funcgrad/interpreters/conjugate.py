@@ -1,6 +1,6 @@
 """Conjugating late: a program's conjugations moved towards its results, where most meet another one and are gone.
 
-The gradient of a complex function, as those know it who descend along it, is the conjugate of what comes of conjugated
+The gradient of a complex function, as used in gradient descent, is the conjugate of what comes of conjugated
 cotangents. Computed that way each part that is zero ends up with the sign of two negations; with the conjugations moved
 on, ``conj(mul(conj(g), x))`` is ``mul(g, conj(x))``, which is also how a formula would be written.
 """
@@ -30,7 +30,7 @@ COMMUTING = frozenset(
 
 
 class Value(NamedTuple):
-    """What stands for a value of the program.
+    """The representation of a value of the program.
 
     Attributes:
         held: an array.
@@ -47,12 +47,12 @@ class Value(NamedTuple):
         return self.other() if self.turned else self.held
 
     def other(self) -> Any:
-        """The conjugate of what is held."""
+        """The conjugate of the value."""
         return np.conj(self.held) if isinstance(self.held, np.generic) else conj(self.held)
 
 
 def conjugated_late(program: Program, past: Sequence[Var]) -> Program:
-    """The program with conjugations of what comes of some of its inputs where they are least.
+    """The program with conjugations of values that depend on some of its inputs moved to where they are fewest.
 
     Args:
         past: the inputs; the program is linear in them.

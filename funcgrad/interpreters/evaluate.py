@@ -13,7 +13,7 @@ _perform: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
 
 
 def set_performer(function: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]) -> None:
-    """Names what binds a primitive that is there for its effect."""
+    """Sets the function that binds a primitive with an effect."""
     global _perform
     _perform = function
 

@@ -76,9 +76,9 @@ class Step:
 
 @dataclass(slots=True)
 class Recipe:
-    """What an equation became, to be emitted again for others like it.
+    """The operations that an equation was lowered to, emitted again for equal equations.
 
-    Its values are the equation's operands, those from outside and the results of its steps, each with its place in this
+    Its values are the equation's operands, those from outside and the results of its steps, each with its index in this
     order.
 
     Attributes:
@@ -178,7 +178,7 @@ def _captured(operation: Any, places: dict[Any, int]) -> dict[Any, int]:
 
 
 def _recapture(operation: Any, values: dict[Any, Any]) -> None:
-    """Has the operations in the regions of one use other values."""
+    """Replaces values used in the regions of an operation."""
 
     def visit(inner: Any) -> None:
         operands = inner.operands

@@ -101,7 +101,7 @@ _local = _Local()
 
 @contextmanager
 def by_equation() -> Iterator[bool]:
-    """Within it JAX traces each equation of what is ``lowered``: inside ``shard_map`` it has to see the axes' names.
+    """Context in which JAX traces each equation of a ``lowered`` program: inside ``shard_map`` it must see axis names.
 
     Returns:
         A context manager, which says whether that was so before.
@@ -146,7 +146,7 @@ def _a_sharding(program: Program) -> NamedSharding | None:
 
 @kept_with_program
 def _partly_divided(program: Program) -> bool:
-    """Whether the compiler divides work inside of a ``shard_map``. XLA then fails where arrays are to be alike."""
+    """Whether the compiler partitions work inside of a ``shard_map``. XLA then fails for ``shard_alike``."""
     for equation in program.equations:
         params = equation.params
         if equation.primitive.name == "shard_map" and len(params["axes"]) < len(params["mesh"].axis_names):
@@ -190,7 +190,7 @@ _texts: Cache[tuple, str] = Cache(Group("recipes", 1024))
 
 
 def _is_for_this_machine(module: Any, platforms: tuple[str, ...]) -> bool:
-    """Whether what is lowered will run on one device of this machine, a CPU: neither in parts nor exported."""
+    """Whether the lowered program will run on one device of this machine, a CPU: neither partitioned nor exported."""
     devices = getattr(module.axis_context, "num_devices", None)
     return platforms == ("cpu",) and devices == 1 and not module.lowering_parameters.for_export
 
@@ -204,7 +204,7 @@ class _Emitter:
 
     Attributes:
         context: JAX's lowering context.
-        platforms: what the module is for.
+        platforms: the platforms of the module.
         scope: the name of what is around, as JAX gives it: ``jit(loss)/``.
         recipes: by primitive, types and parameters.
         resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
@@ -294,7 +294,7 @@ class _Emitter:
         return recipe.resized([self.type(v.type) for v in equation.outputs])
 
     def function(self, primitive: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
-        """A function outside the module, of what JAX makes of a primitive's rule."""
+        """A function outside the module, lowered by JAX from a primitive's rule."""
         avals = [aval(t.strong()) for t in types]
         context = self.context.replace(primitive=None, avals_in=avals, avals_out=None, tokens_out=None)
 

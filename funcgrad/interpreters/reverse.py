@@ -136,18 +136,18 @@ class Reverse(Interpreter):
         """The inputs' cotangents, ``None`` for zero, from pairs of an output's slot and its cotangent."""
         tape: Sequence[tuple] = self.tape
         if self.outside is not bind:
-            # What is noted down alone is not compiled with anything: then step by step it is the better window.
+            # A walk recorded alone would not be fused with anything, so its steps are recorded one by one.
             if state.floor is None:
                 found = base().walk(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
                 if found is not None:
                     return found
-            if state.floor is not None:  # a program that is staged keeps arrays, not what stands for them
+            if state.floor is not None:  # a staged program keeps arrays, not placeholders
                 tape = [_computed(entry) for entry in tape]
         cts = self.backward(tape, seeds)
         return [cts[x.slot] for x in inputs]
 
     def backward(self, tape: Sequence[tuple], seeds: Sequence[tuple[int, Any]]) -> list[Any]:
-        """Cotangents by slot, from those of the outputs. What a rule does counts as done on its operation's line."""
+        """Cotangents by slot, from those of the outputs. A rule's operations are attributed to its operation's line."""
         cts: list[Any] = [None] * self.slots
         for slot, ct in seeds:
             cts[slot] = accumulate(cts[slot], ct)

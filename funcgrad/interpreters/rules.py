@@ -91,7 +91,7 @@ def summed_over(ct: Any, axes: frozenset[str]) -> Any:
 
 
 def summed_pullback(primitive: Primitive, cts: Sequence[Any], types: Sequence[ArrayType], params: dict) -> list[Any]:
-    """What a pullback of ``primitive`` gave, as cotangents of operands of ``types``."""
+    """The results of a pullback of ``primitive``, as cotangents of operands of ``types``."""
     if not state.axes:
         return list(cts)
     if primitive.exact:

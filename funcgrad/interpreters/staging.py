@@ -68,7 +68,7 @@ class Staging(Interpreter):
     """Writes every operation down as an equation.
 
     Attributes:
-        constants: what was met that is not this interpreter's: arrays, and tracers of outer interpreters.
+        constants: captured values: arrays, and tracers of outer interpreters.
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Staging(Interpreter):
         self._added: list[StagedTracer] = []
         self._captured: dict[int, Var] = {}
         self._literals: dict[tuple[ArrayType, bytes], Literal] = {}
-        self._places: dict[Var, int] = {}  # of the equations, by what they compute; so far of the first so many
+        self._places: dict[Var, int] = {}  # of the equations, by their results; of the first so many so far
         self._placed = 0
         self._values: dict[Var, Any] = {}
 
@@ -109,7 +109,7 @@ class Staging(Interpreter):
         return tracer
 
     def atom(self, x: Any) -> Atom:
-        """The variable or literal that stands for ``x`` in the program; equal literals are one object."""
+        """The variable or literal of ``x`` in the program; equal literals are one object."""
         if isinstance(x, StagedTracer) and x.interpreter is self:
             return x.variable
         if isinstance(x, np.generic):
@@ -160,7 +160,7 @@ class Staging(Interpreter):
         return result
 
     def needed(self, variable: Var) -> list[Equation] | None:
-        """The equations that a variable comes of, None where they start from what has no value or act on the world."""
+        """The equations that a variable depends on; None if one has an effect or an input has no value."""
         for place in range(self._placed, len(self.equations)):
             self._places.update(dict.fromkeys(self.equations[place].outputs, place))
         self._placed = len(self.equations)
@@ -180,7 +180,7 @@ class Staging(Interpreter):
         return [self.equations[place] for place in sorted(places)]
 
     def differentiated_by(self, variable: Var) -> list[Interpreter]:
-        """The outer transforms that differentiate what a variable comes of."""
+        """The outer transforms that differentiate a constant on which a variable depends."""
         found = {v: by for v, x in self.constants if (by := differentiated_by(x))}
         for equation in self.equations if found else ():
             by = list(dict.fromkeys(i for a in equation.inputs if isinstance(a, Var) for i in found.get(a, ())))
@@ -189,7 +189,7 @@ class Staging(Interpreter):
         return found.get(variable, [])
 
     def value(self, variable: Var, needed: list[Equation]) -> Any:
-        """What a variable holds that comes of constants alone, which it has also while the function is traced.
+        """The value of a variable that depends only on constants, which is known while the function is traced.
 
         Raises:
             ConcretizationError: where a constant is traced by an outer interpreter, and has no value there.
@@ -228,8 +228,8 @@ def stage(
     Args:
         f: takes arrays, returns a flat sequence of arrays.
         types: one per argument.
-        name: what the program is called when printed.
-        description: what an error message calls the transform.
+        name: the name of the program when printed.
+        description: the name of the transform in errors.
         by: the interpreter that writes it down, if it is not just any.
     """
     if not state.folding:

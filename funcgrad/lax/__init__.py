@@ -8,7 +8,7 @@ they are scalars. A Python number takes the dtype of the arrays beside it, if th
 the end. Wrong dtypes are a ``TypeError``, wrong shapes a ``ValueError``.
 
 ``precision`` asks for less than there is: products are of the highest precision. ``preferred_element_type`` is the
-dtype in which is multiplied and summed. Shardings are asked for by ``with_sharding_constraint``.
+dtype in which is multiplied and summed. ``with_sharding_constraint`` requests a sharding.
 """
 
 from jax.lax import (

@@ -72,7 +72,7 @@ class _Axes:
         return x
 
     def single(self, caller: str, primitive: Primitive, x: Any, **params: Any) -> Any:
-        """What a primitive along one axis, of a ``vmap`` or of a mesh, makes of ``x``."""
+        """A primitive along one axis, of a ``vmap`` or of a mesh, applied to ``x``."""
         if len(self.over) + len(self.indices) != 1:
             raise ValueError(f"{caller}: wants one axis, or several of one mesh")
         return primitive(x, *self.indices, **params, **(self.over[0] if self.over else {}))
@@ -88,7 +88,7 @@ def _countable(leaf: Any) -> Any:
 
 
 def axis_size(axis_name: AxisName) -> int:
-    """How many examples there are along an axis, or along several, named by a tuple.
+    """The size of a named axis, or the product of the sizes of several, named by a tuple.
 
     Args:
         axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
@@ -111,7 +111,7 @@ def axis_size(axis_name: AxisName) -> int:
 
 
 def axis_index(axis_name: AxisName) -> Any:
-    """The number of the example along an axis, an int32; along several, named by a tuple, the last one counts fastest.
+    """The index along a named axis, an int32; along several, named by a tuple, the last one varies fastest.
 
     Args:
         axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
@@ -137,14 +137,14 @@ def axis_index(axis_name: AxisName) -> Any:
 
 
 def psum(x: Any, axis_name: AxisName) -> Any:
-    """The sum over all examples along an axis, or along several, named by a tuple.
+    """The sum over a named axis, or over several, named by a tuple.
 
     Args:
         x: a pytree of arrays; booleans are counted.
         axis_name: as given to a surrounding ``vmap``, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
-        A pytree like ``x``, of its shapes and dtypes, the same for every example; of booleans int32.
+        A pytree like ``x``, of its shapes and dtypes, the same at all indices of the axis; of booleans int32.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
@@ -160,13 +160,14 @@ def psum(x: Any, axis_name: AxisName) -> Any:
 
 
 def pmean(x: Any, axis_name: AxisName) -> Any:
-    """The mean over all examples along an axis, or along several; see ``psum``.
+    """The mean over a named axis, or over several; see ``psum``.
 
     Args:
         x, axis_name: as for ``psum``.
 
     Returns:
-        A pytree like ``x``, of its shapes and dtypes, the same for every example; of integers and booleans float32.
+        A pytree like ``x``, of its shapes and dtypes, the same at all indices of the axis; of integers and booleans
+        float32.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
@@ -193,13 +194,13 @@ def _extreme(x: Any, axis_name: AxisName, primitive: Primitive) -> Any:
 
 
 def pmax(x: Any, axis_name: AxisName) -> Any:
-    """The largest over all examples along an axis, or along several; see ``psum``.
+    """The maximum over a named axis, or over several; see ``psum``.
 
     Args:
         x, axis_name: as for ``psum``; booleans stay such.
 
     Returns:
-        A pytree like ``x``, of its shapes and dtypes, the same for every example.
+        A pytree like ``x``, of its shapes and dtypes, the same at all indices of the axis.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
@@ -214,13 +215,13 @@ def pmax(x: Any, axis_name: AxisName) -> Any:
 
 
 def pmin(x: Any, axis_name: AxisName) -> Any:
-    """The smallest over all examples along an axis, or along several; see ``psum``.
+    """The minimum over a named axis, or over several; see ``psum``.
 
     Args:
         x, axis_name: as for ``psum``; booleans stay such.
 
     Returns:
-        A pytree like ``x``, of its shapes and dtypes, the same for every example.
+        A pytree like ``x``, of its shapes and dtypes, the same at all indices of the axis.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
@@ -235,17 +236,16 @@ def pmin(x: Any, axis_name: AxisName) -> Any:
 
 
 def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False) -> Any:
-    """What all examples have, for each of them.
+    """The values at all indices of a named axis, at each of them.
 
     Args:
         x: a pytree of arrays.
         axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
-        axis: where the result has the examples: a new axis, or, if ``tiled``, one along which they are concatenated.
-        tiled: concatenate, of which every array has to have an axis.
+        axis: the result's axis for them: a new one, or, if ``tiled``, one along which they are concatenated.
+        tiled: concatenate along ``axis``, which every array must have.
 
     Returns:
-        A pytree like ``x``, of its dtypes; with an axis more, or with that axis as many times longer as there are
-        examples.
+        A pytree like ``x``, of its dtypes; with an axis more, or with that axis longer by the named axis's size.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
@@ -275,34 +275,34 @@ def _merged(x: Any, axis: int) -> Any:
 
 
 def _divided(caller: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
-    """``x`` with an axis of ``size`` parts: that axis itself, or, if ``tiled``, what it is divided into."""
+    """``x`` with an axis of ``size`` parts: that axis itself, or, if ``tiled``, the parts of it."""
     shape = x.shape
     if not tiled:
         if shape[axis] != size:
-            raise ValueError(f"{caller}: axis {axis} of {type_of(x)} must have as many elements as examples: {size}")
+            raise ValueError(f"{caller}: axis {axis} of {type_of(x)} must have the size of the named axis: {size}")
         return x
     if shape[axis] % size:
-        raise ValueError(f"{caller}: axis {axis} of {type_of(x)} cannot be divided among {size} examples")
+        raise ValueError(f"{caller}: axis {axis} of {type_of(x)} cannot be divided into {size} parts")
     return fnp.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
 
 
 def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
-    """Each example's part of the sum over all of them: ``psum``, of which the first example has the first part.
+    """The sum over a named axis, divided: index ``i`` of the axis gets part ``i`` of ``psum``.
 
     Args:
         x: a pytree of arrays, of one axis at least; booleans are counted.
         axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
-        tiled: keep the axis, which may be a multiple of the number of examples.
+        tiled: keep the axis, whose size may be a multiple of the named axis's.
 
     Returns:
-        A pytree like ``x``, of its dtypes, int32 of booleans; without that axis, or with one as many times shorter as
-        there are examples.
+        A pytree like ``x``, of its dtypes, int32 of booleans; without that axis, or with one shorter by the named
+        axis's size.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: if there is no such axis, or it cannot be divided among the examples.
+        ValueError: if there is no such axis, or it cannot be divided by the named axis's size.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -321,13 +321,13 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
 
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
-    """What another example has, by a fixed plan.
+    """The value at another index of a named axis, by a fixed permutation.
 
     Args:
         x: a pytree of arrays.
         axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
-        perm: pairs of the number of an example that gives and of one that receives; none gives or receives twice. Who
-            receives nothing has zeros.
+        perm: pairs of a source and a target index; no index is source or target twice. An index that is no target gets
+            zeros.
 
     Returns:
         A pytree like ``x``, of its shapes and dtypes.
@@ -335,7 +335,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: if ``perm`` is no such plan.
+        ValueError: if an index in ``perm`` is out of range, or twice a source or a target.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -347,21 +347,21 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     size = axes.size
     pairs = []
     for ends in validate.sequence("ppermute", "perm", perm):
-        source, target = validate.pair("ppermute", "each of perm", ends, "two numbers of examples")
+        source, target = validate.pair("ppermute", "each of perm", ends, "two indices")
         pairs.append(validate.integers("ppermute", "each of perm", (source, target)))
     for ends in zip(*pairs):
         if len(set(ends)) != len(ends) or not all(0 <= n < size for n in ends):
-            raise ValueError(f"ppermute: perm {pairs} must name each of {size} examples at most once on each side")
+            raise ValueError(f"ppermute: perm {pairs} must name each of {size} indices at most once on each side")
     return _each(lambda leaf: axes.single("ppermute", ppermute_p, leaf, perm=tuple(pairs)), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
-    """What example ``perm[i]`` has, for each example ``i``.
+    """The value at index ``perm[i]`` of a named axis, at each index ``i``.
 
     Args:
         x: a pytree of arrays.
         axis_name: one axis.
-        perm: the examples' numbers in another order.
+        perm: a permutation of the axis's indices.
 
     Returns:
         A pytree like ``x``, of its shapes and dtypes.
@@ -369,7 +369,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: where ``perm`` is no permutation of the examples.
+        ValueError: where ``perm`` is no permutation of the indices.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -378,20 +378,20 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """
     perm = validate.integers("pshuffle", "perm", perm)
     if sorted(perm) != list(range(axis_size(axis_name))):
-        raise ValueError(f"pshuffle: perm {list(perm)} is no permutation of {axis_size(axis_name)} examples")
+        raise ValueError(f"pshuffle: perm {list(perm)} is no permutation of {axis_size(axis_name)} indices")
     return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
 
 
 def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
-    """Each example gives a part of what it has to each other one.
+    """Each index of a named axis sends a part of its value to each other index.
 
     Args:
         x: a pytree of arrays, of one axis at least.
         axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
-        split_axis: the axis along which ``x`` is divided among the examples; as many elements as there are examples,
-            and gone in the result, unless ``tiled``.
-        concat_axis: where the result has what was received: a new axis, unless ``tiled``.
-        tiled: keep both axes: the first as many times shorter as there are examples, the second longer.
+        split_axis: the axis along which ``x`` is divided; its size is the named axis's, and the result does not have
+            it, unless ``tiled``.
+        concat_axis: the result's axis for the received parts: a new one, unless ``tiled``.
+        tiled: keep both axes: the first shorter by the named axis's size, the second longer.
 
     Returns:
         A pytree like ``x``, of its dtypes, and as many elements.
@@ -399,7 +399,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: if there is no such axis, or it cannot be divided among the examples.
+        ValueError: if there is no such axis, or it cannot be divided by the named axis's size.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

@@ -24,7 +24,7 @@ def preferred(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
     """Both operands in the dtype in which their products are to be summed.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
     """
     x, y = promoted_pair(typed(checked(name, x)), typed(checked(name, y)))
     if dtype is None:
@@ -41,14 +41,14 @@ def dot_general(
     Args:
         lhs, rhs: arrays; where dtypes differ, they are promoted.
         dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, axes of equal sizes.
-        precision: products are of the highest precision, whatever is asked for.
+        precision: ignored: products have the highest precision.
         preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array: the batch axes, those left of ``lhs``, those left of ``rhs``.
 
     Raises:
-        TypeError: for what is no array, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are no integers.
         ValueError: for axes out of range or given twice, or of different sizes.
 
     Example:
@@ -87,7 +87,7 @@ def dot(
         An array.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for another number of axes, or sizes that do not fit.
 
     Example:
@@ -114,7 +114,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
         An array.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for another number of axes, or sizes that do not fit.
 
     Example:
@@ -150,7 +150,7 @@ def ragged_dot(
         ``(m, n)``.
 
     Raises:
-        TypeError: for what is no array, or sizes that are no integers.
+        TypeError: for operands that are not arrays, or sizes that are no integers.
         ValueError: for shapes that do not fit, or an offset.
 
     Example:

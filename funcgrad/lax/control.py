@@ -16,7 +16,7 @@ __all__ = ["cond", "optimization_barrier", "platform_dependent", "switch"]
 
 
 class _Absent:
-    """Stands for an operand that is not given: None may be one."""
+    """Marks an operand that is not given, as None may be one."""
 
     def __repr__(self) -> str:
         return "not given"
@@ -86,7 +86,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """Arrays as they are; but what is computed of them is not joined with what they are computed of.
+    """Arrays unchanged, with a barrier: XLA optimizes operations before and after it separately.
 
     Args:
         operand: a pytree of arrays.
@@ -95,7 +95,7 @@ def optimization_barrier(operand: Any, /) -> Any:
         A pytree like it.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(optimization_barrier(2.0))
@@ -110,11 +110,11 @@ def optimization_barrier(operand: Any, /) -> Any:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """The function for the devices that there are.
+    """The function for the present platform.
 
     Args:
         args: of the function.
-        default: what is called where there is none for the platform.
+        default: the function for other platforms.
         per_platform: functions by the name of a platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
 
     Returns:

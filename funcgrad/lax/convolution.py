@@ -114,7 +114,7 @@ def conv_general_dilated(
         An array.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes, groups or another number of entries that do not fit.
 
     Example:
@@ -155,7 +155,7 @@ def conv(
         An array: batch, features, space.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -187,7 +187,7 @@ def conv_with_general_padding(
         An array: batch, features, space.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -220,7 +220,7 @@ def conv_transpose(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """A convolution of the input with zeros between its elements: what upsamples, "deconvolution".
+    """A convolution of the input with zeros between its elements, for upsampling ("deconvolution").
 
     Args:
         lhs, rhs: the input and the kernel.
@@ -238,7 +238,7 @@ def conv_transpose(
         An array.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -278,7 +278,7 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """What a kernel meets at each place, along the axis of features: for each feature all elements of the window.
+    """The windows of the input, along the feature axis: for each feature all elements of the window.
 
     Args:
         lhs: the input.
@@ -290,7 +290,7 @@ def conv_general_dilated_patches(
         An array, with as many times more features as a window has elements.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -335,7 +335,7 @@ def conv_general_dilated_local(
         An array.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not fit.
 
     Example:

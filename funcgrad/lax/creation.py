@@ -1,4 +1,4 @@
-"""Making arrays, and what is known of them: constants, ranges, dtypes, shapes, bits."""
+"""Creating arrays, and their properties: constants, ranges, dtypes, shapes, bits."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
         An array of that dtype.
 
     Raises:
-        TypeError: for what is no array, and for bools and complex numbers.
+        TypeError: for operands that are not arrays, and for bools and complex numbers.
         ValueError: where the last axis has not as many elements as are needed for one.
 
     Example:

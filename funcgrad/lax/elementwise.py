@@ -15,7 +15,7 @@ from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, same_dtype, same_rank
 from funcgrad.numpy.promotion import astype
 from funcgrad.primitives import elementwise as p
-from funcgrad.primitives import special as s
+from funcgrad.primitives.special import functions as s
 
 _DOCUMENT = """{what}
 
@@ -56,7 +56,7 @@ def _declare(
     """The function of that name, of operands of one dtype.
 
     Args:
-        arguments: what it calls them.
+        arguments: their names.
         body: in terms of primitives.
         what, kinds, example, shown: for its docstring: the first line, dtypes, a call's arguments, what it prints.
         result: the dtype of the result where it is not the operands'.
@@ -333,7 +333,7 @@ def integer_pow(x: Any, y: int) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or another kind of exponent.
+        TypeError: for operands that are not arrays, or another kind of exponent.
         ValueError: for integers to a negative power.
 
     Example:
@@ -359,7 +359,7 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating numbers.
 
     Example:
         >>> x = np.array([0.5, 1.5, 2.5])
@@ -372,7 +372,7 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """Numbers rounded to what fewer bits can hold; the dtype stays.
+    """Numbers rounded to fewer bits of exponent and mantissa; the dtype stays.
 
     Args:
         operand: an array or number: floating numbers.
@@ -382,7 +382,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
         An array of the shape and dtype of the operand.
 
     Raises:
-        TypeError: for what is no array, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating numbers.
         ValueError: for fewer bits than that.
 
     Example:
@@ -408,7 +408,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
         An array of that dtype.
 
     Raises:
-        TypeError: for what is no array, or an unknown dtype.
+        TypeError: for operands that are not arrays, or an unknown dtype.
 
     Example:
         >>> print(convert_element_type(np.array([1.5, 2.5]), "int32"))
@@ -442,7 +442,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
 
 
 def select_n(which: Any, *cases: Any) -> Any:
-    """Elements of one of several arrays, as an array of numbers says; below 0 the first, beyond the last the last.
+    """Elements of one of several arrays, by an array of indices, which are clamped.
 
     Args:
         which: bools, for two cases at most, or int32s; of the shape of the cases or a scalar.
@@ -472,7 +472,7 @@ def select_n(which: Any, *cases: Any) -> Any:
 
 
 def _choice(name: str, which: Any, cases: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """What chooses, and what it chooses from, of one type."""
+    """The selector and the cases, of one type."""
     which = typed(checked(name, which))
     if not cases:
         raise ValueError(f"{name}: there is nothing to choose from")

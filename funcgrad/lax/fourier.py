@@ -34,7 +34,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
         An array, complex; real for ``IRFFT``.
 
     Raises:
-        TypeError: for what is no array, or other dtypes.
+        TypeError: for operands that are not arrays, or other dtypes.
         ValueError: for another kind, or lengths that are not the array's.
 
     Example:

@@ -29,7 +29,7 @@ _MODES = {
 
 
 def _mode(name: str, mode: Any) -> str:
-    """What becomes of windows that do not fit."""
+    """The mode for windows out of bounds."""
     found = None if isinstance(mode, int) else GatherScatterMode.from_any(mode)
     if found not in _MODES:
         raise ValueError(f"{name}: mode must be 'clip', 'fill', 'drop' or 'promise_in_bounds', got {mode!r}")
@@ -57,7 +57,7 @@ def _written_dims(numbers: ScatterDimensionNumbers) -> ix.IndexDims:
 
 
 def _fill_value(dtype: np.dtype) -> Any:
-    """What is read outside of an array unless something else is given: NaN, or the integer farthest from all others."""
+    """The default for reads out of bounds: NaN, or the integer dtype's smallest or, if unsigned, largest value."""
     if dtypes.is_inexact(dtype):
         return dtype.type(np.nan)
     if dtype == dtypes.bool_:
@@ -87,7 +87,7 @@ def gather(
         slice_sizes: how large a window is along each axis of the operand.
         unique_indices: promises that no element is read twice.
         indices_are_sorted: of no consequence.
-        mode: what becomes of windows that do not fit: ``"clip"``, the default, moves them inside, ``"fill"`` reads a
+        mode: the treatment of windows out of bounds: ``"clip"``, the default, moves them inside, ``"fill"`` reads a
             number there, and ``"promise_in_bounds"`` says that there are none.
         fill_value: that number; by default NaN, or the smallest of signed, the largest of other integers.
 
@@ -95,7 +95,7 @@ def gather(
         An array of the operand's dtype.
 
     Raises:
-        TypeError: for what is no array, or places that are no integers.
+        TypeError: for operands that are not arrays, or places that are no integers.
         ValueError: for a description that does not fit, or another mode.
 
     Example:
@@ -151,14 +151,14 @@ Args:
         both are walked together.
     indices_are_sorted: of no consequence.
     unique_indices: promises that no element is written twice.
-    mode: what becomes of windows that do not fit: ``"drop"``, the default, ``"clip"``, which moves them inside, or
+    mode: the treatment of windows out of bounds: ``"drop"``, the default, ``"clip"``, which moves them inside, or
         ``"promise_in_bounds"``, that there are none.
 
 Returns:
     An array of the operand's shape and dtype.
 
 Raises:
-    TypeError: for what is no array, different dtypes, or places that are no integers.
+    TypeError: for operands that are not arrays, different dtypes, or places that are no integers.
     ValueError: for a description or updates that do not fit, or another mode.
 
 Example:
@@ -206,7 +206,7 @@ def scatter_apply(
         scatter_indices: integers; along the last axis are the places of one window.
         func: elementwise, of the operand's dtype.
         dimension_numbers: as for ``scatter``.
-        update_shape: what updates would have.
+        update_shape: the shape of updates.
         indices_are_sorted: of no consequence.
         unique_indices: promises that no element is read twice.
         mode: as for ``scatter``.
@@ -215,7 +215,8 @@ def scatter_apply(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for what is no array, or places that are no integers, or where the function changes the dtype.
+        TypeError: for operands that are not arrays, or places that are no integers, or where the function changes the
+            dtype.
         ValueError: for a description that does not fit, or another mode.
 
     Example:

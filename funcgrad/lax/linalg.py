@@ -1,4 +1,4 @@
-"""Factors of matrices and what they solve, by the names and in the order of ``jax.lax.linalg``."""
+"""Factorizations and solvers, with the names and arguments of ``jax.lax.linalg``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import checked, same_dtype
-from funcgrad.primitives import linalg as m
-from funcgrad.primitives import linalg_equations, linalg_factors, linalg_solving, linalg_spectral
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.elementwise import add, cast, complex_abs, div, scale, sqrt, square, sub
+from funcgrad.primitives.linalg import common as m
+from funcgrad.primitives.linalg import equations, factorizations, svd_eig
+from funcgrad.primitives.linalg import solve as solving
 
 __all__ = [
     "cholesky", "cholesky_update", "eig", "eigh", "hessenberg", "householder_product", "lu",
@@ -32,7 +33,7 @@ def _square(name: str, x: Any) -> Any:
 
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
-    """The lower triangular factor, whose product with its adjoint is the matrix; NaN where there is none.
+    """The lower triangular factor whose product with its adjoint is the matrix; NaN if it is not positive definite.
 
     Args:
         x: ``(*, n, n)``, floating or complex: Hermitian, positive definite.
@@ -42,8 +43,8 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
         ``(*, n, n)``, of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])))
@@ -51,7 +52,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
          [1. 2.]]
     """
     x = _square("cholesky", x)
-    return linalg_factors.cholesky(_symmetrized(x) if symmetrize_input else x)[0]
+    return factorizations.cholesky(_symmetrized(x) if symmetrize_input else x)[0]
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
@@ -65,7 +66,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
         ``(n, n)``: the upper factor of ``r.T @ r + outer(w, w)``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -79,7 +80,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
         raise ValueError(f"cholesky_update: wants a vector of {n} elements, got {type_of(w)}")
     column = s.reshape(w, shape=(n, 1))
     whole = add(m.product(m.adjoint(r), r), m.product(column, m.adjoint(column)))
-    return m.adjoint(linalg_factors.cholesky(whole)[0])
+    return m.adjoint(factorizations.cholesky(whole)[0])
 
 
 def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> list[Any]:
@@ -93,19 +94,19 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
         A list: the values ``(*, n)``, the left vectors, the columns of ``(*, n, n)``, if wanted, and the right ones.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(eig(np.array([[2.0, 0.0], [0.0, 3.0]]))[0])
         [2.+0.j 3.+0.j]
     """
     x = _square("eig", x)
-    values, *vectors = linalg_spectral.eig(x, vectors=compute_left_eigenvectors or compute_right_eigenvectors)
+    values, *vectors = svd_eig.eig(x, vectors=compute_left_eigenvectors or compute_right_eigenvectors)
     found = [values]
     if compute_left_eigenvectors:
         # The rows of the inverse are left vectors of the same values.
-        left = m.adjoint(linalg_solving.inverse(vectors[0])[0])
+        left = m.adjoint(solving.inverse(vectors[0])[0])
         lengths = sqrt(s.reduce_sum(square(complex_abs(left)), axes=(type_of(left).ndim - 2,)))
         spread = s.broadcast(
             cast(lengths, dtype=type_of(left).dtype),
@@ -137,15 +138,15 @@ def eigh(
         The vectors, the columns of ``(*, n, n)``, and then the values ``(*, n)``.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(eigh(np.array([[2.0, 0.0], [0.0, 1.0]]))[1])
         [1. 2.]
     """
     x = _square("eigh", x)
-    values, vectors = linalg_spectral.eigh(_symmetrized(x) if symmetrize_input else x, lower=bool(lower))
+    values, vectors = svd_eig.eigh(_symmetrized(x) if symmetrize_input else x, lower=bool(lower))
     if subset_by_index is None:
         return vectors, values
     first, limit = subset_by_index
@@ -153,7 +154,7 @@ def eigh(
     low, high = [0] * len(shape), list(shape)
     low[-1], high[-1] = first, limit
     chosen = s.slice_(values, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
-    return linalg_factors.columns(vectors, first, limit), chosen
+    return factorizations.columns(vectors, first, limit), chosen
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
@@ -167,15 +168,15 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
         ``householder_product``.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(hessenberg(np.array([[1.0, 2.0], [3.0, 4.0]]))[0])
         [[1. 2.]
          [3. 4.]]
     """
-    packed, taus = linalg_factors.hessenberg(_square("hessenberg", a))
+    packed, taus = factorizations.hessenberg(_square("hessenberg", a))
     return packed, taus
 
 
@@ -191,14 +192,14 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
         real, and the reflections' factors ``(*, n - 1)``.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(tridiagonal(np.array([[1.0, 2.0], [2.0, 4.0]]))[1])
         [1. 4.]
     """
-    packed, diagonal, beside, taus = linalg_factors.tridiagonal(_square("tridiagonal", a), lower=bool(lower))
+    packed, diagonal, beside, taus = factorizations.tridiagonal(_square("tridiagonal", a), lower=bool(lower))
     return packed, diagonal, beside, taus
 
 
@@ -213,7 +214,7 @@ def householder_product(a: Any, taus: Any) -> Any:
         ``(*, m, n)``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -229,7 +230,7 @@ def householder_product(a: Any, taus: Any) -> Any:
             f"householder_product: wants (m, n) and (k,), k <= n <= m, got {type_of(packed)} and {type_of(factors)}"
         )
     one = m.identity(type_of(packed).shape[:-2] + (rows, columns), type_of(packed).dtype)
-    return linalg_factors.reflected(packed, factors, one)
+    return factorizations.reflected(packed, factors, one)
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
@@ -246,7 +247,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
         An array of the shape of ``c``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -257,8 +258,8 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     m.check_matrices("ormqr", type_of(packed))
     m.check_matrices("ormqr", type_of(x))
     if left:
-        return linalg_factors.reflected(packed, factors, x, adjoint_of_product=transpose)
-    turned = linalg_factors.reflected(packed, factors, m.adjoint(x), adjoint_of_product=not transpose)
+        return factorizations.reflected(packed, factors, x, adjoint_of_product=transpose)
+    turned = factorizations.reflected(packed, factors, m.adjoint(x), adjoint_of_product=not transpose)
     return m.adjoint(turned)
 
 
@@ -273,7 +274,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
         interchanged, int32s ``(*, min(m, n))``; and the order of the rows ``(*, m)``.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
+        TypeError: for operands that are not arrays, or of another dtype.
         ValueError: for less than two axes.
 
     Example:
@@ -283,8 +284,8 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
          [0. 2.]] [1 1] [1 0]
     """
     x = checked("lu", x)
-    packed, pivots = linalg_factors.lu(x)
-    order = linalg_factors.permutation(pivots, length=type_of(x).shape[-2])
+    packed, pivots = factorizations.lu(x)
+    order = factorizations.permutation(pivots, length=type_of(x).shape[-2])
     return packed, sub(pivots, np.int32(1)), order
 
 
@@ -306,7 +307,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
         [1 0]
     """
     found = add(checked("lu_pivots_to_permutation", pivots), np.int32(1))
-    return linalg_factors.permutation(found, length=int(permutation_size))
+    return factorizations.permutation(found, length=int(permutation_size))
 
 
 def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
@@ -320,7 +321,7 @@ def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
         ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is ``m`` or the smaller of both.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
+        TypeError: for operands that are not arrays, or of another dtype.
         ValueError: for less than two axes.
         NonDifferentiableError: for the derivative of full factors of tall matrices.
 
@@ -329,7 +330,7 @@ def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
         >>> print(np.round(q @ r, 4).ravel())
         [3. 4.]
     """
-    q, r = linalg_factors.qr(checked("qr", x), full=bool(full_matrices))
+    q, r = factorizations.qr(checked("qr", x), full=bool(full_matrices))
     return q, r
 
 
@@ -344,8 +345,8 @@ def schur(x: Any, *, compute_schur_vectors: bool = True) -> Any:
         The triangular factor, of real matrices with blocks of two rows; and the unitary one, if it is wanted.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
-        ValueError: for what is not square.
+        TypeError: for operands that are not arrays, or of another dtype.
+        ValueError: for matrices that are not square.
 
     Example:
         >>> print(schur(np.array([[1.0, 2.0], [0.0, 3.0]]))[0])
@@ -353,7 +354,7 @@ def schur(x: Any, *, compute_schur_vectors: bool = True) -> Any:
          [0. 3.]]
     """
     x = _square("schur", x)
-    t, u = linalg_equations.schur(x, real=not dtypes.is_complex(type_of(x).dtype))
+    t, u = equations.schur(x, real=not dtypes.is_complex(type_of(x).dtype))
     return (t, u) if compute_schur_vectors else (t,)
 
 
@@ -372,7 +373,7 @@ def svd(
         The left vectors, columns, the values in descending order, and the right vectors, rows; or the values alone.
 
     Raises:
-        TypeError: for what is no array, or of another dtype.
+        TypeError: for operands that are not arrays, or of another dtype.
         ValueError: for less than two axes, or some of the full vectors.
 
     Example:
@@ -383,14 +384,14 @@ def svd(
     if subset_by_index is not None and full_matrices and compute_uv:
         raise ValueError("svd: subset_by_index wants full_matrices=False")
     if not compute_uv:
-        values = linalg_spectral.svd(x, full=False, vectors=False)
+        values = svd_eig.svd(x, full=False, vectors=False)
         return _first(values[0], subset_by_index)
-    left, values, right = linalg_spectral.svd(x, full=bool(full_matrices), vectors=True)
+    left, values, right = svd_eig.svd(x, full=bool(full_matrices), vectors=True)
     if subset_by_index is not None:
         return (
-            linalg_factors.columns(left, *subset_by_index),
+            factorizations.columns(left, *subset_by_index),
             _first(values, subset_by_index),
-            linalg_factors.rows(right, *subset_by_index),
+            factorizations.rows(right, *subset_by_index),
         )
     return left, values, right
 
@@ -419,7 +420,7 @@ def symmetric_product(
         ``(*, m, m)``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -441,7 +442,7 @@ def triangular_solve(
     conjugate_a: bool = False,
     unit_diagonal: bool = False,
 ) -> Any:
-    """What solves ``x @ a = b``, or ``a @ x = b``, for a triangular matrix.
+    """The solution of ``x @ a = b``, or ``a @ x = b``, for a triangular matrix.
 
     Args:
         a: ``(*, n, n)``, floating or complex, of which one triangle is read.
@@ -455,7 +456,7 @@ def triangular_solve(
         An array of the shape of ``b``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -475,7 +476,7 @@ def triangular_solve(
 
 
 def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
-    """What solves ``a @ x = b`` for a matrix of three diagonals.
+    """The solution of ``a @ x = b`` for a tridiagonal matrix.
 
     Args:
         dl: ``(*, n)``, the diagonal below, whose first element is not read.
@@ -487,7 +488,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
         ``(*, n, k)``.
 
     Raises:
-        TypeError: for what is no array, or of other dtypes.
+        TypeError: for operands that are not arrays, or of other dtypes.
         ValueError: for shapes that do not fit.
 
     Example:
@@ -495,4 +496,4 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
         >>> print(tridiagonal_solve(beside, 2 * np.ones(2), beside, np.array([[3.0], [3.0]])).ravel().round(5))
         [1. 1.]
     """
-    return linalg_solving.tridiagonal_solve(*same_dtype("tridiagonal_solve", dl, d, du, b))
+    return solving.tridiagonal_solve(*same_dtype("tridiagonal_solve", dl, d, du, b))

@@ -1,4 +1,4 @@
-"""What ``funcgrad.lax`` asks of operands: one dtype and as many axes, for nothing is converted in silence."""
+"""Checks of operands for ``funcgrad.lax``: equal dtypes and ranks, since nothing is converted implicitly."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
     """The axes of a sequence, each once, counted from the front.
 
     Raises:
-        TypeError: for what is no sequence of integers.
+        TypeError: for an argument that is not a sequence of integers.
         ValueError: for one that is out of range, or there twice.
     """
     return validate.axes(name, validate.sequence(name, "axes", axes), ndim)
@@ -70,7 +70,7 @@ def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of integers that are not negative.
 
     Raises:
-        TypeError: for what is no sequence of integers that are known.
+        TypeError: for an argument that is not a sequence of integers that are known.
         ValueError: for negative ones.
     """
     return validate.shape(name, "shape", validate.sequence(name, "shape", shape))

@@ -12,15 +12,15 @@ __all__ = ["pbroadcast", "pswapaxes"]
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
-    """An axis of arrays exchanged with that of the examples.
+    """An axis of arrays exchanged with a named axis.
 
     Args:
-        x: a pytree of arrays, whose axis is as long as there are examples.
+        x: a pytree of arrays, whose axis has the size of the named one.
         axis_name: as given to a surrounding ``vmap``.
         axis: which.
 
     Returns:
-        A pytree like it: example ``i`` has what all had at place ``i``.
+        A pytree like it: at index ``i`` of the named axis are the elements ``i`` of all.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
@@ -37,15 +37,15 @@ def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """What one example has, for all of them.
+    """The value at one index of a named axis, at all of its indices.
 
     Args:
         x: a pytree of arrays.
         axis_name: as given to a surrounding ``vmap``.
-        source: the number of that example.
+        source: the index.
 
     Returns:
-        A pytree like it, the same for every example.
+        A pytree like it, the same at all indices.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.

@@ -38,7 +38,7 @@ Returns:
     An array without these axes, of the same dtype.
 
 Raises:
-    TypeError: for what is no array, or another dtype, or axes that are no integers.
+    TypeError: for operands that are not arrays, or another dtype, or axes that are no integers.
     ValueError: for axes out of range, or given twice.
 
 Example:
@@ -145,7 +145,7 @@ reduce_xor = _reduction(
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
-#: What reduces over axes as a function of two numbers does, by the primitive that this is; and what changes nothing.
+#: The reduction for a binary function, by the function's primitive; and its identity.
 MONOIDS: dict[str, tuple[Callable[..., Any], Callable[[np.dtype], Any]]] = {
     "add": (_of_numbers(s.reduce_sum), lambda dtype: dtype.type(0)),
     "mul": (_of_numbers(r.reduce_prod), lambda dtype: dtype.type(1)),
@@ -243,7 +243,7 @@ def reduce(
         An array without these axes, or a pytree of such, of the same dtypes.
 
     Raises:
-        TypeError: for what is no array, other dtypes, or a function that makes something else.
+        TypeError: for operands that are not arrays, other dtypes, or a function that makes something else.
         ValueError: for different shapes, axes out of range, or numbers with axes.
 
     Example:
@@ -289,7 +289,7 @@ Returns:
     An array of the same shape and dtype.
 
 Raises:
-    TypeError: for what is no array, or another dtype.
+    TypeError: for operands that are not arrays, or another dtype.
     ValueError: for an axis out of range.
 
 Example:
@@ -313,7 +313,7 @@ def _running(
 
 
 def _running_logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
-    """By doubling, each pair of sums taken apart at its own maximum."""
+    """By doubling, each pair of sums shifted by its own maximum."""
     n = type_of(x).shape[axis]
     x = s.reverse(x, axes=(axis,)) if reverse else x
     step = 1

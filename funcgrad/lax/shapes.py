@@ -31,7 +31,7 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
         An array of that shape and the operand's dtype.
 
     Raises:
-        TypeError: for what is no array, or sizes that are no integers.
+        TypeError: for operands that are not arrays, or sizes that are no integers.
         ValueError: for another number of elements, -1 among the sizes, or an order that has not each axis once.
 
     Example:
@@ -56,7 +56,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
         An array of the operand's dtype.
 
     Raises:
-        TypeError: for what is no array, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are no integers.
         ValueError: where they are not each of the operand's once.
 
     Example:
@@ -79,7 +79,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are no integers.
         ValueError: for axes out of range, or given twice.
 
     Example:
@@ -105,7 +105,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are no integers.
         ValueError: for axes out of range, given twice, or of another size.
 
     Example:
@@ -133,7 +133,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for axes out of range, or no axis.
 
     Example:
@@ -160,7 +160,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
         An array of the same shape and dtype.
 
     Raises:
-        TypeError: for what is no array, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are no integers.
         ValueError: for axes out of range, or given twice.
 
     Example:
@@ -187,7 +187,7 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
         An array of that shape and the operand's dtype.
 
     Raises:
-        TypeError: for what is no array, or sizes or axes that are no integers.
+        TypeError: for operands that are not arrays, or sizes or axes that are no integers.
         ValueError: where the operand does not fit.
 
     Example:
@@ -214,7 +214,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or sizes that are no integers.
+        TypeError: for operands that are not arrays, or sizes that are no integers.
         ValueError: for negative sizes.
 
     Example:
@@ -239,7 +239,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for fewer axes than there are.
 
     Example:
@@ -265,7 +265,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
         An array of the shape of ``like_arr`` and the dtype of ``arr``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where it does not broadcast to that shape.
 
     Example:
@@ -292,7 +292,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or numbers that are no integers.
+        TypeError: for operands that are not arrays, or numbers that are no integers.
         ValueError: for negative ones, or not one for each axis.
 
     Example:
@@ -323,7 +323,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
         An array of that dtype.
 
     Raises:
-        TypeError: for what is no array, or different dtypes.
+        TypeError: for operands that are not arrays, or different dtypes.
         ValueError: for no arrays, shapes that do not fit, or an axis out of range.
 
     Example:
@@ -348,7 +348,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
         An array of that dtype.
 
     Raises:
-        TypeError: for what is no array, or different dtypes.
+        TypeError: for operands that are not arrays, or different dtypes.
         ValueError: for no arrays, different shapes, or an axis out of range.
 
     Example:
@@ -372,7 +372,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
         A list of arrays of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or sizes that are no integers.
+        TypeError: for operands that are not arrays, or sizes that are no integers.
         ValueError: for an axis out of range, or parts that are not the whole.
 
     Example:
@@ -405,7 +405,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
         A tuple of arrays of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis out of range.
 
     Example:
@@ -431,7 +431,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or a number of another dtype.
+        TypeError: for operands that are not arrays, or a number of another dtype.
         ValueError: for a number with axes, not three numbers for each axis, or more left out than there is.
 
     Example:

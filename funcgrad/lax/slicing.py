@@ -12,8 +12,8 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of, typed
 from funcgrad.lax.operands import checked, same_dtype, sizes_of
 from funcgrad.lax.shapes import expand_dims, squeeze, unstack
-from funcgrad.numpy import dynamic
-from funcgrad.numpy.indices import wrap
+from funcgrad.numpy.indexing import dynamic
+from funcgrad.numpy.indexing.indices import wrap
 from funcgrad.numpy.promotion import astype
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
@@ -42,7 +42,7 @@ def slice(
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for corners outside of the array, or another number of them than axes.
 
     Example:
@@ -68,7 +68,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for places outside of the array, or an axis out of range.
 
     Example:
@@ -96,7 +96,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an index that is outside, or an axis out of range.
 
     Example:
@@ -116,7 +116,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
 
 
 def _starts(name: str, x: Any, start_indices: Any, negative: bool | Sequence[bool]) -> Any:
-    """Where a window begins, as one array; ``negative`` says of which axes places may count from the end."""
+    """The start of a window, as one array; ``negative``: the axes whose indices may count from the end."""
     shape = type_of(x).shape
     allowed = [negative] * len(shape) if isinstance(negative, bool) else list(negative)
     if all(allowed):
@@ -149,7 +149,7 @@ def dynamic_slice(
         An array of the shape ``slice_sizes`` and the operand's dtype.
 
     Raises:
-        TypeError: for what is no array, another number of places, or places that are no integers.
+        TypeError: for operands that are not arrays, another number of places, or places that are no integers.
         ValueError: for another number of sizes, negative ones, or ones larger than the array's.
 
     Example:
@@ -165,7 +165,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Any:
-    """An array with another in place of the part that ``dynamic_slice`` gives.
+    """An array with another in place of the part that ``dynamic_slice`` returns.
 
     Args:
         operand: an array.
@@ -176,7 +176,8 @@ def dynamic_update_slice(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for what is no array, different dtypes, another number of places, or places that are no integers.
+        TypeError: for operands that are not arrays, different dtypes, another number of places, or places that are no
+            integers.
         ValueError: for an update that has another number of axes, or is too large.
 
     Example:
@@ -213,7 +214,7 @@ def dynamic_slice_in_dim(
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or a place that is no integer.
+        TypeError: for operands that are not arrays, or a place that is no integer.
         ValueError: for more slices than there are, or an axis out of range.
 
     Example:
@@ -242,7 +243,7 @@ def dynamic_index_in_dim(
         An array of the same dtype.
 
     Raises:
-        TypeError: for what is no array, or an index that is no integer.
+        TypeError: for operands that are not arrays, or an index that is no integer.
         ValueError: for an axis out of range, or of size 0.
 
     Example:
@@ -269,7 +270,7 @@ def dynamic_update_slice_in_dim(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for what is no array, different dtypes, or a place that is no integer.
+        TypeError: for operands that are not arrays, different dtypes, or a place that is no integer.
         ValueError: for an update that does not fit, or an axis out of range.
 
     Example:
@@ -297,7 +298,7 @@ def dynamic_update_index_in_dim(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for what is no array, different dtypes, or an index that is no integer.
+        TypeError: for operands that are not arrays, different dtypes, or an index that is no integer.
         ValueError: for an update that does not fit, or an axis out of range.
 
     Example:
@@ -324,7 +325,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
         An array of the same dtype: the rows, then the axes that are left.
 
     Raises:
-        TypeError: for what is no array, or places that are no integers.
+        TypeError: for operands that are not arrays, or places that are no integers.
         ValueError: for axes out of range or given twice, or vectors that do not fit.
 
     Example:

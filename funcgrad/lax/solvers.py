@@ -1,4 +1,4 @@
-"""Solutions of equations, differentiated by what they solve, not through the steps that found them."""
+"""Solvers of equations, differentiated implicitly, not through the steps of the solver."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """What solves ``matvec(x) = b``, however it was found; its derivatives are solutions of the same kind.
+    """The solution of ``matvec(x) = b`` by a given solver, differentiated by solving linear systems.
 
     Args:
         matvec: linear, of a pytree of arrays to one of the same structure and types. What it closes over is

@@ -30,7 +30,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         An array of that shape and dtype, NaN last; for a sequence, a tuple of them.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for different shapes, an axis out of range, or more keys than arrays.
 
     Example:
@@ -58,7 +58,7 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
         Both, along the axis in ascending order of the keys.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for different shapes, or an axis out of range.
 
     Example:
@@ -82,7 +82,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
         Two arrays, with ``k`` elements along the axis: of the operand's dtype, and int32.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
         ValueError: for more than there are, or an axis out of range.
 
     Example:
@@ -117,7 +117,7 @@ def approx_max_k(
         As of ``top_k``.
 
     Raises:
-        TypeError: for what is no array, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating numbers.
         ValueError: for more than there are, or an axis out of range.
 
     Example:
@@ -149,7 +149,7 @@ def approx_min_k(
         As of ``top_k``, the smallest first.
 
     Raises:
-        TypeError: for what is no array, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating numbers.
         ValueError: for more than there are, or an axis out of range.
 
     Example:
@@ -182,7 +182,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
         An array without that axis.
 
     Raises:
-        TypeError: for what is no array, complex numbers, or another dtype.
+        TypeError: for operands that are not arrays, complex numbers, or another dtype.
         ValueError: for an axis out of range, or without elements.
 
     Example:
@@ -203,7 +203,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
         An array without that axis.
 
     Raises:
-        TypeError: for what is no array, complex numbers, or another dtype.
+        TypeError: for operands that are not arrays, complex numbers, or another dtype.
         ValueError: for an axis out of range, or without elements.
 
     Example:

@@ -96,7 +96,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """The shape of what ``reduce_window`` returns.
+    """The shape of the result of ``reduce_window``.
 
     Args:
         operand_shape: the array's.
@@ -159,7 +159,7 @@ def reduce_window(
         An array of the same dtype, or a pytree of such.
 
     Raises:
-        TypeError: for what is no array, other dtypes, or a function that makes something else.
+        TypeError: for operands that are not arrays, other dtypes, or a function that makes something else.
         ValueError: for different shapes, or another number of entries than axes.
 
     Example:
@@ -194,7 +194,7 @@ def reduce_window(
 
 
 def _combined(xs: list[Any], initial: list[Any], combine: Combine, window: w.Window) -> list[Any]:
-    """Windows combined along one axis after the other, the last axis first, by halves."""
+    """Windows combined along one axis after the other, the last axis first, by recursive halving."""
     axes = window.axes(type_of(xs[0]).shape)
     params = dict(
         low=tuple(a.low for a in axes), high=tuple(a.high for a in axes),

@@ -23,7 +23,7 @@ PATIENCE = 300
 
 
 def compiler() -> str | None:
-    """The compiler: ``CXX``, or the first of ``c++``, ``g++`` and ``clang++`` that there is."""
+    """The compiler: ``CXX``, or the first installed one of ``c++``, ``g++`` and ``clang++``."""
     chosen = os.environ.get("CXX")
     names = (chosen,) if chosen else ("c++", "g++", "clang++")
     return next((found for name in names if (found := shutil.which(name))), None)
@@ -84,7 +84,7 @@ def build() -> Path:
 
 
 def build_for_the_next() -> None:
-    """Has a process of low priority compile the library, which outlives this one; nobody waits for it.
+    """Starts a process of low priority that compiles the library and outlives this one.
 
     A file that cannot be made is not tried again and again: the attempt leaves a note beside it.
     """
@@ -103,7 +103,7 @@ def build_for_the_next() -> None:
         return  # tried before, or nothing can be written or started
 
 
-# Not ``python -m funcgrad.native``, which imports all of funcgrad: only what compiling needs.
+# Not ``python -m funcgrad.native``, which imports all of funcgrad: only the modules that compiling needs.
 _ALONE = """
 import os, sys
 os.nice(19)

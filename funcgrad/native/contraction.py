@@ -14,7 +14,7 @@ from funcgrad.native.library import SUFFIXES
 
 Labels = tuple[int, ...]
 
-#: Smaller products are as fast by XLA, which fuses some of them with what is around.
+#: Smaller products are as fast by XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
 #: Offsets are of 32 bits.
 MOST_ELEMENTS = 2**31 - 1

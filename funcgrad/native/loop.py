@@ -1,8 +1,8 @@
 """Loops by our kernel, where each step treats rows alike, as recurrent layers do: from a ``scan`` to its instructions.
 
-Everything in a step is then rows of numbers, as many as there are examples: a product with a matrix that is the same in
-all steps, a function element by element, a part of a row or several rows joined. A thread takes some rows through the
-whole loop, where XLA would start and end a dozen operations at every step, on one thread mostly.
+Everything in a step is then rows of numbers, as many as there are batch elements: a product with a matrix that is the
+same in all steps, a function element by element, a part of a row or several rows joined. A thread takes some rows
+through the whole loop, where XLA would start and end a dozen operations at every step, on one thread mostly.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Unsuitable(Exception):
 
 
 class Code(NamedTuple):
-    """What the kernel is told of a loop; hashable, all of it."""
+    """The kernel's description of a loop; hashable."""
 
     places: tuple[Place, ...]
     instructions: tuple[Instruction, ...]
@@ -218,7 +218,7 @@ class _Translation:
         )  # fmt: skip
 
     def ends(self) -> None:
-        """What a step hands to the outside and to the next one."""
+        """The results and carries of a step."""
         carried, results = self.program.outputs[: self.carries], self.program.outputs[self.carries :]
         for i, atom in enumerate(results):
             value = self.operand(atom)
@@ -232,11 +232,11 @@ class _Translation:
 
 
 def _hoisted(program: Program, consts: Sequence[Any]) -> tuple[list[Equation], Program, list[Any]]:
-    """What a step computes of what is the same in all steps, in front of the loop.
+    """Loop-invariant computations, moved in front of the loop.
 
     Args:
         program: of a step.
-        consts: what it has of the outside.
+        consts: captured values.
 
     Returns:
         Equations of the outside, the program of the rest, and what that has of the outside.
@@ -262,7 +262,7 @@ def _hoisted(program: Program, consts: Sequence[Any]) -> tuple[list[Equation], P
 
 
 def translated(equation: Equation) -> list[Equation]:
-    """The loop by our kernel, with what is computed before it; nothing if it cannot do it, or not faster."""
+    """The loop by our kernel, with the computations before it; None if the kernel cannot run it, or not faster."""
     params = equation.params
     length, carries = params["length"], params["carries"]
     if length < _LEAST_STEPS or carries == 0 or params["program"].constants:

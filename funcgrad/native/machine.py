@@ -1,4 +1,4 @@
-"""What the processor can do, as far as the kernels are compiled for it."""
+"""The processor's instruction sets for which kernels are compiled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import platform
 from functools import cache
 from pathlib import Path
 
-#: Options of the compiler by what they need of the processor, the best first; by Linux's names.
+#: Options of the compiler by the processor flags that they need (Linux's names), the best first.
 _LEVELS = {
     "x86_64": (
         ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"}),

@@ -39,7 +39,7 @@ def rewritten(program: Program) -> Program:
 
 
 class _Rewriting:
-    """What a program does around its products.
+    """Rewriting of the operations around the products of a program.
 
     Attributes:
         made_by: the equations that turn or reverse something, by their results.

@@ -7,8 +7,8 @@ from typing import Any
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.indexing import getitem
-from funcgrad.numpy.logarithms import logaddexp
+from funcgrad.numpy.elementwise.logarithms import logaddexp
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.runtime.call_cache import composite
@@ -37,7 +37,7 @@ def relu6(x: Any) -> Any:
         An array of the shape and the dtype of ``x``; integers stay integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(relu6([-1.0, 2.0, 7.0]))
@@ -57,7 +57,7 @@ def hard_tanh(x: Any) -> Any:
         An array of the shape and the dtype of ``x``; integers stay integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(hard_tanh([-3.0, 0.5, 3.0]))
@@ -77,7 +77,7 @@ def hard_sigmoid(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(hard_sigmoid([-3.0, 0.0, 3.0]))
@@ -97,7 +97,7 @@ def hard_silu(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(hard_silu([-3.0, 1.5, 3.0]))
@@ -127,7 +127,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
         An array of the shapes of ``x`` and ``alpha`` broadcast together, in their promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -151,7 +151,7 @@ def selu(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(selu([0.0, 1.0]))
@@ -172,7 +172,7 @@ def mish(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(mish(0.0))
@@ -192,7 +192,7 @@ def log_sigmoid(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or one of complex numbers or bools.
+        TypeError: for operands that are not arrays, or one of complex numbers or bools.
 
     Example:
         >>> print(log_sigmoid(-1000.0))
@@ -212,7 +212,7 @@ def soft_sign(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(soft_sign([-1.0, 3.0]))
@@ -233,7 +233,7 @@ def squareplus(x: Any, b: Any = 4.0) -> Any:
         An array of the shapes of ``x`` and ``b`` broadcast together, in their promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -255,7 +255,7 @@ def glu(x: Any, axis: int = -1) -> Any:
         An array of half the size along the axis, in the floating dtype of ``x``; float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the size is odd, or the axis is not there.
 
     Example:

@@ -24,8 +24,8 @@ import numpy as np
 from funcgrad import random
 from funcgrad.arguments import validate
 from funcgrad.core import dtypes
-from funcgrad.numpy import creation
 from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.creation import arrays as creation
 from funcgrad.numpy.padding import pad
 from funcgrad.numpy.shape import matrix_transpose, moveaxis, reshape
 
@@ -118,7 +118,7 @@ def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or a dtype that is not floating.
+        TypeError: when called, for an argument that is not a key, or a dtype that is not floating.
         ValueError: when called, for a negative size.
 
     Example:
@@ -139,7 +139,7 @@ def normal(stddev: float = 1e-2, dtype: Any = np.float32) -> Initializer:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or a dtype that is not floating or complex.
+        TypeError: when called, for an argument that is not a key, or a dtype that is not floating or complex.
         ValueError: when called, for a negative size.
 
     Example:
@@ -163,7 +163,7 @@ def truncated_normal(
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or a dtype that is not floating.
+        TypeError: when called, for an argument that is not a key, or a dtype that is not floating.
         ValueError: when called, for a negative size.
 
     Example:
@@ -181,7 +181,7 @@ def _weight(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
-    """How many numbers go into one that comes out, and the other way round."""
+    """The fan-in and the fan-out: inputs of each output, and outputs of each input."""
     named = {"in_axis": in_axis, "out_axis": out_axis, "batch_axis": batch_axis}
     sides = [
         validate.axes("variance_scaling", validate.integers("variance_scaling", n, axes), len(shape), n)
@@ -217,7 +217,7 @@ def variance_scaling(
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or another dtype.
+        TypeError: when called, for an argument that is not a key, or another dtype.
         ValueError: for another mode or distribution; when called, for a shape of one axis or a negative size, and for
             axes that are not there.
 
@@ -263,7 +263,7 @@ def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Ca
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or another dtype.
+        TypeError: when called, for an argument that is not a key, or another dtype.
         ValueError: when called, for a shape of one axis or a negative size, and for axes that are not there.
 
     Example:
@@ -284,10 +284,10 @@ xavier_normal, xavier_uniform, kaiming_normal, kaiming_uniform = glorot_normal, 
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float32) -> Initializer:
-    """Matrices with orthonormal columns, or rows, whichever there are fewer of.
+    """Matrices with orthonormal columns, or rows if these are fewer.
 
     Args:
-        scale: what they are multiplied by.
+        scale: the factor.
         column_axis: the axis of the columns; all others are rows.
         dtype: float32, float64, complex64 or complex128; by default.
 
@@ -295,7 +295,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or another dtype.
+        TypeError: when called, for an argument that is not a key, or another dtype.
         ValueError: when called, for a shape of one axis or a negative size, or a ``column_axis`` that is not there.
 
     Example:
@@ -324,7 +324,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
     Source: L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 
     Args:
-        scale: what they are multiplied by.
+        scale: the factor.
         column_axis: the axis of the matrix's columns, -1 or -2.
         dtype: float32, float64, complex64 or complex128; by default.
 
@@ -332,7 +332,7 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for what is no key, or another dtype.
+        TypeError: when called, for an argument that is not a key, or another dtype.
         ValueError: when called, for a shape without one to three axes of places, or with fewer outputs (the
             last axis) than inputs.
 

@@ -33,8 +33,8 @@ from funcgrad.nn.activations import (
 from funcgrad.nn.attention import dot_product_attention
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.indexing import take_along_axis
-from funcgrad.numpy.logarithms import logaddexp
+from funcgrad.numpy.elementwise.logarithms import logaddexp
+from funcgrad.numpy.indexing.getitem import take_along_axis
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import log_softmax, softmax
 from funcgrad.numpy.shape import expand_dims, moveaxis, reshape, squeeze
@@ -58,7 +58,7 @@ def relu(x: Any) -> Any:
         An array of the shape and the dtype of ``x``; integers stay integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(relu(np.array([-1.0, 2.0])))
@@ -82,7 +82,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
         float.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -104,7 +104,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
         An array of the shapes of ``x`` and ``alpha`` broadcast together, in their promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -126,7 +126,7 @@ def sigmoid(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(sigmoid(0.0))
@@ -146,7 +146,7 @@ def silu(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(silu(0.0))
@@ -170,7 +170,7 @@ def softplus(x: Any) -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
 
     Example:
         >>> print(softplus(1000.0))
@@ -193,7 +193,7 @@ def gelu(x: Any, approximate: str | bool = "none") -> Any:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array, or a complex one for ``"none"``.
+        TypeError: for operands that are not arrays, or a complex one for ``"none"``.
         ValueError: for another ``approximate``.
 
     Example:
@@ -251,7 +251,7 @@ def conv(
         (batch, outputs, ...), or (outputs, ...) of a single image, in the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for numbers that are no integers.
+        TypeError: for operands that are not arrays, and for numbers that are no integers.
         ValueError: naming the shapes, where they do not fit; for another ``padding``, or a number that is too small.
 
     Example:
@@ -330,7 +330,7 @@ def max_pool(x: Any, size: Spatial, stride: Spatial | None = None, padding: Spat
         fits.
 
     Raises:
-        TypeError: for what is no array, or a complex one.
+        TypeError: for operands that are not arrays, or a complex one.
         ValueError: for padding of more than half a window, a size, stride or dilation that is not positive,
             another number of them than spatial axes, or too few axes.
 
@@ -357,7 +357,7 @@ def avg_pool(
         A floating array (float32 for integers), with one element per window along the spatial axes.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for padding of more than half a window, a size or stride that is not positive, another
             number of them than spatial axes, or too few axes.
 
@@ -426,7 +426,7 @@ def standardize(
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis that is not there or named twice, or shapes that do not broadcast.
 
     Example:
@@ -461,7 +461,7 @@ def cross_entropy(
         A floating array of shape ``()``; for ``"none"``, of that of ``logits`` without ``axis``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the shapes do not fit, or labels are neither; for an axis that is not there, another
             ``reduction``.
         IndexError: for labels that are no class, where they are known: NumPy arrays and lists.

@@ -10,7 +10,8 @@ What a function says nothing of is as in NumPy's function of that name. In all o
 - ``shape`` is an integer or a sequence of them; ``device``, where a new array is, is JAX's.
 - ``where`` marks the elements that count, and ``initial`` is what a reduction begins with.
 
-They raise TypeError for what is no array or of a dtype that does not do, and ValueError for shapes that do not fit.
+They raise TypeError for operands that are not arrays or have an unsupported dtype, and ValueError for shapes that do
+not fit.
 """
 
 import importlib
@@ -32,13 +33,13 @@ from funcgrad.numpy import inspection as _inspection
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
 from funcgrad.numpy import protocols as _protocols
-from funcgrad.numpy.angles import *
+from funcgrad.numpy.elementwise.angles import *
 from funcgrad.numpy.bits import *
 from funcgrad.numpy.constants import *
-from funcgrad.numpy.creation import *
+from funcgrad.numpy.creation.arrays import *
 from funcgrad.numpy.diagonals import *
-from funcgrad.numpy.dynamic import *
-from funcgrad.numpy.editing import *
+from funcgrad.numpy.indexing.dynamic import *
+from funcgrad.numpy.indexing.editing import *
 from funcgrad.numpy.einsum import *
 from funcgrad.numpy.elementwise.arithmetic import *
 from funcgrad.numpy.elementwise.logic import *
@@ -46,11 +47,11 @@ from funcgrad.numpy.elementwise.parts import *
 from funcgrad.numpy.elementwise.transcendental import *
 from funcgrad.numpy.functional import *
 from funcgrad.numpy.grids import *
-from funcgrad.numpy.indexing import *
-from funcgrad.numpy.joining import *
-from funcgrad.numpy.logarithms import *
-from funcgrad.numpy.matrices import *
-from funcgrad.numpy.nans import *
+from funcgrad.numpy.indexing.getitem import *
+from funcgrad.numpy.creation.index_tricks import *
+from funcgrad.numpy.elementwise.logarithms import *
+from funcgrad.numpy.creation.matrices import *
+from funcgrad.numpy.statistics.nans import *
 from funcgrad.numpy.numerical import *
 from funcgrad.numpy.padding import *
 from funcgrad.numpy.polynomials import *
@@ -58,15 +59,15 @@ from funcgrad.numpy.positions import *
 from funcgrad.numpy.predicates import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.promotion import astype as astype, result_type as result_type
-from funcgrad.numpy.quantiles import *
-from funcgrad.numpy.ranges import *
+from funcgrad.numpy.statistics.quantiles import *
+from funcgrad.numpy.creation.ranges import *
 from funcgrad.numpy.reductions.averages import *
 from funcgrad.numpy.reductions.exponentials import *
 from funcgrad.numpy.reductions.extremes import *
 from funcgrad.numpy.reductions.running import *
 from funcgrad.numpy.reductions.totals import *
-from funcgrad.numpy.rounding import *
-from funcgrad.numpy.scalars import (
+from funcgrad.numpy.elementwise.rounding import *
+from funcgrad.numpy.creation.scalars import (
     bfloat16,
     bool_,
     bool_ as bool,
@@ -95,7 +96,8 @@ from funcgrad.numpy.shape.repeating import *
 from funcgrad.numpy.shape.splitting import *
 from funcgrad.numpy.sorting import *
 from funcgrad.numpy.spectral import *
-from funcgrad.numpy.statistics import *
+from funcgrad.numpy.statistics.correlation import *
+from funcgrad.numpy.statistics.histograms import *
 
 __array_api_version__ = _inspection.API_VERSION
 __array_namespace_info__ = _inspection.Info

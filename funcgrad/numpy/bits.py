@@ -30,7 +30,7 @@ def _bit_order(bitorder: str, name: str) -> np.ndarray:
 
 @composite
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
-    """Eight truths in a byte: uint8, zeros at the end where there are not enough.
+    """Eight booleans packed into each uint8, padded with zeros at the end.
 
     Args:
         x: an array of bools or integers, which are compared with zero.
@@ -41,7 +41,7 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
         A uint8 array, an eighth as long along ``axis``, rounded up; without one, a vector.
 
     Raises:
-        TypeError: for what is no array, and floating or complex numbers.
+        TypeError: for operands that are not arrays, and floating or complex numbers.
         ValueError: for another ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
@@ -105,7 +105,7 @@ def bitwise_count(x: Any, /) -> Any:
         A uint8 array of the shape of ``x``.
 
     Raises:
-        TypeError: for what is no array, or not of integers; bools are none.
+        TypeError: for operands that are not arrays, or not of integers; bools are none.
 
     Example:
         >>> print(bitwise_count([7, -8]))
@@ -131,7 +131,7 @@ def gcd(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, floating or complex numbers, and bools alone.
+        TypeError: for operands that are not arrays, floating or complex numbers, and bools alone.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -152,7 +152,7 @@ def lcm(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, floating or complex numbers, and bools alone.
+        TypeError: for operands that are not arrays, floating or complex numbers, and bools alone.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -185,7 +185,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
         numbers and NaN are their own mantissa, with the exponent 0.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(*frexp(6.0))
@@ -225,7 +225,7 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
         An array of the broadcast shape and the dtype that ``x`` is taken in.
 
     Raises:
-        TypeError: for what is no array, or exponents that are no integers.
+        TypeError: for operands that are not arrays, or exponents that are no integers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -250,7 +250,7 @@ def spacing(x: Any, /) -> Any:
         An array of the shape of ``x`` and its floating dtype; NaN for infinite numbers and NaN.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
 
     Example:
         >>> print(spacing(1.0))

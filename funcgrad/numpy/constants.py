@@ -1,4 +1,4 @@
-"""Constants, and what is known of a dtype."""
+"""Constants, and the limits of dtypes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FloatLimits:
     Attributes:
         dtype: the floating dtype.
         bits, precision, nmant: how wide it is; how many decimals it has; how many bits after the first one.
-        eps, epsneg: what 1 must change by, upwards and downwards, to become another number.
+        eps, epsneg: the distance from 1 to the next larger and the next smaller number.
         max, min: the largest finite number, and its negative.
         smallest_normal, tiny: the smallest positive number of full precision.
         smallest_subnormal: the smallest positive number.

@@ -10,12 +10,12 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import At, diag, diagonal, take
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.indexing.getitem import At, diag, diagonal, take
+from funcgrad.numpy.indexing.writable import changed
 from funcgrad.numpy.positions import nonzero
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import ravel, reshape
-from funcgrad.numpy.writable import changed
 from funcgrad.runtime.call_cache import composite
 
 
@@ -30,7 +30,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
         A tuple of ``ndim`` equal vectors of ``n`` positions, int64.
 
     Raises:
-        TypeError: for what is no int.
+        TypeError: for an argument that is not an int.
         ValueError: for negative numbers.
 
     Example:
@@ -51,7 +51,7 @@ def diag_indices_from(x: Any) -> tuple[Any, ...]:
         A tuple of as many equal vectors as axes, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for less than two axes, or axes of several sizes.
 
     Example:
@@ -81,7 +81,7 @@ def _matrix_shape(x: Any, name: str) -> tuple[int, ...]:
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """The positions of what is on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
+    """The indices of elements on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
         n: how many rows, an int.
@@ -92,7 +92,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no int.
+        TypeError: for an argument that is not an int.
         ValueError: for negative sizes.
 
     Example:
@@ -103,7 +103,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
-    """The positions of what is on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
+    """The indices of elements on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
         n: how many rows, an int.
@@ -114,7 +114,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no int.
+        TypeError: for an argument that is not an int.
         ValueError: for negative sizes.
 
     Example:
@@ -135,7 +135,7 @@ def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no array, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is no int.
         ValueError: for other than two axes.
 
     Example:
@@ -157,7 +157,7 @@ def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no array, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is no int.
         ValueError: for other than two axes.
 
     Example:
@@ -205,7 +205,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
         A square matrix of the dtype of ``v``.
 
     Raises:
-        TypeError: for what is no array, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is no int.
 
     Example:
         >>> print(diagflat([[1, 2]]))
@@ -266,7 +266,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
         that of ``x``.
 
     Raises:
-        TypeError: for what is no array, or no dtype.
+        TypeError: for operands that are not arrays, or no dtype.
         ValueError: for fewer than two axes, one out of range, or twice the same.
 
     Example:

@@ -15,7 +15,7 @@ from funcgrad.arguments import validate
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise import not_equal
-from funcgrad.numpy.indexing import diagonal
+from funcgrad.numpy.indexing.getitem import diagonal
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape, transpose
 from funcgrad.primitives.contraction import dot
@@ -53,7 +53,7 @@ def einsum(
         An array of the promoted dtype, with an axis for each letter of the result.
 
     Raises:
-        TypeError: for what is no array, and labels that are no ints.
+        TypeError: for operands that are not arrays, and labels that are no ints.
         ValueError: quoting the subscripts, where they are not well formed or do not fit the operands; for ``optimize``
             that opt_einsum does not know.
 

@@ -1,4 +1,4 @@
-"""Fourier transforms along several axes, of any size and norm, made of the primitives: what ``funcgrad.fft`` calls."""
+"""Fourier transforms along several axes, of any size and norm, of the primitives; called by ``funcgrad.fft``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from funcgrad.primitives.shape import pad, slice_
 
 Axes = Sequence[int] | None
 
-#: What the other direction is divided by, by what one is.
+#: The norm of the inverse direction, by that of the forward one.
 OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> Any:
-    """A transform as XLA gives it, the inverse divided by ``n``, as ``norm`` wants it."""
+    """A transform of XLA's, which divides the inverse by ``n``, normalized according to ``norm``."""
     norm = checked_norm(norm, name)
     wanted = OPPOSITE[norm] if not inverse else norm
     factor = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[OPPOSITE[wanted]]
@@ -36,7 +36,7 @@ def checked_norm(norm: str | None, name: str) -> str:
 
 
 def transformable(x: Any, name: str, real: bool = False) -> Any:
-    """``x`` as an array that there are transforms of: real or complex, in single or double precision."""
+    """``x`` as an array that can be transformed: real or complex, in single or double precision."""
     (x,) = promoted(asoperand(x, name), floating=True)
     dtype = type_of(x).dtype
     if real and dtypes.is_complex(dtype):
@@ -66,7 +66,7 @@ def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> An
 
 
 def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], list[int]]:
-    """What ``s`` and ``axes`` mean for ``x``: one size for each axis."""
+    """``s`` and ``axes`` resolved for ``x``: one size for each axis."""
     ndim, shape = type_of(x).ndim, type_of(x).shape
     s = s if s is None else validate.sequence(name, "s", s)
     if axes is None:

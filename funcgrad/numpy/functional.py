@@ -11,14 +11,14 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape, stack
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """``func1d`` of each vector along an axis; the axes of its results stand where that axis was.
+    """``func1d`` of each vector along an axis; the axes of its results replace that axis.
 
     Args:
         func1d: of a vector and the other arguments; called for one after the other, so it may look at values.
@@ -31,7 +31,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
         ``axis``.
 
     Raises:
-        TypeError: for what is no array, ``x`` or a result.
+        TypeError: for operands that are not arrays, ``x`` or a result.
         ValueError: where there are no vectors; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
@@ -65,7 +65,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
         What the last call returns, with as many axes as ``x``.
 
     Raises:
-        TypeError: for what is no array, or axes that are no ints.
+        TypeError: for operands that are not arrays, or axes that are no ints.
         ValueError: NumPy's ``AxisError`` for an axis out of range.
 
     Example:
@@ -94,7 +94,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         An array of the broadcast shape of all, and the promoted dtype of the choices and the default.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for another number of conditions than choices, or none; for shapes that do not broadcast.
 
     Example:
@@ -126,7 +126,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the numbers of conditions and functions, or their shapes, do not fit.
 
     Example:
@@ -211,7 +211,7 @@ class vectorize:  # NumPy's name
         return results[0] if len(results) == 1 else tuple(results)
 
     def _own_axes(self, count: int) -> list[int]:
-        """How many of its last axes each argument gives to one call."""
+        """The number of trailing core axes of each argument."""
         if self.signature is None:
             return [0] * count
         groups = re.findall(r"\(([^()]*)\)", self.signature.partition("->")[0])

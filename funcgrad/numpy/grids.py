@@ -10,10 +10,10 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import traced, type_of
-from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.creation.ranges import arange, linspace
 from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
-from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
 from funcgrad.runtime.call_cache import composite
 
@@ -64,7 +64,7 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
         A tuple of arrays, one per vector, of its dtype (int64 for bools), of size one along the other axes.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for anything but vectors.
         ConcretizationError: for bools that are traced under ``jit``.
 
@@ -108,7 +108,7 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
         A list of arrays, one per vector, each of its dtype, with an axis for each.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for another ``indexing``.
 
     Example:

@@ -1,4 +1,4 @@
-"""What the namespace can do, as the array API standard has it asked."""
+"""Inspection of the namespace, as in the array API standard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMED = tuple(d for d in dtypes.SUPPORTED if d not in (dtypes.float16, dtypes.b
 
 
 class Info:
-    """What the namespace can do: its dtypes, devices, defaults and capabilities.
+    """The namespace's dtypes, devices, defaults and capabilities.
 
     It is ``funcgrad.numpy.__array_namespace_info__``.
 

@@ -12,13 +12,13 @@ from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import getitem, take
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.elementwise.rounding import remainder
+from funcgrad.numpy.indexing.getitem import getitem, take
+from funcgrad.numpy.indexing.writable import Writable
 from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
-from funcgrad.numpy.rounding import remainder
 from funcgrad.numpy.shape import broadcast_to, concatenate, flip, moveaxis, ravel, reshape, shape, stack
 from funcgrad.numpy.sorting import argsort, searchsorted
-from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve as convolve_p
 from funcgrad.primitives.shape import full, reverse
@@ -42,7 +42,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         values promote to. Of booleans, whether neighbours differ.
 
     Raises:
-        TypeError: for what is no array, and an ``n`` that is no int.
+        TypeError: for operands that are not arrays, and an ``n`` that is no int.
         ValueError: for a negative ``n``, an axis out of range, and values that do not fit.
 
     Example:
@@ -83,7 +83,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         The shape of ``y`` without the axis; of the dtype that all promote to, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an axis out of range, and places that do not fit.
 
     Example:
@@ -115,7 +115,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         The shape of ``x``, of the dtype that the three promote to, float32 for integers.
 
     Raises:
-        TypeError: for what is no array, and for complex places.
+        TypeError: for operands that are not arrays, and for complex places.
         ValueError: for points that are not two vectors of one size, or none.
 
     Example:
@@ -163,13 +163,13 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 
     Args:
         x: an array or a number.
-        to_end, to_begin: what to put after and before them, cast to the dtype of ``x``.
+        to_end, to_begin: elements to append and prepend, cast to the dtype of ``x``.
 
     Returns:
         A vector of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(ediff1d([1, 4, 9], to_begin=0))
@@ -248,7 +248,7 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
         floating.
 
     Raises:
-        TypeError: for what is no array, for complex numbers, and a period that is no number.
+        TypeError: for operands that are not arrays, for complex numbers, and a period that is no number.
         ValueError: for an axis out of range.
 
     Example:
@@ -289,7 +289,7 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
         A vector of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an unknown mode, an empty operand, or what is not a vector.
 
     Example:
@@ -323,7 +323,7 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
         A vector of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an unknown mode, an empty operand, or what is not a vector.
 
     Example:
@@ -353,7 +353,7 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         to.
 
     Raises:
-        TypeError: for what is no array, and for booleans.
+        TypeError: for operands that are not arrays, and for booleans.
         ValueError: for vectors of other sizes, an axis out of range, and shapes that do not broadcast.
 
     Example:
@@ -390,7 +390,7 @@ def kron(x: Any, y: Any) -> Any:
         The product of the two sizes along each axis, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(kron(np.array([1, 2]), np.array([1, 1, 1])))
@@ -420,7 +420,7 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
         Booleans of the broadcast shape.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -446,7 +446,7 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
         One boolean.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -468,7 +468,7 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
         One boolean.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(array_equal(np.arange(3), [0, 1, 2]))
@@ -492,7 +492,7 @@ def array_equiv(x: Any, y: Any) -> Any:
         One boolean; False for shapes that do not broadcast.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(array_equiv([1, 1], 1))
@@ -518,7 +518,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         The shape and the dtype of ``x``; integers and booleans as they are.
 
     Raises:
-        TypeError: for what is no array, and a real number to put that is none.
+        TypeError: for operands that are not arrays, and a real number to put that is none.
 
     Example:
         >>> print(nan_to_num(np.array([1.0, np.nan])))

@@ -21,8 +21,10 @@ from funcgrad.core.tracing import (
     lost,
     type_of,
 )
-from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
+from funcgrad.numpy import diagonals, positions, products, reductions, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.elementwise import rounding
+from funcgrad.numpy.indexing import getitem as indexing
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.primitives import markers
 from funcgrad.runtime.deferred import ready
@@ -95,7 +97,7 @@ def _round(self: Any, ndigits: Any = None) -> Any:
         check_constant(self, "round(x, n)", frame)
         try:
             concrete(self)
-        except ConcretizationError:  # what is traced now may be differentiated later
+        except ConcretizationError:  # a value traced now may be differentiated later
             message = lost(self, "round(x, n)", frame, "a transform of the traced function")
             return markers.constant_p(rounding.round(self, ndigits), self, message=message)
     return rounding.round(self, ndigits or 0)
@@ -191,7 +193,7 @@ _MIXED = ("add", "sub", "mul", "truediv", "pow")
 
 
 def _outside(ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Our operator for JAX's arrays, which code may have that knows no others: what is due is computed."""
+    """Our operator for JAX's arrays: computes deferred operands, for code that works only on computed arrays."""
 
     def method(self: Any, other: Any) -> Any:
         result = ours(self, other)
@@ -286,7 +288,7 @@ _INEXACT = frozenset((float, complex))
 
 
 def install() -> None:
-    """Gives ``Tracer`` its operators and methods, and JAX's arrays those operators in which they would differ from it.
+    """Gives ``Tracer`` its operators and methods, and JAX's arrays those operators that would differ.
 
     So what is computed outside of a trace has the dtypes and values that it has inside. The others stay JAX's, which
     call an executable in less time than ours.
@@ -330,7 +332,7 @@ def _in_forked_child() -> None:
 
 
 def _due(ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Our method for JAX's arrays: what is due is computed."""
+    """Our method for JAX's arrays: computes deferred operands."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return ready(ours(self, *args, **kwargs))

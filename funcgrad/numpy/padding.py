@@ -11,12 +11,12 @@ from funcgrad.arguments import validate
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.creation.ranges import linspace
+from funcgrad.numpy.elementwise.rounding import rint
 from funcgrad.numpy.promotion import asoperand, astype
-from funcgrad.numpy.quantiles import median
-from funcgrad.numpy.ranges import linspace
-from funcgrad.numpy.rounding import rint
 from funcgrad.numpy.shape import broadcast_to, concatenate
+from funcgrad.numpy.statistics.quantiles import median
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
@@ -32,7 +32,7 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     Args:
         x: an array or number of any dtype.
         pad_width: an int, a pair for all axes, a pair per axis, or a dict of them by axis.
-        mode: what the border is made of: ``"constant"``; ``"edge"``, the last element; ``"reflect"``, the elements
+        mode: how to fill the border: ``"constant"``; ``"edge"``, the last element; ``"reflect"``, the elements
             mirrored at the last one; ``"symmetric"``, mirrored behind it; ``"wrap"``, those of the other end;
             ``"linear_ramp"``, from the last element to an end value; ``"maximum"``, ``"minimum"``, ``"mean"`` or
             ``"median"`` of the last elements; ``"empty"``, anything. Or a function as NumPy has it, of
@@ -44,7 +44,7 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
         An array of the dtype of ``x``, each axis longer by its two widths.
 
     Raises:
-        TypeError: for what is no array, or ``"median"`` of complex numbers.
+        TypeError: for operands that are not arrays, or ``"median"`` of complex numbers.
         ValueError: for an unknown mode, an argument that the mode does not have, nothing to make a border of, or widths
             that are negative or do not broadcast to a pair per axis.
 
@@ -132,7 +132,7 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str, argument: A
 
 
 def _ends(value: Any, ndim: int) -> list[Pair]:
-    """For each axis what is given for its two ends."""
+    """For each axis the values for its two ends."""
     if value is None:
         return [(None, None)] * ndim
     return [tuple(pair) for pair in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]

@@ -11,11 +11,11 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of, valueless
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import At, getitem, take
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.creation.matrices import vander
+from funcgrad.numpy.indexing.getitem import At, getitem, take
 from funcgrad.numpy.linalg.decompositions import eigvals
 from funcgrad.numpy.linalg.systems import inv, lstsq
-from funcgrad.numpy.matrices import vander
 from funcgrad.numpy.numerical import convolve
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.products import matmul, outer
@@ -46,7 +46,7 @@ def polyval(p: Any, x: Any) -> Any:
         The shape of ``x``, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for coefficients that are no vector.
 
     Example:
@@ -71,7 +71,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
         A vector as long as the longer one, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for coefficients that are no vector.
 
     Example:
@@ -92,7 +92,7 @@ def polysub(a1: Any, a2: Any) -> Any:
         A vector as long as the longer one, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array, and two operands of booleans.
+        TypeError: for operands that are not arrays, and two operands of booleans.
         ValueError: for coefficients that are no vector.
 
     Example:
@@ -119,7 +119,7 @@ def polymul(a1: Any, a2: Any) -> Any:
         A vector of ``n + m - 1``, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for coefficients that are no vector, or none.
 
     Example:
@@ -142,7 +142,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
         of the dtype that the two promote to, float32 for integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for coefficients that are no vector.
         IndexError: for a divisor without coefficients.
 
@@ -174,7 +174,7 @@ def polyder(p: Any, m: int = 1) -> Any:
         A vector of ``m`` elements less, at least none; of the dtype of ``p``.
 
     Raises:
-        TypeError: for what is no array, and an ``m`` that is no int.
+        TypeError: for operands that are not arrays, and an ``m`` that is no int.
         ValueError: for a negative ``m``, and coefficients that are no vector.
 
     Example:
@@ -202,7 +202,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         A vector of ``m`` elements more, of the dtype that ``p`` and ``k`` promote to, float32 for integers.
 
     Raises:
-        TypeError: for what is no array, and an ``m`` that is no int.
+        TypeError: for operands that are not arrays, and an ``m`` that is no int.
         ValueError: for a negative ``m``, another number of constants, and coefficients that are no vector.
 
     Example:
@@ -233,7 +233,7 @@ def poly(seq_of_zeros: Any) -> Any:
         complex. Of the precision of the roots, float32 for integers.
 
     Raises:
-        TypeError: for what is no array, and a matrix of float16 or bfloat16.
+        TypeError: for operands that are not arrays, and a matrix of float16 or bfloat16.
         ValueError: for anything but a vector or a square matrix.
         LinAlgError: for a matrix of numbers that are not finite.
 
@@ -271,7 +271,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
         float64 and complex128, otherwise complex64.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for coefficients that are no vector.
         LinAlgError: for numbers that are not finite; without ``strip_zeros``, for a first coefficient of zero.
         ConcretizationError: for a traced array with ``strip_zeros``.
@@ -301,7 +301,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """The polynomial of a degree that comes nearest to points, by least squares.
+    """The polynomial of a degree that fits points best, by least squares.
 
     Args:
         x: the places, a vector.
@@ -309,7 +309,7 @@ def polyfit(
         deg: an int.
         rcond: how small, relative to the largest, a singular value may be that still counts.
         full: also return the residuals, the rank, the singular values and ``rcond``.
-        w: what each point's distance is multiplied by, a vector.
+        w: the weights of the points' distances, a vector.
         cov: also return the coefficients' covariances, scaled by how well it fits; unscaled if ``"unscaled"``.
 
     Returns:
@@ -318,8 +318,8 @@ def polyfit(
         ``(deg + 1, deg + 1, k)``.
 
     Raises:
-        TypeError: for what is no array, for float16 and bfloat16, a ``y`` of other than one or two axes, and a ``deg``
-            that is no int.
+        TypeError: for operands that are not arrays, for float16 and bfloat16, a ``y`` of other than one or two axes,
+            and a ``deg`` that is no int.
         ValueError: for a negative degree, no points, another number of values or weights, and too few points for
             ``cov``.
         LinAlgError: for numbers that are not finite, and with ``cov`` for places that do

@@ -13,8 +13,8 @@ from funcgrad.core import dtypes
 from funcgrad.core.errors import ConcretizationError, here
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import check_inside, integers
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.indexing.getitem import check_inside, integers
 from funcgrad.numpy.promotion import asoperand, astype, operands
 from funcgrad.numpy.shape import broadcast_to, ravel, stack
 from funcgrad.numpy.sorting import searchsorted
@@ -23,7 +23,7 @@ from funcgrad.primitives import reductions as r
 from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.deferred import ready
 
-# ---------------------------------------------------------------- what is not zero
+# ---------------------------------------------------------------- nonzero elements
 
 
 def known(x: Any, what: str) -> np.ndarray:
@@ -62,7 +62,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
         A tuple of as many vectors as axes.
 
     Raises:
-        TypeError: for what is no array, and a ``size`` or ``fill_value`` that is no int.
+        TypeError: for operands that are not arrays, and a ``size`` or ``fill_value`` that is no int.
         ValueError: for an array without axes, and a negative ``size``.
         ConcretizationError: for a traced array without ``size``.
 
@@ -101,7 +101,7 @@ def flatnonzero(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
         A vector of positions, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -123,7 +123,7 @@ def argwhere(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
         ``(count, x.ndim)``, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -151,7 +151,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
         The broadcast shape, of the dtype that ``x`` and ``y`` promote to; with ``condition`` alone, as ``nonzero``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for one of ``x`` and ``y`` without the other, shapes that do not broadcast, and, alone, no axes; for
             ``size`` beside ``x`` and ``y``.
         ConcretizationError: for a traced condition alone, without ``size``.
@@ -186,7 +186,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
         A tuple of arrays of the shape of ``indices``, int64.
 
     Raises:
-        TypeError: for what is no array of integers, and a shape that is no ints.
+        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
         ValueError: for a place outside that is not traced, another mode or order, and negative sizes.
 
     Example:
@@ -225,7 +225,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         The shape that the coordinates broadcast to, int64.
 
     Raises:
-        TypeError: for what is no array of integers, and a shape that is no ints.
+        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
         ValueError: for a coordinate outside, numbers of arrays or shapes that do not fit, and another mode or order.
 
     Example:

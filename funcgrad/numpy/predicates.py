@@ -1,4 +1,4 @@
-"""What arrays are, as Python's truths, and elements compared with the real line."""
+"""Predicates of arrays as Python booleans, and of elements: finite, real, close."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
-from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives.shape import full
@@ -29,7 +29,7 @@ def iscomplex(x: Any) -> Any:
         A bool array of the shape of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(iscomplex([1 + 1j, 2]))
@@ -51,7 +51,7 @@ def isreal(x: Any) -> Any:
         A bool array of the shape of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(isreal([1 + 1j, 2]))
@@ -70,7 +70,7 @@ def iscomplexobj(x: Any) -> bool:
         A Python bool, of a traced array too.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> iscomplexobj(1j), iscomplexobj([1.0])
@@ -89,7 +89,7 @@ def isrealobj(x: Any) -> bool:
         A Python bool, of a traced array too.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> isrealobj(1j), isrealobj([1.0])
@@ -146,7 +146,7 @@ def real_if_close(x: Any, tol: float = 100) -> Any:
         An array of the shape of ``x``, real or of its dtype; a real ``x`` as it is.
 
     Raises:
-        TypeError: for what is no array, and a ``tol`` that is no number.
+        TypeError: for operands that are not arrays, and a ``tol`` that is no number.
         ConcretizationError: for a traced complex array under ``jit``.
 
     Example:

@@ -36,7 +36,7 @@ def matmul(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: 
         adds none.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: naming both operands, where their shapes do not fit.
 
     Example:
@@ -59,7 +59,7 @@ def dot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the sizes that are summed over differ.
 
     Example:
@@ -89,7 +89,7 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
 
     Raises:
-        TypeError: for what is no array, and axes that are no ints or no pair.
+        TypeError: for operands that are not arrays, and axes that are no ints or no pair.
         ValueError: where the sizes or the numbers of axes differ, and for an axis out of range or named twice.
 
     Example:
@@ -124,7 +124,7 @@ def inner(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: A
         An array of the promoted dtype, of the other axes of ``x``, then those of ``y``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the last axes differ in size.
 
     Example:
@@ -146,7 +146,7 @@ def outer(x: Any, y: Any, /) -> Any:
         A matrix of the promoted dtype, a row for each element of ``x``, a column for each of ``y``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(outer([1, 2], [3, 4]))
@@ -169,7 +169,7 @@ def vdot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: An
         A scalar of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the numbers of elements differ.
 
     Example:
@@ -191,7 +191,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
         An array of the promoted dtype, of the broadcast axes without that one.
 
     Raises:
-        TypeError: for what is no array, or two arrays of bools.
+        TypeError: for operands that are not arrays, or two arrays of bools.
         ValueError: where the two are not equally long along that axis or have none such, or the others do not
             broadcast.
 
@@ -218,7 +218,7 @@ def matvec(x: Any, y: Any, /) -> Any:
         Vectors, of the promoted dtype: the broadcast leading axes, then the rows of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where the shapes do not fit.
 
     Example:
@@ -243,7 +243,7 @@ def vecmat(x: Any, y: Any, /) -> Any:
         Vectors, of the promoted dtype: the broadcast leading axes, then the columns of ``y``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for a number, vectors for matrices, and shapes that do not fit.
 
     Example:

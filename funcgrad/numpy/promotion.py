@@ -1,4 +1,4 @@
-"""What NumPy-level functions do to their operands first: scalars typed, dtypes promoted, array-likes made arrays."""
+"""Conversion of operands: array-likes to arrays, Python scalars to typed ones, dtype promotion."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def operands(arrays: Any, name: str) -> list[Any]:
     """The arrays of a sequence, or the slices of an array, as operands.
 
     Raises:
-        TypeError: for what is no sequence of arrays.
+        TypeError: for an argument that is not a sequence of arrays.
         ValueError: for an empty one.
 
     Example:
@@ -150,7 +150,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         is neither that nor bool.
 
     Raises:
-        TypeError: for what is no array, or an unknown dtype.
+        TypeError: for operands that are not arrays, or an unknown dtype.
 
     Example:
         >>> astype(np.array([1.5, 2.5]), "int32").tolist()
@@ -173,7 +173,7 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
 
 Convert = Callable[[Any], Any]
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
-#: By what the operands are: what is to be done with each, None for nothing.
+#: By the kinds of the operands: the conversion of each, None for none.
 _promotions: Cache[tuple, list[Convert | None]] = Cache(Group("promotions", 8192))
 
 
@@ -197,8 +197,8 @@ def promoted_pair(x: Any, y: Any, floating: bool = False) -> tuple[Any, Any]:
 
 
 def _kind(x: Any) -> Any:
-    """What decides how ``x`` is promoted: the type of an array, the class of a Python number, which has to be given a
-    dtype even where it has the right one."""
+    """The key of ``x`` for promotion: the type of an array, the class of a Python number, which has to be given a dtype
+    even where it has the right one."""
     if isinstance(x, Tracer):
         return x.type
     return x.__class__ if x.__class__ in PYTHON_NUMBERS else type_of(x)
@@ -221,7 +221,7 @@ def _promotion(kinds: tuple, floating: bool) -> list[Convert | None]:
 
 
 def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Convert | None:
-    """What makes an operand one of ``dtype``."""
+    """The function that converts an operand to ``dtype``."""
     if type.dtype == dtype and (weak or isinstance(kind, ArrayType)):
         return None
     if weak:

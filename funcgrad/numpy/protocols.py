@@ -18,8 +18,8 @@ import numpy as np
 from funcgrad.core import dtypes
 from funcgrad.core.errors import FuncgradError, hide_frames_below
 from funcgrad.core.tracing import JaxArray, Tracer, type_of
+from funcgrad.numpy.indexing.writable import Writable
 from funcgrad.numpy.promotion import asoperand, astype
-from funcgrad.numpy.writable import Writable
 from funcgrad.primitives.shape import reshape
 
 # A binary function, folded along an axis, is the reduction or the running reduction of another name.
@@ -130,7 +130,7 @@ def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleT
 
 
 def _traced_namespace(self: Tracer) -> Any:
-    """The method, for all but who asks whether the array has it in order to know whether it may be written to.
+    """The method, hidden from callers that look for it only to find out whether the array is writable.
 
     No protocol says so of an array. What libraries ask instead takes every array they do not know for one that may be;
     one that may not is copied first, and a copy may be written to.
@@ -141,7 +141,7 @@ def _traced_namespace(self: Tracer) -> Any:
 
 
 def _dlpack(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX's own, which refuses consumers of versions that it does not name: what has no version is what those read."""
+    """JAX's ``__dlpack__``, without the version where it refuses it: consumers can read an unversioned capsule."""
 
     def method(
         self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,
@@ -157,7 +157,7 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 def install() -> None:
-    """Gives ``Tracer`` NumPy's protocols.
+    """Installs NumPy's protocols on ``Tracer``.
 
     Outside ``jit`` arrays are JAX's own, which would name JAX's module: what is written for any library would then
     compute by other rules outside of a trace than inside.

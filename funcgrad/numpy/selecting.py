@@ -1,4 +1,4 @@
-"""What is taken, chosen and put by positions and conditions."""
+"""Taking, choosing and putting elements by indices and conditions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.indexing import At, along_dims, check_inside, getitem, integers, take, take_along_axis
+from funcgrad.numpy.indexing.getitem import At, along_dims, check_inside, getitem, integers, take, take_along_axis
+from funcgrad.numpy.indexing.writable import changed
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.promotion import asoperand, operands, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
 from funcgrad.numpy.shape.forms import along_axis
-from funcgrad.numpy.writable import changed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
 from funcgrad.runtime.call_cache import composite
@@ -34,7 +34,7 @@ def extract(condition: Any, x: Any) -> Any:
         A vector of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         IndexError: where the condition is not zero after the end of ``x``.
         ConcretizationError: for a traced condition.
 
@@ -56,7 +56,7 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
         The shape of ``x`` with fewer along the axis, or a vector; of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for a condition that is no vector, and an axis out of range.
         IndexError: where it is not zero after the end of ``x``.
         ConcretizationError: for a traced condition.
@@ -85,7 +85,7 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
         The broadcast shape, of the dtype that the choices promote to.
 
     Raises:
-        TypeError: for what is no array, and numbers that are no integers.
+        TypeError: for operands that are not arrays, and numbers that are no integers.
         ValueError: for a number that is none of the choices, another mode, no choices, and shapes that do not
             broadcast.
 
@@ -106,7 +106,7 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 
 
 def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Any:
-    """An array without what is all zero at the front (``"f"`` in ``trim``) and the back (``"b"``) of its axes.
+    """An array without zeros at the front (``"f"`` in ``trim``) and the back (``"b"``) of its axes.
 
     Args:
         x: an array or number.
@@ -117,7 +117,7 @@ def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = No
         An array of as many axes, of the dtype of ``x``; of nothing but zeros an empty one.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for other letters, and an axis out of range or named twice.
         ConcretizationError: for a traced array.
 
@@ -185,12 +185,12 @@ def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
-    """``x`` with ``values`` at what ``take_along_axis`` would take.
+    """``x`` with ``values`` at the elements that ``take_along_axis`` would take.
 
     Args:
         x: an array.
         indices: as for ``take_along_axis``.
-        values: what broadcasts with them.
+        values: an array that broadcasts with them.
         axis: with None, ``x`` and ``indices`` are flattened first.
         inplace: as for ``fill_diagonal``.
 

@@ -1,4 +1,4 @@
-"""Sets of elements: the unique ones, and what is in one array or another.
+"""Set operations: unique elements, unions, intersections, differences, membership.
 
 How many there are depends on the values, so these work outside ``jit``, or with ``size=`` within.
 """
@@ -14,8 +14,8 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import take
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.indexing.getitem import take
 from funcgrad.numpy.positions import nonzero
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
@@ -28,7 +28,7 @@ from funcgrad.runtime.call_cache import composite
 
 
 class UniqueAll(NamedTuple):
-    """What ``unique_all`` returns.
+    """The result of ``unique_all``.
 
     Example:
         >>> found = unique_all(np.array([2, 1, 2]))
@@ -43,7 +43,7 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What ``unique_counts`` returns.
+    """The result of ``unique_counts``.
 
     Example:
         >>> values, counts = unique_counts(np.array([2, 1, 2]))
@@ -56,7 +56,7 @@ class UniqueCounts(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """What ``unique_inverse`` returns.
+    """The result of ``unique_inverse``.
 
     Example:
         >>> found = unique_inverse(np.array([2, 1, 2]))
@@ -95,7 +95,7 @@ def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_va
     if equal_nan and axis is None and dtypes.is_inexact(type_of(x).dtype):
         ordered = take(rows[:, 0], order)
         absent = e.isnan(ordered)
-        # Not a number comes last: the first of them stands for all.
+        # NaN comes last: the first of them represents all.
         new = e.logical_and(new, e.logical_not(concatenate([full(np.bool_(False), (min(count, 1),)), absent[:-1]])))
     (firsts,) = nonzero(new, size=size, fill_value=count)
     there = e.less(firsts, count)
@@ -136,10 +136,10 @@ def unique(
             largest element, follows fewer.
 
     Returns:
-        An array, or a tuple of it and what else was asked for.
+        An array, or a tuple of it and the requested extras.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
         ConcretizationError: for a traced array without ``size``.
 
@@ -167,7 +167,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
         A vector of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -189,7 +189,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
         A named tuple of two vectors: ``values``, of the dtype of ``x``, and ``counts``, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -212,7 +212,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
         A named tuple: ``values``, a vector of the dtype of ``x``, and ``inverse_indices``, int64, of its shape.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -225,7 +225,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
 
 @composite
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
-    """The different elements, where each comes first, which of them each element is, and how often each occurs.
+    """The unique elements, their first indices, the inverse indices, and the counts.
 
     Args:
         x: an array or number of any dtype.
@@ -236,7 +236,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
         ``counts``, int64; vectors but for the third.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -265,7 +265,7 @@ def isin(
         An array of bools, of the shape of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(isin([1, 2, 3], [3, 1]))
@@ -295,7 +295,7 @@ def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) 
         A vector of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -340,7 +340,7 @@ def intersect1d(
         A vector of the promoted dtype; with ``return_indices`` a tuple of it and two vectors, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for ``size`` with ``return_indices``.
         ConcretizationError: for traced arrays without ``size``.
 
@@ -363,7 +363,7 @@ def intersect1d(
 
 @composite
 def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements of ``x`` that are not in ``y``, in order (as they come, if they are said to be unique).
+    """The different elements of ``x`` that are not in ``y``, in order (in their original order with ``assume_unique``).
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
@@ -374,7 +374,7 @@ def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None =
         A vector of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for traced arrays without ``size``.
 
     Example:
@@ -399,7 +399,7 @@ def setxor1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
         A vector of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ConcretizationError: for traced arrays.
 
     Example:

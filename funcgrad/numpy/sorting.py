@@ -1,4 +1,4 @@
-"""Sorting, searching, and what is defined by order."""
+"""Sorting, searching, partitioning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sort(
         An array of the shape of ``x``, with None a vector, of its dtype.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
 
     Example:
@@ -66,7 +66,7 @@ def argsort(
         An array, int64, of the shape of ``x``, with None a vector.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
 
     Example:
@@ -91,7 +91,7 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
         An array, int64, of the shape of ``values``.
 
     Raises:
-        TypeError: for what is no array, or complex numbers.
+        TypeError: for operands that are not arrays, or complex numbers.
         ValueError: where ``x`` is not a vector, or for another side.
 
     Example:
@@ -112,7 +112,7 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
 def _places(x: Any, values: Any, side: str) -> Any:
     """The answer from its highest bit down: a step is taken if the element before it still goes first."""
     size, shape = type_of(x).shape[0], type_of(values).shape
-    # Written out one after the other, the steps take five times as long in XLA, and in int64 three times.
+    # Unrolled, the steps take five times as long in XLA, and in int64 three times.
     dtype = np.dtype(np.int32 if size < 1 << 30 else np.int64)
 
     def step(found: Any, length: Any) -> tuple[Any, None]:
@@ -149,7 +149,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         An array, int64, of the shape of ``x``: 0 before the first of ``bins``, their number after the last.
 
     Raises:
-        TypeError: for what is no array, or complex numbers.
+        TypeError: for operands that are not arrays, or complex numbers.
         ValueError: where ``bins`` is not a vector.
 
     Example:
@@ -182,7 +182,7 @@ def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
         An array of the shape of ``x``, with None a vector, of its dtype.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for a place or an axis out of range.
         ConcretizationError: for traced places.
 
@@ -205,7 +205,7 @@ def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> A
         An array, int64, of the shape of ``x``, with None a vector.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for a place or an axis out of range.
         ConcretizationError: for traced places.
 
@@ -263,7 +263,7 @@ def sort_complex(x: Any) -> Any:
         An array of the shape of ``x``: complex128 of float64 and complex128, else complex64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for a number, which has no axis.
 
     Example:

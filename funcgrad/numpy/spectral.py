@@ -8,14 +8,14 @@ import numpy as np
 
 from funcgrad.arguments import validate
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.promotion import asoperand, promoted
-from funcgrad.primitives import special
+from funcgrad.primitives.special import functions as special
 from funcgrad.runtime.call_cache import composite
 
 
 def _places(M: int, name: str) -> np.ndarray:
-    """``M`` places from -1 to 1, which is 0 where there is one only; float32, as all that is new."""
+    """``M`` positions from -1 to 1, or 0 if ``M`` is one; float32, the default dtype."""
     M = validate.integer(name, "M", M, 0)
     return (np.arange(1 - M, M, 2) / max(M - 1, 1)).astype(np.float32)
 
@@ -39,7 +39,7 @@ def hanning(M: int) -> Any:
         A vector of ``M`` elements, float32.
 
     Raises:
-        TypeError: for what is no number, or traced.
+        TypeError: for an argument that is not a number, or traced.
         ValueError: where ``M`` is negative.
 
     Example:
@@ -59,7 +59,7 @@ def hamming(M: int) -> Any:
         A vector of ``M`` elements, float32.
 
     Raises:
-        TypeError: for what is no number, or traced.
+        TypeError: for an argument that is not a number, or traced.
         ValueError: where ``M`` is negative.
 
     Example:
@@ -80,7 +80,7 @@ def blackman(M: int) -> Any:
         A vector of ``M`` elements, float32.
 
     Raises:
-        TypeError: for what is no number, or traced.
+        TypeError: for an argument that is not a number, or traced.
         ValueError: where ``M`` is negative.
 
     Example:
@@ -100,7 +100,7 @@ def bartlett(M: int) -> Any:
         A vector of ``M`` elements, float32.
 
     Raises:
-        TypeError: for what is no number, or traced.
+        TypeError: for an argument that is not a number, or traced.
         ValueError: where ``M`` is negative.
 
     Example:
@@ -122,7 +122,7 @@ def kaiser(M: int, beta: Any) -> Any:
         A vector of ``M`` elements, float32, or float64 as ``beta`` is.
 
     Raises:
-        TypeError: for what is no number, a traced ``M``, or a complex ``beta``.
+        TypeError: for an argument that is not a number, a traced ``M``, or a complex ``beta``.
         ValueError: where ``M`` is negative.
 
     Example:
@@ -145,7 +145,7 @@ def i0(x: Any) -> Any:
         An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, or complex numbers.
+        TypeError: for operands that are not arrays, or complex numbers.
 
     Example:
         >>> print(i0(0.0))

@@ -1,4 +1,4 @@
-"""Where arrays are: which devices there are, and the ways to them and back."""
+"""Devices: listing them, and moving arrays to and from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _checked(name: str, x: Any) -> Any:
 
 
 def devices(backend: str | None = None) -> list[Any]:
-    """The devices that there are.
+    """The available devices.
 
     Args:
         backend: of one kind only, ``"cpu"``, ``"gpu"`` or ``"tpu"``; by default those that programs run on.
@@ -47,8 +47,8 @@ def device_put(x: Any, device: Any = None) -> Any:
 
     Args:
         x: a pytree of arrays and numbers.
-        device: a device or a sharding; None for where arrays are anyway; or a pytree of these, with the structure of
-            ``x`` or of its upper part.
+        device: a device or a sharding; None to leave an array on its device; or a pytree of these, with the structure
+            of ``x`` or of its upper part.
 
     Returns:
         A pytree of JAX's arrays.
@@ -75,7 +75,7 @@ def _is_place(x: Any) -> bool:
 
 
 def device_get(x: Any) -> Any:
-    """Arrays as NumPy's, whose elements are in this process's memory.
+    """Arrays as NumPy arrays, copied to this process's memory.
 
     Args:
         x: a pytree of arrays and numbers.
@@ -96,7 +96,7 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Arrays, once they are computed: what is timed should end with it.
+    """Arrays, once they are computed; for timing.
 
     Args:
         x: a pytree of arrays; what is traced, or is no array, is not waited for.
@@ -118,7 +118,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 def parts_of(x: Any) -> list[tuple[tuple[slice, ...], np.ndarray]]:
-    """The parts of an array that this process's devices hold, each of them once.
+    """The parts of an array on this process's devices, each of them once.
 
     Args:
         x: an array of JAX's, on one device or several.

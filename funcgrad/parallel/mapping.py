@@ -1,4 +1,4 @@
-"""``shard_map``: what users call, and what is checked of what they say."""
+"""``shard_map``: the public function, and checks of its arguments."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shard_map(
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[..., Any]:
-    """``f`` on each device of a mesh, of the parts of arrays that the device holds; as ``jax.shard_map``.
+    """``f`` on each device of a mesh, applied to the device's parts of arrays; as ``jax.shard_map``.
 
     Within ``f`` the mesh's axes have names: ``psum``, ``all_gather``, ``ppermute`` and the others exchange what the
     devices have. It is differentiated and batched from outside and inside, goes into ``jit``, ``scan`` and
@@ -64,7 +64,7 @@ def shard_map(
         A function of positional arguments like ``f``, on whole arrays; without ``f``, a decorator.
 
     Raises:
-        TypeError: for what is no mesh, no specification or no array; it names the argument.
+        TypeError: for an argument that is not a mesh, no specification or no array; it names the argument.
         ValueError: from the function, if an argument or a result cannot be divided as its specification says, if that
             names an axis that is not there, or if a result varies along an axis that its specification leaves out.
 
@@ -157,7 +157,7 @@ def _is_spec(x: Any) -> bool:
 
 
 def _in_specs(f: Callable[..., Any], region: Region, in_specs: Any, args: tuple[Any, ...]) -> list[Any]:
-    """For each leaf of the arguments its specification, checked; None for what is no array."""
+    """For each leaf of the arguments its specification, checked; None for a leaf that is not an array."""
     what = "shard_map: in_specs"
     if _is_spec(in_specs):
         in_specs = (in_specs,) * len(args)

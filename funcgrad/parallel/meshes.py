@@ -1,4 +1,4 @@
-"""Meshes of devices, and more devices than there are, to try programs on."""
+"""Meshes of devices, and emulated devices, to test programs on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices:
 
     Args:
         axis_shapes: how many devices there are along each axis.
-        axis_names: what the axes are called.
+        axis_names: the names of the axes.
         devices: of which; by default all, or as many as are needed.
 
     Returns:

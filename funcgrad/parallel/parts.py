@@ -1,4 +1,4 @@
-"""``shard_map``: a function of what each device holds, as one equation that carries the program of a device.
+"""``shard_map``: a function of each device's parts, as one equation that carries a device's program.
 
 Outside, arrays are whole; inside, they are parts, and their types say along which axes of the mesh parts differ from
 device to device. A specification turns the one type into the other. The rules run the interpreters over the program of
@@ -55,7 +55,7 @@ class Region(NamedTuple):
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Within it collectives know its axes."""
+        """Context in which collectives know its axes."""
         before = state.axes
         state.axes = {**before, **{n: (MeshAxis(self.mesh, self.checked), self.mesh.shape[n]) for n in self.axes}}
         try:
@@ -98,7 +98,7 @@ def names_in(spec: PartitionSpec) -> list[str]:
 def map_program(
     region: Region, program: Program, operands: Sequence[Any], in_specs: Sequence[PartitionSpec], out_specs: Specs
 ) -> list[Any]:
-    """Runs a program of parts; what it closes over is the same on all devices."""
+    """Runs a program of parts; captured values are the same on all devices."""
     closed, constants = _closed(program)
     specs = (*[WHOLE] * len(constants), *in_specs)
     given, params = _widen([*constants, *operands], _params(region, closed, specs, tuple(out_specs)))
@@ -158,11 +158,11 @@ def _lower(*operands: Any, program: Program, in_specs: Specs, out_specs: Specs, 
         return list(mapped(*operands))
 
 
-# ---------------------------------------------------------------- what a derivative keeps
+# ---------------------------------------------------------------- residuals
 
 
 class _Kept:
-    """What a program of parts gives for its derivative, kept where it was made.
+    """The residuals of a program of parts, kept on the devices where they were computed.
 
     Attributes:
         forward: the program whose outputs are the results and then what has to be kept.
@@ -195,14 +195,14 @@ class _Kept:
         return [(operands[i], in_specs[i]) if i >= 0 else (kept[-1 - i], self.specs[-1 - i]) for i in self.sources]
 
     def inner(self, stored: Sequence[Any]) -> list[Any]:
-        """The residuals inside, from what of them came in."""
+        """The residuals inside, from those that are operands."""
         return [
             x if i >= 0 or type_of(x).shape == self.shapes[-1 - i] else reshape(x, shape=self.shapes[-1 - i])
             for x, i in zip(stored, self.sources, strict=True)
         ]
 
     def types(self, region: Region, program: Program, in_specs: Specs) -> list[ArrayType]:
-        """Of the residuals as they come in."""
+        """The types of the residuals that are operands."""
         outs = self.forward.output_types[len(self.forward.outputs) - len(self.specs) :]
         stored = [t.strong().with_varying(t.varying | region.along(s)) for t, s in zip(outs, self.specs, strict=True)]
         return [program.input_types[i].strong() if i >= 0 else stored[-1 - i] for i in self.sources]
@@ -245,7 +245,7 @@ def _entering(region: Region, cts: Sequence[Any], specs: Sequence[PartitionSpec]
 
 
 def _leaving(region: Region, cts: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[Any]:
-    """Cotangents of operands, which are then the sum of what the devices have that had the same part."""
+    """Cotangents of operands: summed over the devices that had the same part."""
     if region.checked:
         return list(cts)
     others = [region.others(s) for s in specs]
@@ -358,7 +358,7 @@ def _with_axis(type: ArrayType, dim: int, size: int) -> ArrayType:
 
 
 def _with_entry(spec: PartitionSpec, dim: int | None) -> PartitionSpec:
-    """A specification that says nothing of an axis more."""
+    """A specification with an undivided axis added."""
     if dim is None:
         return spec
     padded = [*spec, *[None] * (dim - len(spec))]

@@ -45,7 +45,7 @@ def initialize(address: str, count: int, index: int, *, patience: float = 300.0)
 
 
 def free_address() -> str:
-    """An address of this host where nobody listens, for ``initialize``.
+    """A free address of this host, for ``initialize``.
 
     Returns:
         ``"host:port"``.

@@ -1,4 +1,4 @@
-"""Primitives over all batch elements of a ``vmap``, or all devices of a mesh, at once: sums, gathers, exchanges.
+"""Collectives over all batch elements of a ``vmap``, or all devices of a mesh: sums, gathers, exchanges.
 
 Of a ``vmap`` they have two operands: what an element has, and the element's number along an axis. Where that number is
 batched, the batching rule sees all elements and does the work; batched along any other axis, it is an operation like
@@ -172,13 +172,13 @@ pmin_p = _extreme("pmin", lax.pmin, reduce_min)
 
 
 def _repeated(x: Any, size: int) -> Any:
-    """``x`` of each of ``size`` examples, in front."""
+    """``x`` of each of ``size`` batch elements, along the first axis."""
     shape = type_of(x).shape
     return broadcast(x, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))
 
 
 def _every(x: Any, dim: int | None, size: int) -> Any:
-    """All examples, along the first axis."""
+    """All batch elements, along the first axis."""
     return _repeated(x, size) if dim is None else moved(x, dim, 0)
 
 
@@ -210,7 +210,7 @@ psum_scatter_p = _collective(
 
 
 def _permute_together(size: int, x: Any, dim: int | None, *, perm: Sequence[tuple[int, int]]) -> tuple[Any, int]:
-    sources = np.full(size, size, "int32")  # what lies outside is read as zero
+    sources = np.full(size, size, "int32")  # indices out of bounds read zero
     for source, target in perm:
         sources[target] = source
     return take(_every(x, dim, size), sources, axis=0), 0

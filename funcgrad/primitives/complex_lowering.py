@@ -110,7 +110,7 @@ def expm1(z: Any) -> Any:
 
 
 def _exponential(on_axis: Any, found: Any, x: Any, y: Any, lowest: float) -> Any:
-    """``found`` with what it is on the real axis, and where the angle is none: nothing is turned there."""
+    """``found``, replaced by the real function's value on the real axis, where the angle is zero."""
     re, im = _parts(found)
     aimless = _is_infinite(x) & _not_finite(y)
     re = _where(_is(y, 0), on_axis, _where(aimless, _where(_is_above(x, 0), lax.full_like(x, np.inf), lowest), re))
@@ -227,7 +227,7 @@ _LOWERINGS: dict[str, Function] = {
 
 
 def of_both_kinds(name: str, lower: Callable[..., Any]) -> Callable[..., Any]:
-    """``lower``, and for complex numbers what is here under that name, if anything is."""
+    """``lower``, and for complex numbers this module's lowering of that name, if there is one."""
     own = _LOWERINGS.get(name)
     if own is None:
         return lower

@@ -145,7 +145,7 @@ def _transpose_w(ct: Any, x: Any, w: ArrayType, *, config: Config) -> Any:
     if 0 in type_of(ct).shape or 0 in type_of(x).shape:
         return zeros(w)
     layout, axes = config.layout, config.axes(type_of(x).shape, w.shape)
-    # XLA's batch groups say the same without moving x, and run a hundred times slower on the CPU (measured).
+    # XLA's batch groups do the same without moving x, and run a hundred times slower on the CPU (measured).
     image = _regroup(x, config.groups, source=layout.x[1], target=layout.x[0])
     swapped = config._replace(
         strides=config.rhs_dilation,
@@ -214,7 +214,7 @@ def _batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], *, co
         # More outputs.
         out = conv(x, _fold(w, dw, layout.w[0], groups), config=config)
         return _unfold(out, size, layout.out[1], groups), 0
-    # Each example has its own kernel: a group of its own.
+    # A batched kernel: each batch element becomes a group.
     x, w = _fold(x, dx, layout.x[1], 1), _fold(w, dw, layout.w[0], 1)
     out = conv(x, w, config=config._replace(groups=size * groups))
     return _unfold(out, size, layout.out[1], 1), 0

@@ -5,10 +5,10 @@ What XLA does badly there (``python -m benchmarks lowering`` measures it again):
 - Images whose channels do not come last it turns round, before and after. A kernel of one element is a product of
   matrices without that.
 - Inside loops it does not turn them round, and then has no fast code for them. So they are turned here.
-- Of more than 16 channels without padding it writes out all windows of all images, several times the size of the input,
-  before it multiplies; with padding it does not, unless the results are larger than the input, when it is slow for
-  another reason. So the padding is our own, and one row more, which it has to take away.
-- Of few channels the windows are written out faster by us, image by image, in a loop.
+- Of more than 16 channels without padding it materializes all windows of all images, several times the size of the
+  input, before it multiplies; with padding it does not, unless the results are larger than the input, when it is slow
+  for another reason. So the padding is our own, and one row more, which it has to take away.
+- Of few channels a loop that materializes the windows image by image is faster.
 - For groups of one channel it has no fast code; they are sums of products of whole images.
 
 A convolution has one of two forms. *Wide*: many results of small windows, as forwards and for the gradient by the
@@ -35,7 +35,7 @@ Form = Callable[[Any, Any, "Problem"], Any]
 
 # XLA uses a library where there are more channels than this, of either kind.
 _LIBRARY_CHANNELS = 16
-# So few elements of a window, over all channels, are better written out image by image: wide and narrow.
+# Windows of up to so many elements, over all channels, are better materialized image by image: wide and narrow.
 _FEW_ELEMENTS, _FEWER_ELEMENTS = 32, 16
 
 
@@ -119,7 +119,7 @@ def form_of(problem: Problem, dtype: np.dtype) -> Form:
 
 
 def by_xla(x: Any, w: Any, problem: Problem) -> Any:
-    """XLA's convolution, of channels that come last."""
+    """XLA's convolution, with channels last."""
     n = len(problem.axes)
     last = (0, n + 1, *range(1, n + 1))
     x = lax.transpose(x, (0, *range(2, n + 2), 1))
@@ -144,7 +144,7 @@ def by_xla(x: Any, w: Any, problem: Problem) -> Any:
 
 
 def _padded_by_us(problem: Problem) -> bool:
-    """Whether XLA writes out all windows first, or does without its library, and would not if there were other padding.
+    """Whether XLA materializes all windows first, or does not call its library, and would with other padding.
 
     The library's code wants results no larger than the input, and padding of any kind.
     """
@@ -171,7 +171,7 @@ def by_matrix(x: Any, w: Any, problem: Problem) -> Any:
 
 
 def by_image(x: Any, w: Any, problem: Problem) -> Any:
-    """Windows written out for one image after the other, so that they stay near the processor."""
+    """Windows materialized for one image after the other, so that they stay in the processor's cache."""
     return (_narrow_by_image if problem.narrow else _wide_by_image)(x, w, problem)
 
 

@@ -291,7 +291,7 @@ nextafter = elementwise(
     accepts="float",
 )
 
-# ---------------------------------------------------------------- exponentials and their kin
+# ---------------------------------------------------------------- exponentials, logarithms, powers
 
 exp = elementwise("exp", lax.exp, (lambda g, out, x: mul(g, out),), accepts="inexact")
 exp2 = elementwise("exp2", lax.exp2, (lambda g, out, x: mul(g, scale(out, math.log(2))),), accepts="inexact")

@@ -1,4 +1,4 @@
-"""Fourier transforms: of complex arrays, and between real ones and the half of a Hermitian spectrum that says it all.
+"""Fourier transforms: of complex arrays, and between real ones and the nonredundant half of a Hermitian spectrum.
 
 The transform of complex arrays is a symmetric matrix, its own transpose. Those of real arrays leave out the half of the
 spectrum that mirrors the other, so the transpose of one is the other, the coefficients that have a mirror image counted

@@ -236,7 +236,7 @@ def _in_front(x: Any, dim: int | None, size: int) -> Any:
 
 
 def _read(x: Any, indices: Any, updates: ArrayType, dims: IndexDims, mode: str, unique: bool) -> Any:
-    """What a scatter's windows hold in ``x``: the gather with the same description."""
+    """The elements of ``x`` in a scatter's windows: the gather with the same description."""
     return gather(x, indices, dims=dims, sizes=_update_sizes(type_of(x), updates, dims), mode=mode, unique=unique)
 
 
@@ -284,7 +284,7 @@ scatter = Primitive(
     batch=_scatter_batch(lambda: scatter),
 )
 
-# The same with the backward that PyTorch gives it, which is one read: every update gets what comes in for its place,
+# The same with PyTorch's backward formula, which is one read: every update gets the cotangent of its element,
 # whether it stayed there or not.
 put = Primitive(
     "put",

@@ -25,5 +25,5 @@ def _euclid(x: Any, y: Any) -> Any:
     return found if x.dtype.kind == "u" else lax.abs(found)
 
 
-#: The greatest common divisor, not negative (but of what has no positive counterpart); 0 of zeros.
+#: The greatest common divisor, not negative (except where its negation overflows); 0 of zeros.
 gcd = elementwise("gcd", _euclid, accepts="integer")

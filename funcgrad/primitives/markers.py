@@ -1,4 +1,4 @@
-"""Primitives that compute nothing, and say something to whoever reads the program: a name, a barrier, a sharding."""
+"""Primitives that compute nothing and annotate a program: a name, a barrier, a sharding."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def _lost(g: Any, out: Any, constant: Any, x: Any, *, message: str) -> NoReturn:
     raise DerivativeLostError(message)
 
 
-# The first operand, a constant made of the second one: who differentiates it later is told.
+# The first operand, a constant made of the second one: differentiating it later raises.
 constant_p = elementwise("constant", lambda constant, x, *, message: constant, (_lost, _lost), accepts="any")
 
-# XLA does not look through it: what is computed of its results is not what is computed of its operands.
+# XLA does not look through it: operations on its results are not merged with those on its operands.
 barrier_p = Primitive(
     "optimization_barrier",
     infer=lambda *types: list(types),

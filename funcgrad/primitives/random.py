@@ -22,7 +22,7 @@ from funcgrad.core.primitive import Primitive, Rule
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import div, exp, maximum, mul, number
 from funcgrad.primitives.shape import Dims, broadcast, moved
-from funcgrad.primitives.special import gamma_sample_slope
+from funcgrad.primitives.special.functions import gamma_sample_slope
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA

@@ -261,7 +261,7 @@ def _arg_extreme(
             return [_empty(x, axes), lax.full([a.out for a in axes], np.int32(0))]
         padded = _padded(x, neutral(x.dtype), axes)
         _, number_ = _slide((padded, lax.full(padded.shape, np.int32(0))), window, axes, step)
-        # The values apart: one more loop, but XLA would not share it anyway, and this one is vectorized.
+        # The values separately: one more loop, but XLA would not share it anyway, and this one is vectorized.
         return [_reduced(x, window, neutral(x.dtype), combine), _in_bounds(number_, window, axes)]
 
     def step(skipped: int) -> Combine:

@@ -1,4 +1,4 @@
-"""Keys, and what is made of their bits directly: uniform, normal and Gumbel numbers, integers, permutations."""
+"""Keys, and samples made of their bits directly: uniform, normal and Gumbel numbers, integers, permutations."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def split(key: Any, num: Shape = 2) -> Any:
         uint32[num, 2].
 
     Raises:
-        TypeError: for what is no key, and for numbers that are no integers.
+        TypeError: for an argument that is not a key, and for numbers that are no integers.
         ValueError: for a negative number.
 
     Example:
@@ -114,7 +114,7 @@ def fold_in(key: Any, data: Any) -> Any:
         uint32[2].
 
     Raises:
-        TypeError: for what is no key, and data that are anything but one integer.
+        TypeError: for an argument that is not a key, and data that are anything but one integer.
 
     Example:
         >>> bool((fold_in(key(0), 1) == split(key(0))[1]).all())
@@ -143,7 +143,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
         An array of ``shape`` and ``dtype``.
 
     Raises:
-        TypeError: for what is no key, or other dtypes than unsigned integers.
+        TypeError: for an argument that is not a key, or other dtypes than unsigned integers.
         ValueError: for a negative size.
 
     Example:
@@ -168,7 +168,7 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or bounds that do not broadcast to ``shape``.
 
     Example:
@@ -206,7 +206,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or another dtype.
+        TypeError: for an argument that is not a key, or another dtype.
         ValueError: for a negative size.
 
     Example:
@@ -238,7 +238,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is no integer.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is no integer.
         ValueError: for a negative size, a bound that the dtype does not hold, or that does not broadcast to
             ``shape``.
 
@@ -290,7 +290,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
         An array of the shape and the dtype of ``x``; int64[x] for an integer.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none).
+        TypeError: for arguments that are not keys or arrays (a list is neither).
         ValueError: for a negative number, or an axis out of range.
 
     Example:
@@ -327,7 +327,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
         bool[shape].
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a ``p`` that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a ``p`` that is not floating.
         ValueError: for a negative size, or a ``p`` that does not broadcast to ``shape``.
 
     Example:
@@ -352,7 +352,7 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -383,7 +383,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
         int64[shape].
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or logits that are not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or logits that are not floating.
         ValueError: for an axis out of range or without elements, a negative size, or a ``shape`` that does not
             fit.
 

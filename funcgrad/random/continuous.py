@@ -57,7 +57,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -80,7 +80,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -104,7 +104,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -128,7 +128,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -154,7 +154,7 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> 
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -179,7 +179,7 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = floa
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -204,7 +204,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = 
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -231,7 +231,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -264,7 +264,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -287,7 +287,7 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size.
 
     Example:
@@ -313,7 +313,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
         An array of ``dtype``, float32 by default, and of ``shape`` followed by that of the parameters together.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or parameters that do not broadcast together.
 
     Example:
@@ -352,7 +352,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -383,7 +383,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:

@@ -11,7 +11,7 @@ from funcgrad.arguments import validate
 from funcgrad.control.scan import scan
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
-from funcgrad.numpy.indexing import take
+from funcgrad.numpy.indexing.getitem import take
 from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
 from funcgrad.numpy.sorting import searchsorted
@@ -70,7 +70,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none).
+        TypeError: for arguments that are not keys or arrays (a list is neither).
         ValueError: for an axis out of range.
 
     Example:
@@ -97,8 +97,8 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
         For an integer ``a`` int64 numbers, else an array of its dtype with ``shape`` in the place of the axis.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), a number ``a`` that is no integer, or a complex
-            ``p``.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a number ``a`` that is no integer, or
+            a complex ``p``.
         ValueError: if there is nothing to choose from, or not enough without replacement, ``p`` does not fit,
             the axis is out of range, or a size is negative.
 
@@ -162,7 +162,7 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for what is no key, and for a dtype that is bool or unsigned.
+        TypeError: for an argument that is not a key, and for a dtype that is bool or unsigned.
         ValueError: for a negative size.
 
     Example:
@@ -191,8 +191,8 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is no
-            integer.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
+            is no integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -223,8 +223,8 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is no
-            integer.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
+            is no integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -253,8 +253,8 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is not
-            floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
+            is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -286,8 +286,8 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is not
-            floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
+            is not floating.
         ValueError: for a negative size, no outcomes, or parameters that do not broadcast to ``shape``.
 
     Example:

@@ -40,7 +40,7 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> A
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -64,7 +64,7 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -88,7 +88,7 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = floa
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -119,7 +119,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float)
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -144,7 +144,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -171,7 +171,7 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -198,7 +198,7 @@ def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = float
         An array of ``shape`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: for a negative size, or a ``p`` of another shape.
 
     Example:

@@ -34,7 +34,7 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
         An array of ``dtype``, float32 by default, of ``shape`` and the size of the last axis of ``alpha``.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
         ValueError: where ``alpha`` has no axis, or does not broadcast to ``shape``; for a negative size.
 
     Example:
@@ -71,7 +71,7 @@ def multivariate_normal(
         An array of ``dtype``, of ``shape`` and the size of the vectors.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or another dtype.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or another dtype.
         ValueError: where the shapes do not fit, for a negative size, or another ``method``.
         LinAlgError: where ``cov`` is known and not positive definite, for ``"cholesky"``.
 
@@ -132,7 +132,7 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
         An array of shape ``(*shape, n, m)`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or another dtype.
+        TypeError: for an argument that is not a key, or another dtype.
         ValueError: for a negative size.
 
     Example:
@@ -168,7 +168,7 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
         An array of shape ``(*shape, d)`` and ``dtype``, float32 by default.
 
     Raises:
-        TypeError: for what is no key, or a dtype that is not floating.
+        TypeError: for an argument that is not a key, or a dtype that is not floating.
         ValueError: for a negative size, or a ``p`` that is no positive number.
 
     Example:

@@ -1,9 +1,9 @@
-"""Where arrays are computed: compiled executables, windows of deferred operations, and the way in and out for NumPy.
+"""Execution: compiled executables, windows of deferred operations, and conversion from and to NumPy.
 
 Everything that touches a buffer goes through this package.
 """
 
-from funcgrad.runtime import allocation as allocation, cache as cache, memory as memory, walks as walks
+from funcgrad.runtime import cache as cache, memory as memory, walks as walks
 from funcgrad.runtime.placement import (
     accelerators,
     committed_to,
@@ -37,7 +37,7 @@ from funcgrad.runtime.foresight import foreseen
 from funcgrad.runtime.programs import Executable, executable, from_numpy, on_host, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
-from funcgrad.runtime.segment import Segment, noted, segment
+from funcgrad.runtime.segment import Segment, pending_count, segment
 from funcgrad.runtime.recording import Recording
 from funcgrad.runtime.windows import clear, insist
 
@@ -45,6 +45,6 @@ __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "accelerators", "backward_done",
     "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable", "execute", "expected",
     "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking",
-    "memory_stats", "moved", "noted", "on_host", "operands", "own", "prefer_cpu", "put_on", "ready", "record",
+    "memory_stats", "moved", "on_host", "operands", "own", "pending_count", "prefer_cpu", "put_on", "ready", "record",
     "record_all", "scalar", "segment", "settings", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

@@ -27,10 +27,10 @@ _compiling: Window | None = None
 
 
 def compile_soon(window: Window, free: Sequence[int]) -> None:
-    """Has a window compiled; what comes of it is the window's ``made``.
+    """Starts compiling a window; the result is the window's ``made``.
 
     Args:
-        free: the inputs that nobody else holds.
+        free: the inputs that nothing else references.
     """
     global _thread
     if _nobody_compiles():
@@ -46,7 +46,7 @@ def compile_soon(window: Window, free: Sequence[int]) -> None:
 
 
 def wait() -> None:
-    """Waits until all that was asked for is compiled, or will never be."""
+    """Waits until every requested compilation has finished or failed."""
     if _nobody_compiles() or threading.current_thread() is _thread:  # where a finalizer may run
         return
     with _change:
@@ -87,7 +87,7 @@ def _compile_all() -> None:
             report.compiled(window, perf_counter() - started)
             window.made = code
         except BaseException as error:
-            # The window goes on one by one; whoever reads the statistics is told.
+            # The window goes on one by one; the statistics say so.
             window.failed = True
             report.failed(window, error)
         finally:
@@ -102,7 +102,7 @@ def _renew() -> None:
 
 
 def _finish() -> None:
-    """Waits for what is being compiled: one program, or one piece."""
+    """Waits for the running compilation of one program, or one piece."""
     while _busy and _thread is not None and _thread.is_alive():
         _thread.join(0.01)
 

@@ -1,4 +1,4 @@
-"""What was compiled is kept for the next process, in the user's cache folder."""
+"""Compiled programs are kept for the next process, in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Entries(_Interface):
         return self.where / f"{key}.xla"
 
     def get(self, key: str) -> bytes | None:
-        """What is kept under a key; None if there is nothing, or nothing sound."""
+        """The value stored under a key; None if there is none, or it is damaged."""
         file = self._file(key)
         try:
             contents = file.read_bytes()
@@ -97,7 +97,7 @@ def _warn(where: Path, why: str) -> None:
 
 
 def set_up() -> None:
-    """Has JAX keep what it compiles, unless JAX was already told where to, or not to."""
+    """Sets up JAX's compilation cache, unless the user already configured it."""
     where = folder()
     if where is None or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return
@@ -108,7 +108,7 @@ def set_up() -> None:
     jax.config.update("jax_compilation_cache_dir", str(where))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
-    # Where a size is asked for it is JAX's own, which keeps to that.
+    # With a size limit the cache is JAX's own, which enforces it.
     if _jax_cache is not None and getattr(jax.config, "jax_compilation_cache_max_size", -1) == -1:
         _jax_cache._cache, _jax_cache._cache_initialized = Entries(where), True
 

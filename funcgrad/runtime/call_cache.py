@@ -5,7 +5,7 @@ function of twenty operations would wait for twenty of them to be compiled, for 
 for each kind of call, as ``jit`` does, and from then on run as one program: by NumPy while it is small and has not come
 often, else compiled.
 
-Where a function asks for values, or has arguments that say nothing when they are compared, its operations are noted
+Where a function reads values, or has arguments without a useful equality, its operations are recorded
 down each time, and the runtime takes them as one window.
 """
 
@@ -38,7 +38,7 @@ _VALUES = Group("calls of functions with floats", 4096)
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
-    """Has the operations of ``function`` run together when it is called outside every transform; a decorator.
+    """Makes the operations of ``function`` run together when it is called outside every transform; a decorator.
 
     Within a transform or another such function it is ``function`` itself, which must depend on nothing but its
     arguments. Small programs run by NumPy until they were met often, so that results may differ by rounding between the
@@ -63,7 +63,7 @@ def _together(function: Callable[P, R], at_once: bool) -> Callable[P, R]:
         call = calls.found(args, kwargs, arrays)
         if call is not None:
             return cast(R, call(arrays))
-        return cast(R, _noted(function, at_once, args, kwargs))
+        return cast(R, _run_recorded(function, at_once, args, kwargs))
 
     return called
 
@@ -71,27 +71,27 @@ def _together(function: Callable[P, R], at_once: bool) -> Callable[P, R]:
 # ---------------------------------------------------------------- as a program
 
 
-class _Asked(Exception):
-    """The function asks for values: what it does depends on them."""
+class _ValueNeeded(Exception):
+    """The function reads values, so its operations depend on them."""
 
 
 class _Values(Staging):
-    """Staging that ends when somebody asks an array for its value, also where that would only be a check."""
+    """Staging that ends when the value of an array is read, even if only for a check."""
 
     __slots__ = ()
 
     def needed(self, variable: Var) -> list[Equation] | None:
         found = super().needed(variable)
         if found is None:
-            raise _Asked
+            raise _ValueNeeded
         return found
 
     def asked(self) -> None:
-        raise _Asked
+        raise _ValueNeeded
 
 
 class _Calls:
-    """A function's calls so far: what runs those of a kind."""
+    """The calls of a function so far: a runner for each kind."""
 
     __slots__ = ("function", "at_once", "known", "values")
 
@@ -102,7 +102,7 @@ class _Calls:
         self.values: Cache[tuple, int] = Cache(_VALUES)
 
     def found(self, args: tuple, kwargs: dict[str, Any], arrays: list[Any]) -> Callable[[Sequence[Any]], Any] | None:
-        """What runs a call with such arguments on ``arrays``, which are the arrays among them; None if nothing does."""
+        """The runner of a call with these arguments, whose arrays are ``arrays``; None if there is none."""
         floats: list[str] = []
         try:
             kinds = [_kind(x, arrays, floats) for x in args]
@@ -136,7 +136,7 @@ class _Calls:
             )
             leaves, tree = trees.flatten(result)
             if not all(isinstance(x, StagedTracer) for x in leaves) or any(x.type.weak for x in leaves):
-                raise _Asked
+                raise _ValueNeeded
             trees_out.append(tree)
             return leaves
 
@@ -144,7 +144,7 @@ class _Calls:
             with located():
                 program = stage(of_arrays, [type_of(x) for x in arrays], name=self.function.__name__, by=_Values())
         except Exception:
-            return None  # what is wrong it says when it runs
+            return None  # the run raises the error
         if any(traced(x) for _, x in program.constants):
             return None
         program = dead_code(common_subexpressions(program))
@@ -152,7 +152,7 @@ class _Calls:
 
 
 def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[Any]], Any]:
-    """What runs a program on arrays, and makes a result of the structure ``tree`` of its outputs.
+    """A function that runs a program on arrays, and returns its outputs in the structure ``tree``.
 
     Args:
         at_once: whether it is compiled when it first runs.
@@ -177,7 +177,7 @@ _LEAF = trees.structure(0)
 
 
 class _Unknown(Exception):
-    """An argument that says nothing when it is compared: what a function does with it is not known beforehand."""
+    """An argument without a useful equality: calls with it are not cached."""
 
 
 _PLAIN = frozenset((bool, int, str, type(None)))
@@ -186,7 +186,7 @@ LONG = 32
 
 
 def _kind(x: Any, arrays: list[Any], floats: list[Any]) -> Any:
-    """What tells an argument from others, which is hashable; its arrays and floats go to lists of their own."""
+    """The hashable key of an argument; its arrays and floats go to separate lists."""
     cls = x.__class__
     if cls is JaxArray:
         arrays.append(x)
@@ -217,12 +217,12 @@ def _filled(x: Any, arrays: Iterator[Any]) -> Any:
     return next(arrays) if cls is JaxArray or cls is Deferred or cls is np.ndarray else x
 
 
-# ---------------------------------------------------------------- noted down
+# ---------------------------------------------------------------- recorded
 
 
-def _noted(function: Callable[..., Any], at_once: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The result by operations that are noted down, and run together, compiled if ``at_once``."""
-    flush()  # what somebody noted down before is no part of it
+def _run_recorded(function: Callable[..., Any], at_once: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The result of operations that are recorded and run together, compiled if ``at_once``."""
+    flush()  # operations recorded before are not part of it
     with deferring():
         result = function(*args, **kwargs)
         waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]

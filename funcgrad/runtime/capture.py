@@ -16,7 +16,7 @@ Draw = Callable[[], Any]
 
 
 class Capture(Hold):
-    """What a thread notes down within ``with capture.holding():``.
+    """The operations that a thread records within ``with capture.holding():``.
 
     Attributes:
         stopped: where in the user's code a value was needed, which ended the capture; None if none was.
@@ -43,12 +43,12 @@ class Capture(Hold):
         self.tables.append(buffer)
 
     def holding(self) -> Any:
-        """Runs what was noted down before, and holds back what comes."""
+        """Runs the operations recorded before, and keeps the next ones from running."""
         flush()
         return holding(self)
 
     def recording(self) -> Recording:
-        """What was noted down."""
+        """The recorded operations."""
         with lock:
             ops = list(local.queue.ops)
             if runnable(ops) < len(ops):
@@ -56,13 +56,13 @@ class Capture(Hold):
             return Recording(ops)
 
     def run(self, recording: Recording) -> Window:
-        """Runs what was noted down; returns how it is done."""
+        """Runs the recorded operations; returns a function that runs them again."""
         with lock:
             return run_recording(local.queue, recording, len(recording.codes))
 
 
 def drawn(draw: Draw) -> Any:
-    """A buffer of random numbers: what ``draw`` gives, and will give again when what is captured is run again."""
+    """A buffer of random numbers from ``draw``, which a replay of the capture calls again."""
     hold = local.hold
     if not isinstance(hold, Capture):
         return on_host(draw())
@@ -90,7 +90,7 @@ class Replay:
 
     Args:
         window: the window.
-        free: the inputs whose buffers nobody needs afterwards.
+        free: the inputs whose buffers are not needed afterwards.
     """
 
     def __init__(self, window: Window, free: Sequence[int]):
@@ -103,7 +103,7 @@ class Replay:
         """Runs the program.
 
         Args:
-            inputs, numbers: what it takes.
+            inputs, numbers: its operands.
             box: is given what ``results`` makes the window's outputs of; empty, the program has not run.
         """
         recording = Recording(())

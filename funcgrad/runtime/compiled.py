@@ -1,8 +1,8 @@
-"""``jax.jit``, and how much is kept of what it compiled.
+"""``jax.jit`` with a limited cache of compiled programs.
 
 Beside what runs, JAX keeps what it came from, the trace and its lowering, as long as the function lives: four fifths of
 the megabyte and a half that a small program takes. It is of no use any more once what was compiled has been called.
-JAX lets go of it when the cache of a function is cleared; that of a second ``jit`` of the same function, which has
+JAX releases it when the cache of a function is cleared; that of a second ``jit`` of the same function, which has
 nothing compiled itself, will do.
 
 A function that is compiled for ever new types keeps all of them. Those of all functions have one limit; when it is
@@ -23,7 +23,7 @@ from funcgrad.core.caching import Cache, Group
 
 #: Options that no function here has, as JAX takes functions with the same ones for the same.
 _OTHERWISE = {"xla_allow_excess_precision": True}
-#: What was traced and perhaps not called yet: functions, with what JAX made of each.
+#: Functions traced and perhaps not called yet, with JAX's compiled function of each.
 _traced: deque[tuple[weakref.ref, weakref.ref]] = deque(maxlen=64)
 #: What JAX made of functions of which something is to be forgotten.
 _stale: deque[weakref.ref] = deque()
@@ -43,7 +43,7 @@ def compiled(function: Callable[..., Any], *, many: bool = False, **options: Any
         many: whether it may be compiled for many types, rather than for those of one program.
     """
     known: Cache[Hashable, weakref.ref] = Cache(SIGNATURES)
-    itself: list[weakref.ref] = []  # weakly: it is to go when nobody has it any more, not when garbage is collected
+    itself: list[weakref.ref] = []  # weak: freed with the last strong reference, not by a collection
 
     @wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Any:
@@ -60,7 +60,7 @@ def compiled(function: Callable[..., Any], *, many: bool = False, **options: Any
 
 
 def _tidy() -> None:
-    """Lets go of the traces of what was called since, and of what is to be forgotten."""
+    """Clears the traces of functions called since, and evicted entries."""
     while _stale:
         jitted = _stale.popleft()()
         if jitted is not None:

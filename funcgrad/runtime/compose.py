@@ -1,4 +1,4 @@
-"""Many programs made one: what a window runs when it is compiled whole."""
+"""Composes many programs into one: the program of a window that is compiled whole."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Composer:
         return self._literals.setdefault((atom.type, atom.value.tobytes()), atom)
 
 
-def _apart(dtype: np.dtype, count: int) -> Program:
+def _split(dtype: np.dtype, count: int) -> Program:
     """From a vector to its elements."""
 
     def run(vector: Any) -> list[Any]:
@@ -92,7 +92,7 @@ def compose(
     for dtype, _ in numbers:
         vectors[dtype] = vectors.get(dtype, 0) + 1
     heads = {dtype: Var(ArrayType((count,), dtype)) for dtype, count in vectors.items()}
-    scalars = {dtype: composer.inline(_apart(dtype, count), [heads[dtype]]) for dtype, count in vectors.items()}
+    scalars = {dtype: composer.inline(_split(dtype, count), [heads[dtype]]) for dtype, count in vectors.items()}
     places = iter(numbers)
 
     def number(_: Var) -> Atom:

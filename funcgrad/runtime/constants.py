@@ -1,4 +1,4 @@
-"""Buffers that say the same every time: a loop's few factors, zeros, a range. Put on the device once, and shared."""
+"""Constant buffers: a loop's few factors, zeros, ranges. Put on the device once, and shared."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ _copies: Cache[tuple[tuple[int, ...], np.dtype], int] = Cache(Group("copies by s
 def copied(array: np.ndarray) -> jax.Array:
     """A buffer with the array's contents as they are now.
 
-    JAX reads what it is given when it comes to it, which may be after the array was changed; so it gets a copy that
-    nobody else has.
+    JAX may read an array later, after the caller has changed it, so it gets a copy of its own.
     """
     if process.forked:
         return jax.device_put(_aligned(array))
@@ -82,14 +81,14 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
     """A buffer whose contents follow from a key. Small ones are kept and shared: buffers never change.
 
     Args:
-        key: what tells it from all others, hashable.
+        key: a hashable key.
         make: the contents, the same whenever it is called.
     """
     found = _kept.get(key)
     if found is None:
         found = _kept.again(key)
     if found is None:
-        with np.errstate(all="ignore"):  # numbers that the dtype has no room for are infinite
+        with np.errstate(all="ignore"):  # numbers out of the dtype's range become infinite
             array = make()
         found = copied(array)
         if array.nbytes <= _MOST_BYTES:

@@ -1,8 +1,8 @@
-"""Deferred execution: operations are noted down and run when somebody needs a value.
+"""Deferred execution: operations are recorded, and run when a value is needed.
 
-``record`` notes an operation and returns a ``Deferred`` for each result: it stands where a buffer stands until the
-value is needed. What a thread has noted is its *window*. A window is run by ``flush``: when a value is asked for, at
-the end of an optimizer's step, and when it has grown long. ``funcgrad.runtime.windows`` says how.
+``record`` records an operation and returns a ``Deferred`` for each result, a placeholder for the buffer until its value
+is needed. The operations that a thread has recorded are its *window*. ``flush`` runs it: when a value is needed, at the
+end of an optimizer's step, and when it has grown long. ``funcgrad.runtime.windows`` says how.
 
 Recording is paid by every operation, so it is four steps: make the result, append one tuple, look at the length,
 return. All that can wait (what is an operand of what, what is still needed, what may be overwritten) is found out at
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from funcgrad.runtime.programs import Executable
     from funcgrad.runtime.recording import Recording
 
-#: An operation as it is noted down: what runs it, its operands, its numbers, and what stands for its results.
-Noted = tuple["Executable", Sequence[Any], Sequence[Any], tuple["Deferred", ...]]
+#: A recorded operation: its executable, its operands, its numbers, and the placeholders of its results.
+Operation = tuple["Executable", Sequence[Any], Sequence[Any], tuple["Deferred", ...]]
 
 _new = object.__new__
 
@@ -36,11 +36,11 @@ class Deferred(Tracer):
     """A buffer that is still to be computed, or was meanwhile.
 
     Attributes:
-        value: the buffer, once computed; a small array of NumPy's, if it was made by that and nobody has asked yet for
-            a buffer.
+        value: the buffer, once computed; a NumPy array if the NumPy backend computed it and the value has not been
+            needed yet a buffer.
         used: set when such an array was an input of a compiled program.
-        error: what its operation raised, if that failed twice.
-        foreseen: what it will be, if somebody has asked (``foresight``).
+        error: the error of its operation, if that failed twice.
+        foreseen: the value predicted by ``foresight``, once that was tried.
     """
 
     # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
@@ -59,13 +59,13 @@ class Deferred(Tracer):
 
 
 class Queue:
-    """What one thread has noted down and not yet run.
+    """The operations that one thread has recorded and not yet run.
 
     Attributes:
         ops: the operations, in order.
         backlog: recordings whose run was interrupted; they are taken up again first.
         transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
-        later, due: what is to be called when values are there, of operations not yet run, and of operations run.
+        later, due: functions to call when values are computed, of operations not yet run, and of operations run.
         recent: what is due of the operations run last, which may still be at it.
         backwards: how many backward passes there were since it was run.
         whole: whether the operations are to be compiled as one program when they are run, however seldom that is.
@@ -75,7 +75,7 @@ class Queue:
     __slots__ = ("ops", "backlog", "transient", "later", "due", "recent", "backwards", "whole", "owner")
 
     def __init__(self) -> None:
-        self.ops: list[Noted] = []
+        self.ops: list[Operation] = []
         self.backlog: list[Recording] = []
         self.transient: Executable | None = None
         self.later: list[Callable[[], None]] = []
@@ -85,7 +85,7 @@ class Queue:
         self.whole = False
         self.owner = threading.current_thread()
 
-    def part(self, ops: list[Noted]) -> Queue:
+    def part(self, ops: list[Operation]) -> Queue:
         """A queue of some of its operations."""
         made = Queue()
         made.ops, made.transient, made.whole, made.owner = ops, self.transient, self.whole, self.owner
@@ -93,7 +93,7 @@ class Queue:
 
 
 class Hold:
-    """What a thread's operations are held back for: somebody who wants to see all of them before any is run."""
+    """A consumer that must see all of a thread's operations before any of them runs, as a capture does."""
 
     def value_wanted(self) -> None:
         """Called when a value is needed all the same; unless it raises, operations run again as usual."""
@@ -102,24 +102,24 @@ class Hold:
         """Called with each buffer that is made of values that Python has."""
 
     def from_table(self, buffer: Any) -> None:
-        """Called with each buffer that says the same every time but is too large to be kept."""
+        """Called with each constant buffer that is too large to be kept."""
 
 
 class _Local(threading.local):
     hold: Hold | None = None
-    #: What was noted down last, if it was run to make room: whoever asks for its operands finds them.
-    last: Noted | None = None
+    #: The last recorded operation, if it was run to make room: ``operands`` still finds its operands.
+    last: Operation | None = None
 
     def __init__(self) -> None:
         self.queue = Queue()
         self.ops = self.queue.ops
-        with _beginning:  # not ``lock``: who holds that may be waiting for this thread to compile something
+        with _beginning:  # not ``lock``: its owner may be waiting for this thread to compile something
             # Kept also after the thread's end: its results may be wanted then.
             queues[:] = [q for q in queues if q.ops or q.backlog or q.owner.is_alive()]
             queues.append(self.queue)
 
 
-#: Held while a window is taken and run. One for all threads: a window may need what another thread has noted down.
+#: Held while a window is taken and run. One for all threads: a window may need what another thread has recorded.
 lock = Lock()
 queues: list[Queue] = []
 #: Held while a thread's queue is added.
@@ -163,10 +163,10 @@ settings = Settings()
 
 
 def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> Deferred:
-    """Notes down an operation of one result.
+    """Records an operation of one result.
 
     Args:
-        code: what runs it.
+        code: its executable.
         buffers: its operands: buffers, deferred or not.
         numbers: Python numbers that it takes beside them.
     """
@@ -179,7 +179,7 @@ def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()
 
 
 def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> tuple[Deferred, ...]:
-    """Notes down an operation of several results."""
+    """Records an operation of several results."""
     results = tuple([_new(Deferred) for _ in range(code.results)])
     ops = local.ops
     ops.append((code, buffers, numbers, results))
@@ -189,7 +189,7 @@ def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] 
 
 
 def operands(buffer: Any) -> Sequence[Any]:
-    """The buffers that the operation takes which was noted down last, if it is what makes ``buffer``; none else."""
+    """The operands of the last recorded operation, if ``buffer`` is one of its results; otherwise ()."""
     last = local.ops[-1] if local.ops else local.last
     return last[1] if last is not None and any(made is buffer for made in last[3]) else ()
 
@@ -203,7 +203,7 @@ def ready(buffer: Any) -> Any:
 
 
 def value_of(buffer: Any) -> Any:
-    """As ``ready``, or an array of NumPy's where an operation ran by NumPy: nobody changes it."""
+    """As ``ready``, or a read-only NumPy array if the NumPy backend computed it."""
     if buffer.__class__ is not Deferred:
         return buffer
     try:
@@ -229,20 +229,20 @@ def later(check: Callable[[], None]) -> None:
 
 def due(checks: Sequence[Callable[[], None]]) -> None:
     """Has checks called at the first value that Python asks for, of values which are being computed; or, where steps
-    follow each other and nobody asks, by ``catch_up`` two steps later."""
+    follow each other and no value is needed, by ``catch_up`` two steps later."""
     queue = local.queue
     queue.due += queue.recent
     queue.recent = list(checks)
 
 
 def catch_up(recent: bool = True) -> None:
-    """Calls what was to be called when values are there.
+    """Calls the functions registered for when values are computed.
 
     Args:
         recent: whether to call also what is due of the last step: it would be waited for.
 
     Raises:
-        Exception: what the first of them raises that does; the others are not called any more.
+        Exception: the first error that one of them raises; the others are not called any more.
     """
     queue = local.queue
     if local.hold is None and (queue.due or (recent and queue.recent)):
@@ -260,7 +260,7 @@ def catch_up(recent: bool = True) -> None:
 
 
 class looking:
-    """Within it, values may be looked at without anybody being told: what is found out can only be an error."""
+    """Context in which values are read without notice to a capture, since they only decide about errors."""
 
     __slots__ = ("before",)
 
@@ -272,7 +272,7 @@ class looking:
 
 
 def let_go() -> None:
-    """Ends what holds this thread's operations back: a value is needed."""
+    """Ends the ``Hold`` on this thread's operations: a value is needed."""
     hold, local.hold = local.hold, None
     if hold is not None:
         hold.value_wanted()
@@ -280,7 +280,7 @@ def let_go() -> None:
 
 @contextmanager
 def holding(hold: Hold) -> Iterator[None]:
-    """Within it, this thread's operations are noted down only, unless a value is needed."""
+    """Context in which this thread's operations are recorded and run only when a value is needed."""
     before = local.hold
     try:
         local.hold = hold
@@ -290,7 +290,7 @@ def holding(hold: Hold) -> Iterator[None]:
 
 
 def flush() -> None:
-    """Runs what this thread has noted down, unless it is held back."""
+    """Runs the operations that this thread has recorded, unless a ``Hold`` keeps them back."""
     queue = local.queue
     local.last = None
     if local.hold is None:
@@ -304,7 +304,7 @@ def flush() -> None:
 
 
 def backward_done() -> None:
-    """Says that a backward pass was noted down."""
+    """Counts a recorded backward pass."""
     queue = local.queue
     queue.backwards += 1
     if queue.backwards >= settings.backwards:
@@ -312,7 +312,7 @@ def backward_done() -> None:
 
 
 def make_room() -> None:
-    """Runs some of what this thread has noted down, when it is much.
+    """Runs the first of this thread's operations when its window has reached the limit.
 
     In a loop without a natural end of a window it ends before an operation like its first one, so that the next window
     begins with the same operation, and has the same structure.
@@ -332,14 +332,14 @@ def make_room() -> None:
 
 
 def flush_all() -> None:
-    """Runs what all threads have noted down."""
+    """Runs the operations that all threads have recorded."""
     for queue in queues[:]:  # a thread that begins meanwhile changes them
         if queue.ops or queue.backlog:
             run_queue(queue)
 
 
 def run_queue(queue: Queue, most: int | None = None) -> None:
-    """Runs what a queue holds, or so many of its first operations; put in place by ``funcgrad.runtime.windows``."""
+    """Runs a queue's operations, or its first ``most``; replaced by ``funcgrad.runtime.windows``."""
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
 
 

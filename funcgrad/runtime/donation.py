@@ -21,7 +21,7 @@ def pairs(program: Program, free: Sequence[int]) -> list[tuple[int, int]]:
     """Inputs with the outputs that may be written into their buffers: (input, output), in the order of the inputs.
 
     Args:
-        free: the inputs that nobody else holds.
+        free: the inputs that nothing else references.
     """
     given = {program.inputs[i]: i for i in free}
     makers = {v: e for e in program.equations for v in e.outputs}

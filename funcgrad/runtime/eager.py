@@ -48,8 +48,8 @@ def _without_xla(primitive: Primitive, operands: Sequence[Any], params: dict[str
 
 
 def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
-    """Where the executable of a primitive that carries programs or functions is kept: as long as the first of them,
-    as they may hold what is the user's."""
+    """The cache for the executable of a primitive that carries programs or functions: it lives as long as the first of
+    them, as they may hold what is the user's."""
     return next((p.cache for p in params.values() if isinstance(p, Code)), _executables)
 
 
@@ -97,10 +97,10 @@ def _as_list(result: Any) -> list[Any]:
 
 
 class Eager(Base):
-    """Runs operations as they come, or notes them down. It is at the bottom of every stack, level 0, and never dies.
+    """Runs operations immediately, or records them. It is level 0 of every stack, and never exits.
 
     Within a transform operations are deferred, and so is whatever has a deferred operand: the caller of a transform
-    gets arrays, and nobody in between looks at values unless Python asks for one.
+    gets arrays, and no level in between reads values unless Python code does.
     """
 
     __slots__ = ()
@@ -142,7 +142,7 @@ class Eager(Base):
         try:
             return execute(primitive, operands, params)
         except (TypeError, ValueError):
-            # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
+            # Our own rule names the error in the user's terms; if it finds none, XLA's error is raised.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
         except Exception as error:
@@ -173,11 +173,11 @@ def set_walk(walk: Callable[..., Any]) -> None:
 # ---------------------------------------------------------------- deferred
 
 _NUMBERS = frozenset((bool, int, float, complex, np.bool_, *(np.dtype(c).type for c in "bBhHiIlLefdFD")))
-_codes: Cache[tuple, tuple[Executable, list[ArrayType]]] = Cache(Group("operations noted down", 8192))
+_codes: Cache[tuple, tuple[Executable, list[ArrayType]]] = Cache(Group("operations recorded", 8192))
 
 
 def held(x: Any) -> Any:
-    """An array as an operand that can wait, since nobody changes it: of NumPy's a copy; None if there is no such."""
+    """An array as an operand that may be read later: a copy of a NumPy array; None for other types."""
     cls = x.__class__
     if cls is Deferred or cls is JaxArray:
         return x
@@ -190,7 +190,7 @@ def held(x: Any) -> Any:
 
 
 def kind_of(x: Any) -> Any:
-    """What decides how ``x`` is an operand: the type of an array, the class of a number; None if it cannot wait."""
+    """The kind of ``x`` as an operand: the type of an array, the class of a number; None if it cannot be deferred."""
     cls = x.__class__
     if cls is Deferred:
         return x.type
@@ -240,7 +240,7 @@ def _last_uses(program: Program) -> list[set[Var]]:
 
 
 def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
-    """Notes down an operation; its results know their types."""
+    """Records an operation, whose results carry their types."""
     results = record_all(code, arrays, numbers)
     for r, t in zip(results, types):
         r.type = t
@@ -248,7 +248,7 @@ def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any]
 
 
 def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
-    """What is noted down for an operation on operands of ``kinds``, which begin with the primitive itself."""
+    """The executable for an operation on operands of ``kinds``, whose first is the primitive itself."""
     key = (*kinds, *params.items()) if params else tuple(kinds)
     cache = _codes if primitive.vjp is None else cache_of_code(params)
     found = cache.get(key)
@@ -262,7 +262,7 @@ def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) ->
 
 
 def _code(primitive: Primitive, params: dict[str, Any], kinds: Sequence[Any]) -> tuple[Executable, list[ArrayType]]:
-    """What is noted down for a primitive: its program, on arrays and then numbers; and the types of its results."""
+    """The executable for a primitive: its program, of arrays and then numbers; and the types of its results."""
     types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
     out_types = primitive.output_types(types, params)
     operands, results = [Var(t) for t in types], [Var(t) for t in out_types]

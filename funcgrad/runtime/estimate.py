@@ -24,7 +24,7 @@ JOINED, MOST_JOINED = 1.0, 50.0
 
 #: What takes longer than an equation.
 _TIMES: dict[str, float] = {"dot": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0}
-#: Functions that XLA writes out as many operations; they count as so many where they are computed again, too.
+#: Functions that XLA expands into many operations, and how many; the same where they are recomputed.
 _FUNCTIONS = dict.fromkeys(
     ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
      "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
@@ -56,7 +56,7 @@ _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 
 
 def equation_cost(equation: Equation) -> float:
-    """What one equation adds."""
+    """The cost of one equation."""
     name = equation.primitive.name
     inner = sum([equations_cost(p) for p in _programs(equation)]) if equation.params else 0.0
     return _TIMES.get(name, EQUATION * _FUNCTIONS.get(name, 1.0)) + inner
@@ -88,7 +88,7 @@ class Fusion:
     """How many operations the kernels of a program have, of some equations after the other.
 
     Attributes:
-        equations: what those so far take.
+        equations: the cost of the equations so far.
         repeated: how many operations their kernels have beside those of the equations: what is computed again.
         largest: how many the largest of the kernels has.
     """
@@ -101,7 +101,7 @@ class Fusion:
         blocked |= outputs
         # What is needed beside its sum, as in a softmax, is not computed twice.
         blocked |= {a for a in reduced if uses[a] > 1}
-        #: Values that are computed again in the kernels of those who need them.
+        #: Values that are recomputed in each kernel that reads them.
         self._inlined: set[Var] = set()
         shared: set[Var] = set()
         for e in program.equations:
@@ -118,7 +118,7 @@ class Fusion:
         self.begin()
 
     def begin(self) -> None:
-        """Begins a program of its own, which reads what was computed before."""
+        """Begins a separate program, which reads values computed before."""
         self.equations = 0.0
         self.largest = self._count = 0
         self._masks: dict[Atom, int] = {}
@@ -162,7 +162,7 @@ class Fusion:
 
 
 def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:
-    """The values that somebody needs who computes none in his kernel; those that are reduced; how many need each."""
+    """The values read by operations outside a fused kernel; the reduced ones; the number of readers of each."""
     blocked: set[Atom] = set()
     reduced: set[Atom] = set()
     uses: dict[Atom, int] = {}
@@ -177,7 +177,7 @@ def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:
 
 
 def _parted(program: Program, inlined: set[Var], shared: set[Var]) -> set[Var]:
-    """Those of the shared values that somebody needs both in his kernel and by way of another one: XLA stores them."""
+    """The shared values that a kernel reads both directly and through another value: XLA stores them."""
     found: set[Var] = set()
     place: dict[Atom, int] = {v: 1 << i for i, v in enumerate(shared)}
     values = list(shared)

@@ -1,4 +1,4 @@
-"""Foreseeing values that are noted down and not computed: positions are to be looked at before they are used."""
+"""Predicting values of recorded operations with NumPy, so that indices can be checked before they are used."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from funcgrad.runtime import numpy_backend
-from funcgrad.runtime.deferred import Deferred, Noted, local, value_of
+from funcgrad.runtime.deferred import Deferred, Operation, local, value_of
 from funcgrad.runtime.programs import by_numpy
 
-#: How long may be taken to look ahead, in milliseconds; and where there are floats on the way.
+#: Most milliseconds that a prediction may take, and the same if floats are involved.
 MOST, FLOATS = 0.2, 0.06
 
 
 def foreseen(buffer: Deferred) -> np.ndarray | None:
-    """What a buffer will hold, read-only, where NumPy makes it of what is there by few small operations.
+    """The value that a buffer will have, read-only, if a few small NumPy operations compute it from known values.
 
-    The operations stay noted down, so that a window is what it is whoever looks; None where that takes more. Floats
-    that decide are mostly what the window is run for, and worth no more than a glance.
+    The operations stay recorded, so predicting does not change a window. None where it would take too long; floats that
+    decide are mostly what the window is run for, so they get less time.
     """
     try:
         return buffer.foreseen
@@ -30,8 +30,8 @@ def foreseen(buffer: Deferred) -> np.ndarray | None:
     return buffer.foreseen
 
 
-def _steps(buffer: Deferred, ops: Sequence[Noted]) -> list[Noted] | None:
-    """The operations that the buffer comes of, in order; None if they are not few and small."""
+def _steps(buffer: Deferred, ops: Sequence[Operation]) -> list[Operation] | None:
+    """The operations on which the buffer depends, in order; None if they are not few and small."""
     wanted, found, takes, most = {id(buffer)}, [], 0.0, MOST
     for op in reversed(ops):
         code, buffers, _, results = op
@@ -51,7 +51,7 @@ def _steps(buffer: Deferred, ops: Sequence[Noted]) -> list[Noted] | None:
     return None
 
 
-def _walked(buffer: Deferred, steps: Sequence[Noted]) -> np.ndarray | None:
+def _walked(buffer: Deferred, steps: Sequence[Operation]) -> np.ndarray | None:
     values: dict[int, Any] = {}
     try:
         with numpy_backend.quiet():

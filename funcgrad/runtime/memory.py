@@ -19,7 +19,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 
 
 def keep_memory() -> bool:
-    """Has glibc keep the memory that is freed; says whether it was told."""
+    """Makes glibc keep freed memory; returns whether it is glibc."""
     if not sys.platform.startswith("linux") or os.environ.get("FUNCGRAD_MALLOC", "") == "system":
         return False
     if any(name.startswith("MALLOC_") for name in os.environ) or "malloc" in os.environ.get("GLIBC_TUNABLES", ""):

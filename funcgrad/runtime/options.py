@@ -1,4 +1,4 @@
-"""What XLA is told when it compiles.
+"""XLA's compile options.
 
 On a CPU it uses half of the vector registers of a machine that has AVX-512 (its default is right for the first machines
 that had it, which slowed down). Told to use the whole, functions such as ``tanh``, ``exp`` and ``erf`` of large arrays
@@ -15,7 +15,7 @@ from functools import cache
 
 import jax
 
-#: In bits; a machine without such registers uses what it has.
+#: In bits; a machine without such registers uses its widest.
 VECTOR_WIDTH = 512
 
 

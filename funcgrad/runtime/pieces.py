@@ -4,7 +4,7 @@ XLA's time and memory grow faster than a program, above all where many of its va
 there is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long
 as that allows, and ended where few values go on to later pieces. That follows from the program alone: it is the same
 each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no
-later piece needs is let go of, or given to XLA for a result.
+later piece needs is released, or given to XLA for a result.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 400, 850, 3.5
 #: The part of a piece, at its end, in which it may end.
 END = 0.25
 
-#: Pieces by what they compute, as long as some program has them.
+#: Pieces by their computation, as long as some program has them.
 _known: WeakValueDictionary[tuple, Executable] = WeakValueDictionary()
 
 
@@ -37,7 +37,7 @@ class Piece:
     """Some equations of a program, compiled.
 
     Attributes:
-        code: what runs them.
+        code: the executable.
         reads: the places of its operands among the program's values.
         numbers: for each vector of numbers that it reads, the vector's place and which of its elements.
         writes: the places of its results.
@@ -53,7 +53,7 @@ class Piece:
 
 
 class Pieces:
-    """A program in pieces. Called with the program's inputs it runs them, and gives the outputs.
+    """A program in pieces. Called with the program's inputs it runs them, and returns the outputs.
 
     Args:
         program: the program.
@@ -83,7 +83,7 @@ class Pieces:
 
     @property
     def run(self) -> Pieces:
-        """What runs them."""
+        """The function that runs them."""
         return self
 
     def __call__(self, *inputs: Any) -> list[Any]:
@@ -106,8 +106,8 @@ class Progress:
     """A run of pieces, which goes on where an exception has interrupted it.
 
     Attributes:
-        pieces: what is run.
-        values: what was computed and is still needed, by place.
+        pieces: the pieces to run.
+        values: computed values that are still needed, by position.
         found: the results of each piece that has run.
         kept: how many pieces' results are among the values.
     """
@@ -121,7 +121,7 @@ class Progress:
         self.kept = 0
 
     def finish(self) -> list[Any]:
-        """Runs what has not run, and gives the program's outputs."""
+        """Runs the remaining pieces, and returns the program's outputs."""
         values, found = self.values, self.found
         for number, piece in enumerate(self.pieces.pieces[self.kept :], self.kept):
             if len(found) == number:
@@ -140,7 +140,7 @@ class Progress:
 
 
 def sunk(program: Program, vectors: int) -> Program:
-    """The program with what takes a number out of a vector moved to where the number is first needed."""
+    """The program with reads of single elements of a vector moved to their first use."""
     waiting: dict[Var, Equation] = {}
     heads: set[Atom] = set(program.inputs[len(program.inputs) - vectors :])
     equations: list[Equation] = []

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from funcgrad.core.tracing import JaxArray
-from funcgrad.runtime.deferred import Deferred, Noted, flush_all, local, ready
+from funcgrad.runtime.deferred import Deferred, Operation, flush_all, local, ready
 from funcgrad.runtime.programs import from_numpy, to_numpy
 
 __all__ = [
@@ -96,7 +96,7 @@ def moved(buffer: Any, device: Any) -> Any:
 
     Args:
         buffer: an array, deferred or not.
-        device: one of JAX's; None for the CPU, where arrays are not committed.
+        device: one of JAX's; None for the CPU, to whose device arrays are not committed.
 
     Example:
         >>> moved(jax.numpy.ones(2), jax.devices()[0]).committed
@@ -113,7 +113,7 @@ def committed_to(x: Any) -> frozenset[Any] | None:
 
 
 def shardings(inputs: Sequence[Any]) -> list[Any]:
-    """Where arrays are committed to, None for those that are not; empty if none is."""
+    """The shardings that arrays are committed to, None for those that are not; empty if none is."""
     found = [x.sharding if isinstance(x, JaxArray) and x.committed else None for x in inputs]
     return found if any(found) else []
 
@@ -124,12 +124,12 @@ def several() -> bool:
     return len(jax.local_devices()) > 1 or jax.local_devices()[0].platform != "cpu"
 
 
-def apart(ops: Sequence[Noted]) -> list[list[Noted]]:
+def apart(ops: Sequence[Operation]) -> list[list[Operation]]:
     """Operations by the devices that they run on, in order.
 
     One runs where the first of its operands is that is committed or comes from such a one.
     """
-    groups: dict[frozenset[Any] | None, list[Noted]] = {}
+    groups: dict[frozenset[Any] | None, list[Operation]] = {}
     known: dict[int, frozenset[Any] | None] = {}
     for op in ops:
         place = next((p for p in _places(op[1], known) if p is not None), None)

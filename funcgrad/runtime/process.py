@@ -5,8 +5,8 @@ Python ends the process. Up to Python 3.13 a thread that wants to go on with Pyt
 which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA
 needs. So, where there are other threads when the process ends:
 
-- the ending thread takes the runtime's locks and keeps them. Who wants one waits for ever; who has one gets ``GRACE``
-  to come back, and waits for ever when it gives its lock back;
+- the ending thread takes the runtime's locks and keeps them. A thread that wants one waits for ever; one that has one
+  gets ``GRACE`` to come back, and waits for ever when it gives its lock back;
 - what others print waits for ever, too: a thread that is ended while it has the lock of a file takes that along;
 - the C library is told to end without the destructors, and C++ to pause a thread that is unwound (``_survive``).
 
@@ -41,14 +41,14 @@ except ImportError:
         return True
 
 
-#: How long those who run something get to finish when the process ends, in seconds.
+#: Seconds that running threads get to finish when the process ends.
 GRACE = 0.1
-#: How long those who print something get for it, in seconds.
+#: Seconds that printing threads get to finish.
 PRINTED = 0.005
 
 
 class Process:
-    """What the process is about to do.
+    """What the process is about to do: end or fork.
 
     Attributes:
         ending: the thread that ends it, once it is ending.
@@ -68,7 +68,7 @@ process = Process()
 class Lock:
     """A re-entrant lock that the thread which ends the process always gets, and that a forked child finds free.
 
-    Who has it and waits for another thread lends it to that one meanwhile: a finalizer may run there that wants it.
+    An owner that waits for another thread lends it to that thread: a finalizer that needs the lock may run there.
     """
 
     __slots__ = ("_lock", "_loan", "_borrower", "_borrowed", "__weakref__")
@@ -106,7 +106,7 @@ class Lock:
 
     @contextmanager
     def lent(self, thread: threading.Thread | None) -> Iterator[None]:
-        """Within it ``thread`` may have the lock; for the thread that has it, and does nothing but wait."""
+        """Context in which ``thread`` may have the lock; for the thread that has it, and does nothing but wait."""
         self._borrower = thread.ident if thread is not None else None
         try:
             yield
@@ -115,13 +115,13 @@ class Lock:
                 self._borrower = None
 
     def seize(self, seconds: float) -> None:
-        """Takes the lock, at the latest after so many seconds from whoever has it."""
+        """Takes the lock, after so many seconds even from its owner."""
         if not self._lock.acquire(timeout=seconds):
             self._lock = threading.RLock()
             self._lock.acquire()
 
     def renew(self) -> None:
-        """Makes it a lock that no other thread has, since there is none."""
+        """Unlocks it in a process without other threads."""
         self._loan, self._borrower, self._borrowed = threading.RLock(), None, 0
         if self._lock.acquire(blocking=False):
             self._lock.release()
@@ -202,7 +202,7 @@ def _end() -> None:
 
 
 def _survive() -> bool:
-    """Lets other threads be where they are while the process ends; says whether it could, as with glibc."""
+    """Keeps other threads from crashing while the process ends; returns whether it could, as with glibc."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -231,7 +231,7 @@ def _survive() -> bool:
 
 
 def _keep_backends() -> None:
-    """Keeps what XLA runs on from being taken down with Python's modules: it would wait for its threads."""
+    """Keeps XLA's backends alive when Python's modules are torn down, where they would wait for their threads."""
     if backends_are_initialized():
         for client in {id(d.client): d.client for d in jax.devices()}.values():
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
@@ -241,10 +241,10 @@ def _keep_backends() -> None:
 
 
 def _before_fork() -> None:
-    """Waits for what is being computed: in the child nobody would finish it."""
+    """Waits for running computations: in the child no thread would finish them."""
     if backends_are_initialized() and not process.forked:
         for array in jax.live_arrays():
-            with suppress(RuntimeError):  # was given away, or could not be computed: who reads it will be told
+            with suppress(RuntimeError):  # donated or failed: reading it raises
                 array.block_until_ready()
 
 
@@ -254,7 +254,7 @@ def _after_fork() -> None:
     if backends_are_initialized() and not process.forked:
         process.forked = True
         _keep_backends()
-        jax.clear_caches()  # of what was compiled, only some small programs would run
+        jax.clear_caches()  # only some small compiled programs would run
         jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
     for renew in _renewers:
         renew()

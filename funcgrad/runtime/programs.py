@@ -25,7 +25,8 @@ from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 
 #: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
-#: meanwhile. From there on it is XLA's for good, so this is long: what comes a few times is computed alike each time.
+#: meanwhile. From there on it is XLA's for good, so this is long: a program that runs a few times is computed alike
+#: each time.
 PATIENCE = 6
 #: What it takes to call a compiled program and to look at its result, in milliseconds.
 CALL_COST = 0.03
@@ -88,13 +89,14 @@ class Executable:
 
     @property
     def program(self) -> Program:
-        """What it runs."""
+        """The program that it runs."""
         assert self._program is not None
         return self._program
 
     @property
     def run(self) -> Any:
-        """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
+        """The program compiled by JAX, from buffers to a list of buffers. Many run only in windows and never need
+        it."""
         if process.forked:
             refuse(self.program.name)
         kept = self._run
@@ -112,7 +114,7 @@ class Executable:
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's.
 
-        It is for the caller to be ``host.quiet``, who may have many of them to run.
+        The caller enters ``host.quiet``, once for many calls.
         """
         if process.forked or (not self.warm and self.light()):
             try:
@@ -173,7 +175,7 @@ class Executable:
         return takes <= CALL_COST or (takes <= self._most() and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:
-        """What would have to be compiled for ``now``."""
+        """The programs that ``now`` would have to compile."""
         return set() if self.warm or self.light() else {self}
 
     def prepare(self, shardings: Sequence[Any] = ()) -> None:
@@ -214,12 +216,12 @@ def _typed(number: Any, dtype: np.dtype) -> np.generic:
     return dtype.type(number)
 
 
-#: Arrays up to so many bytes stay NumPy's until somebody needs them on the device.
+#: Arrays up to so many bytes stay in NumPy until an operation needs them on the device.
 SMALL = 1 << 16
 
 
 def _small(array: np.ndarray) -> np.ndarray | None:
-    """A copy that nobody can change, of a small array."""
+    """A read-only copy of a small array."""
     if array.nbytes > SMALL:
         return None
     # It may be a view of a constant's memory, or of another result's.
@@ -229,7 +231,7 @@ def _small(array: np.ndarray) -> np.ndarray | None:
 
 
 def lasting(values: Sequence[Any]) -> Sequence[Any]:
-    """What ``Executable.now`` gave, to be kept: buffers, and small arrays of NumPy's that nobody changes."""
+    """Results of ``Executable.now`` to be kept: buffers, and small read-only NumPy arrays."""
     found = list(values)
     for i, value in enumerate(found):
         if value.__class__ is np.ndarray:
@@ -239,7 +241,7 @@ def lasting(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def on_host(array: np.ndarray) -> Any:
-    """A buffer with the array's contents, as they are now, which is on the device when somebody needs it there."""
+    """A buffer with a copy of the array's contents, moved to the device when an operation needs it there."""
     small = _small(array) if by_numpy() else None
     if small is None:
         return from_numpy(array)
@@ -263,7 +265,7 @@ def to_numpy(buffer: Any) -> np.ndarray:
     """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed.
 
     Raises:
-        RuntimeError: where there was no room for them.
+        RuntimeError: if there was not enough memory for them.
     """
     let_go()
     value = value_of(buffer)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Entangled(Exception):
-    """An operand is what another thread has noted down and not yet run."""
+    """An operand is the result of an operation that another thread has recorded and not yet run."""
 
 
 class Recording:
@@ -30,8 +30,8 @@ class Recording:
         numbers: the Python numbers, in order.
         pending: the results, in order.
         hosted: the places among the inputs of arrays of NumPy's, with what has them.
-        box: what a compiled run has returned, if it has; or how far it has come.
-        window: who runs it.
+        box: the results of a compiled run, or its progress.
+        window: the ``Window`` that runs it.
     """
 
     __slots__ = ("codes", "wires", "inputs", "hosted", "numbers", "pending", "box", "window")
@@ -58,7 +58,7 @@ class Recording:
                 i = place_of(id(b))
                 if i is None:
                     value = b
-                    if b.__class__ is Deferred:  # what an earlier window gave
+                    if b.__class__ is Deferred:  # a result of an earlier window
                         try:
                             value = b.value
                         except AttributeError:
@@ -95,11 +95,11 @@ class Recording:
             del deferred
 
     def found(self) -> Sequence[Any]:
-        """What the compiled run has returned; one in pieces goes on where it was interrupted."""
+        """The result of the compiled run; one in pieces goes on where it was interrupted."""
         return returned(self.box)
 
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
-        """Gives results their buffers. Done twice it does no harm."""
+        """Sets the buffers of results; may be called twice."""
         pending = self.pending
         for i, value in zip(places, values):
             pending[i].value = value

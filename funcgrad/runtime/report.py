@@ -1,4 +1,4 @@
-"""What the runtime has done, and why: counts, and explanations in words."""
+"""Statistics of the runtime, and explanations of compilations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Stats:
         one_by_one: windows run operation by operation.
         compile_seconds: seconds spent on compiling windows, those in the background included.
         run_seconds: seconds spent in flushes, compiling not in the background included.
-        bytes_out: bytes of the results that compiled windows gave to those who held them.
+        bytes_out: bytes of the results that compiled windows returned.
         bytes_reused: bytes of buffers given to XLA for results.
         failures: windows that could not be compiled.
     """
@@ -53,7 +53,7 @@ class Stats:
     failures: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name; with ``caches``, what is kept to be used again: see ``funcgrad.core.caching.stats``."""
+        """The counts by name; ``caches`` are the statistics of ``funcgrad.core.caching.stats``."""
         return {**dataclasses.asdict(self), "caches": caching.stats()}
 
     def reset(self) -> None:
@@ -72,7 +72,7 @@ _warned = False
 
 
 def reset() -> None:
-    """Forgets what was counted and met."""
+    """Resets the counts and the known structures."""
     global _last, _last_error, _warned
     stats.reset()
     _recent.clear()
@@ -81,7 +81,7 @@ def reset() -> None:
 
 
 def new_structure(window: Window) -> None:
-    """Notes a structure met for the first time."""
+    """Counts a window whose structure is new."""
     global _last
     with _lock:
         other = _nearest(window)
@@ -91,7 +91,7 @@ def new_structure(window: Window) -> None:
 
 
 def compiled(window: Window, seconds: float) -> None:
-    """Notes that a window was compiled; warns when a loop does nothing else."""
+    """Counts a compiled window; warns when a loop compiles at every step."""
     global _warned
     names = tuple(code.program.name for code in window.codes)
     with _lock:
@@ -110,7 +110,7 @@ def compiled(window: Window, seconds: float) -> None:
 
 
 def failed(window: Window, error: BaseException) -> None:
-    """Notes that a window could not be compiled."""
+    """Counts a window that could not be compiled."""
     global _last_error
     stats.failures += 1
     _last_error = error
@@ -136,7 +136,7 @@ def _common(a: Any, b: Any) -> int:
 
 
 def explain() -> str:
-    """Why the last new window was new: what in its structure was not there before, in words."""
+    """Why the last new window was new, in words: the difference from known structures."""
     text = _last or "No window has been run yet."
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
 
@@ -167,7 +167,7 @@ def _difference(window: Window, other: Window) -> str:
         return "the same one was forgotten meanwhile"
     code = _maker(window, i)
     if window.live[i]:
-        return f"the result of {_text(code)} is still held by somebody, which it was not before"
+        return f"the result of {_text(code)} is still referenced, which it was not before"
     return f"the result of {_text(code)} is no longer held by anybody, which it was before"
 
 

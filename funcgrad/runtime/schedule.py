@@ -19,7 +19,7 @@ DEBT = 2000.0
 
 
 class Debt:
-    """What compiling has taken and runs of the compiled programs have not saved yet, in milliseconds, as estimated.
+    """The estimated milliseconds spent on compiling that runs of the compiled programs have not saved yet.
 
     Where sizes depend on data, structures come a few times and then never again.
 
@@ -41,7 +41,7 @@ class Debt:
         self.owed = max(0.0, self.owed - milliseconds)
 
     def factor(self) -> float:
-        """What is to be compiled waits for so many times as long."""
+        """The factor by which compilations wait longer."""
         return 1 + (self.owed / DEBT) ** 2
 
 
@@ -53,14 +53,14 @@ def due(seen: int, saves: float, cost: float) -> bool:
 
     Args:
         seen: how often it was met, this time included.
-        saves: what a run of the compiled program saves, in milliseconds.
-        cost: what compiling takes, in milliseconds.
+        saves: the milliseconds that a run of the compiled program saves.
+        cost: the milliseconds that compiling takes.
     """
     enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
     return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= LAST))
 
 
 def adopted_at(seen: int, saves: float, cost: float) -> int:
-    """At which meeting the program is used of a window that is asked for now; the arguments are those of ``due``."""
+    """The occurrence from which a window requested now runs its compiled program; arguments as for ``due``."""
     further = ceil(settings.behind * settings.patience * cost / saves) if saves > 0 else 1
     return max(settings.meetings + 1, seen + 1, min(LAST, seen + further))

@@ -1,4 +1,4 @@
-"""Some of the operations that were noted down, joined to one: what repeats is noted down faster the next time."""
+"""Segments: recorded operations joined into one, so that a repeated sequence is recorded faster the next time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Joined(Executable):
 
     @property
     def program(self) -> Program:
-        """The parts as one, made when a window wants it: most of those that come once never do."""
+        """The parts as one program, built when a window needs it: most segments that occur once never do."""
         if self._program is None:
             self._program = join(self.parts, self.wires, self.wanted)
         return self._program
@@ -56,7 +56,7 @@ class Joined(Executable):
 
 
 class Segment:
-    """The operations that this thread noted down within ``segment()``.
+    """The operations that this thread recorded within ``segment()``.
 
     Attributes:
         begin, end: how many operations there were before and after.
@@ -73,7 +73,7 @@ class Segment:
         self._results: dict[int, int] = {}
 
     def close(self) -> None:
-        """Looks at what was noted down."""
+        """Analyses the recorded operations."""
         self.end = len(local.ops)
         inputs: dict[int, int] = {}
         for code, buffers, _, results in local.ops[self.begin :]:
@@ -99,9 +99,9 @@ class Segment:
             yield at, local.ops[at][2]
 
     def join(self, wanted: Sequence[int]) -> Executable | None:
-        """Makes them one operation that has the wanted results, also among those noted down; None if there are none.
+        """Joins them into one operation with the wanted results, also in the window; None if there are none.
 
-        Nobody may hold any other result.
+        No other result may be referenced.
         """
         if not self._codes:
             return None
@@ -114,7 +114,7 @@ class Segment:
 
 @contextmanager
 def segment() -> Iterator[Segment]:
-    """What is noted down within it, as a ``Segment``; nothing of it is run before the end."""
+    """Context that yields a ``Segment`` of the operations recorded in it, none of which runs before its end."""
     found, hold = Segment(), Hold()
     with holding(hold):
         yield found
@@ -123,6 +123,6 @@ def segment() -> Iterator[Segment]:
             found.close()
 
 
-def noted() -> int:
-    """How many operations this thread has noted down and not run."""
+def pending_count() -> int:
+    """How many operations this thread has recorded and not run."""
     return len(local.ops)

@@ -2,7 +2,7 @@
 
 Where nothing but arrays surrounds a tape, the walk depends on the tape's structure alone: on its operations, on the
 types of what they were given, and on what was whose result. Python's control flow has had its say by then: the tape is
-made anew each time. So a walk is staged when its structure is new, and noted down as one operation, however long it is.
+made anew each time. So a walk is staged when its structure is new, and recorded as one operation of any length.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Walk:
     """A walk, staged.
 
     Attributes:
-        code: what runs it.
+        code: its executable.
         arrays, numbers: which of the values that a walk may read are its operands.
         types: of the cotangents that are not zero.
         nonzero: for each input, whether its cotangent is one of those.
@@ -70,7 +70,7 @@ class Walk:
         self.types = small.output_types
 
     def note(self, values: Sequence[Any]) -> list[Any]:
-        """Notes the walk down; returns the inputs' cotangents, ``None`` for zero."""
+        """Records the walk; returns the inputs' cotangents, ``None`` for zero."""
         found = iter(
             note_all(self.code, self.types, [values[i] for i in self.arrays], [values[i] for i in self.numbers])
         )
@@ -138,7 +138,7 @@ def _stretch(tape: Sequence[Entry], end: int) -> int:
 
 
 def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]) -> bool:
-    """Walks back along a part of a tape; says whether it could. Slots are numbered anew, by what was whose result.
+    """Walks back along a part of a tape; returns whether it could. Slots are renumbered, by the operations' results.
 
     Args:
         cts: cotangents by slot, of which those of the part's results are replaced by those of its operands.

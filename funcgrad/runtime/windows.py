@@ -1,18 +1,18 @@
-"""Windows: what was noted down between two values that somebody needed, run as one program.
+"""Windows: the operations recorded between two needed values, run as one program.
 
-At a flush the noted operations become a ``Recording``: executables, and the wiring between them. Executables, wiring,
-and which results are still held by anybody, are the window's *structure*, the key of a ``Window``, which knows how to
-run recordings of that structure:
+At a flush the recorded operations become a ``Recording``: executables, and the wiring between them. Executables,
+wiring, and which results are still held by anybody, are the window's *structure*, the key of a ``Window``, which knows
+how to run recordings of that structure:
 
 - one operation after the other, each by an executable of its own, when the structure is new;
 - as one program, compiled whole, from a certain meeting on (``schedule``): where sizes depend on values, small windows
-  may come again now and then only. Results that nobody holds are then never materialized, and buffers that nobody else
-  holds are given to XLA for the results.
+  may come again now and then only. Results without references are then never materialized, and buffers that nothing
+  else holds are given to XLA for the results.
 
 A new structure is compiled whole at once if most of its operations would have to be compiled as well. Which way it is
 run follows from structures and counts, never from a clock or from how far the compiler has come, so a program that is
-run again rounds as it did before. Whether somebody holds a buffer is read from reference counts, once the flush has let
-go of its own references.
+run again rounds as it did before. Whether a buffer is still referenced is read from reference counts, once the flush
+has let go of its own references.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from funcgrad.core.tracing import state
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
-from funcgrad.runtime.deferred import Deferred, Noted, Queue, lock, queues, set_runner, settings, value_of
+from funcgrad.runtime.deferred import Deferred, Operation, Queue, lock, queues, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
@@ -58,7 +58,7 @@ class _Probe:
 
 
 def _held_by_a_list() -> int:
-    """What ``map(getrefcount, items)`` says of an item that nobody holds but the list."""
+    """The count that ``map(getrefcount, items)`` gives for an item referenced only by the list."""
     return next(iter(map(_refs, [_Probe()])))
 
 
@@ -70,7 +70,7 @@ class _Composed(NamedTuple):
 
     Attributes:
         program: the program.
-        places: of each result that somebody holds, which output it is.
+        places: for each referenced result, the number of its output.
         late: the program with numbers taken out of their vectors where they are needed.
         ends: after how many equations its pieces end.
         cost: about how long compiling it takes, in milliseconds.
@@ -88,12 +88,12 @@ class Window:
 
     Attributes:
         codes, wires: as in a recording.
-        live: which results somebody holds.
+        live: which results are referenced.
         seen: how often it was met.
         saves: about how many milliseconds a run of the compiled program saves, where compiling is to pay by that.
         adopted: at which meeting the compiled program is used; 0 if that is not said yet.
         age: how often ``insist`` had been called when it was met.
-        made: what was compiled for it in the background, until it is used.
+        made: the program compiled in the background, until it is used.
         failed: whether compiling has failed: then it runs one by one for ever.
         run: the compiled program, once it is used: ``(*inputs, *numbers) -> buffers``.
         outputs: the results that it gives, by their numbers.
@@ -173,8 +173,8 @@ class Window:
         recording.finish(self.outputs, lasting([values[i] for i in self.outputs]))
 
     def piecewise(self, recording: Recording) -> None:
-        """Runs what can be run, each by its own executable. An operation that fails has the error in place of results,
-        and so has what depends on it."""
+        """Runs all operations that can be run, each by its own executable. An operation that fails has the error in
+        place of results, and so have operations that depend on it."""
         pending, inputs = recording.pending, recording.inputs
         at = number = result = 0
         for code in self.codes:
@@ -215,11 +215,11 @@ class Window:
     # ---------------------------------------------------------------- whole
 
     def whole(self, recording: Recording, run: Any, deliver: bool = True) -> None:
-        """Runs the compiled program; ``deliver`` says whether somebody waits for the results in ``pending``."""
+        """Runs the compiled program; ``deliver``: whether to set the results in ``pending``."""
         recording.put(again=True)
         inputs = recording.inputs
         for i in self.donated:
-            if _refs(inputs[i]) > _UNHELD:  # somebody holds it this time
+            if _refs(inputs[i]) > _UNHELD:  # still referenced this time
                 inputs[i] = inputs[i].copy()
         if self.numbers.any:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
@@ -241,7 +241,7 @@ class Window:
             self.deliver(recording)
 
     def deliver(self, recording: Recording) -> None:
-        """Gives the results of a compiled run to who waits for them."""
+        """Sets the results of a compiled run in their ``Deferred`` placeholders."""
         found = recording.found()
         recording.finish(self.outputs, found if self.spread is None else self.spread(found))
 
@@ -249,7 +249,7 @@ class Window:
         """Composes the program, in pieces where it is much; it is compiled when it runs, or by ``prepare``.
 
         Args:
-            free: the inputs that nobody else holds.
+            free: the inputs that nothing else references.
         """
         composed, self._composed = self._composed or self._compose(), None
         program, places, late, ends, _ = composed
@@ -274,7 +274,9 @@ class Window:
         cold = list(dict.fromkeys(cold))
         apart = sum([code.compile_cost() for code in cold])
         if len(cold) >= MANY_COLD:
-            apart *= 2  # a program's first step: it will come again, and the next process finds what is compiled whole
+            apart *= (
+                2  # a program's first step: it will come again, and the next process finds the whole compiled program
+            )
         # Composing it takes Python some time: not before it would be worth it if nothing is computed again.
         if apart > self._least and apart > self.compile_cost():
             return True
@@ -303,7 +305,7 @@ class Window:
         return sum([code.takes_alone() for code in self.codes])
 
     def ask(self, recording: Recording) -> None:
-        """Has it compiled in the background, and says when that is used, if it is to be; it was met before."""
+        """Requests compilation in the background, and schedules its use; the window was met before."""
         saves = max(0.0, self.takes() - CALL_COST)
         insisted = self.age < _age
         if not insisted and self._cost < 0 and not due(self.seen, saves, self._least):
@@ -318,9 +320,9 @@ class Window:
             self._composed = None
 
     def ready(self) -> bool:
-        """Whether a meeting has come at which the compiled program is used.
+        """Whether the compiled program is used from this occurrence on.
 
-        Who insists wants it sooner; but not before it has been insisted on as often as it runs one by one at least, so
+        ``insist`` compiles it sooner; but not before it was called as often as the window runs one by one at least, so
         that what is run a few times with ``insist`` in between is run alike, however often windows come in it.
         """
         insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
@@ -384,13 +386,13 @@ _age = 0
 
 
 def insist() -> None:
-    """Has the windows that were met so far compiled when they come again, however light they are."""
+    """Makes windows met so far compile when they come again, however small they are."""
     global _age
     _age += 1
 
 
 def clear() -> None:
-    """Forgets all windows and what was compiled for them."""
+    """Clears all windows and their compiled programs."""
     with lock:
         _windows.clear()
 
@@ -412,7 +414,7 @@ def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
 
 def run_queue(queue: Queue, most: int | None = None) -> None:
     """Runs what a queue holds, or so many of its first operations."""
-    # Within a trace of JAX's, what is run here is not part of it.
+    # Within a trace of JAX's, operations run here are not part of it.
     with lock, jax.core.eval_context() if state.depth or state.deferring else _nothing:
         if queue.backlog:
             _take_up(queue)
@@ -430,7 +432,7 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
             run_entangled(queues)
 
 
-def _run_apart(queue: Queue, groups: Sequence[list[Noted]], count: int) -> None:
+def _run_apart(queue: Queue, groups: Sequence[list[Operation]], count: int) -> None:
     """Runs a queue's first operations, which are of several devices: those of each in queues of their own."""
     parts = [queue.part(ops) for ops in groups]
     queues.extend(parts)  # what an exception leaves there is run with what is asked for next
@@ -457,12 +459,12 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
 
 
 def _done(queue: Queue, recording: Recording) -> None:
-    """Takes a recording out of the backlog. It has been if a finalizer or a signal's handler has asked for a value."""
+    """Takes a recording out of the backlog, unless a finalizer or a signal handler that needed a value already did."""
     queue.backlog[:] = [other for other in queue.backlog if other is not recording]
 
 
 def run_entangled(queues: Sequence[Queue]) -> None:
-    """Runs what threads have noted down that wait for each other: of each in turn as much as can be run."""
+    """Runs the windows of threads that wait for each other: of each in turn as many operations as can be run."""
     going = True
     while going:
         going = False
@@ -491,7 +493,7 @@ def _pass_errors_on(ops: list[Any]) -> None:
 
 
 def runnable(ops: Sequence[Any]) -> int:
-    """How many operations, from the first one on, need nothing but what is there and each other."""
+    """The number of leading operations that need only available values and each other."""
     made: set[int] = set()
     for count, (_, buffers, _, results) in enumerate(ops):
         for b in buffers:
@@ -519,9 +521,9 @@ def _run_one(queue: Queue) -> None:
         raise
     for deferred, value in zip(results, found):
         deferred.value = value
-    if ops and ops[0] is op:  # JAX may have called a function of the user's meanwhile, which asked for values
+    if ops and ops[0] is op:  # JAX may have called a user's function meanwhile, which needed values
         del ops[0]
-    queue.transient = None  # what comes next has its own
+    queue.transient = None  # the next window has its own
     report.stats.single += 1
 
 
@@ -550,7 +552,7 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
 
 
 def free_inputs(recording: Recording) -> list[int]:
-    """The inputs that nobody else holds."""
+    """The inputs that nothing else references."""
     recording.put()
     return [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
 
@@ -575,7 +577,7 @@ def _adopt(window: Window, recording: Recording) -> None:
 
 
 def _take_up(queue: Queue) -> None:
-    """Finishes what an exception has interrupted: without giving buffers away, and as far as it can be done at all."""
+    """Finishes a run that an exception interrupted, without donating buffers, as far as possible."""
     while queue.backlog:
         recording = queue.backlog[0]
         if recording.box and recording.window is not None:

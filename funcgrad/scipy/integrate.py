@@ -18,8 +18,8 @@ from funcgrad.control import scan, while_loop
 from funcgrad.core import dtypes, trees
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.creation import full_like, zeros_like
-from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.creation.arrays import full_like, zeros_like
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.numpy.numerical import trapezoid
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import sum
@@ -92,7 +92,7 @@ def _first_step(f: Rate, y: State, t: Any, rate: State, args: State, options: _O
 
 
 def _advance(f: Rate, y: State, start: Any, end: Any, h: Any, args: State, options: _Options) -> tuple[State, Any]:
-    """The state at ``end``, and what step to try next; not finite where there would be too many."""
+    """The state at ``end``, and the step to try next; not finite where there would be too many steps."""
     way = e.sign(end - start)
 
     def going(carry: Any) -> Any:
@@ -152,7 +152,7 @@ def _states(f: Rate, options: _Options, y: State, times: Any, args: State) -> St
 
 
 def _along(f: Rate, y: State, times: Any, args: State, dy: State, dargs: State) -> State:
-    """The tangents of ``f`` at a state, time aside: an equation's solution depends on its times at the ends only."""
+    """The tangents of ``f`` at a state, without the time's: a solution depends on its times at the ends only."""
     return jvp(lambda y, args: f(y, times, args), (y, args), (dy, dargs))[1]
 
 
@@ -219,7 +219,7 @@ def _states_pulled(f: Rate, options: _Options, kept: Any, cts: State) -> tuple[S
 
 _states.defvjp(_states_kept, _states_pulled)
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def odeint(
@@ -254,8 +254,8 @@ def odeint(
         A pytree like ``y0``, each leaf with a first axis of ``n``.
 
     Raises:
-        TypeError: for what is no function, no array or no number, and where ``func`` returns another pytree than the
-            state.
+        TypeError: for an argument that is not a function, no array or no number, and where ``func`` returns another
+            pytree than the state.
         ValueError: where ``t`` is no vector, or empty, and for a ``y0`` without arrays.
 
     Example:

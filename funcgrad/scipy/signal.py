@@ -75,7 +75,7 @@ def convolve(
         ``"valid"``, for ``n`` of ``in1`` and ``k`` of ``in2``; of the promoted floating dtype, integers as float32.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an unknown mode or method, axes that do not pair, an empty ``in2``, or ``"valid"`` where
             neither lies in the other.
 
@@ -141,7 +141,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
         As for ``convolve``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an unknown mode or method, operands of different numbers of axes, an empty ``in2``, or
             ``"valid"`` where neither lies in the other.
 
@@ -164,7 +164,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
         As for ``convolve``, but float32 of float16.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an unknown mode, operands of different numbers of axes, of none, or of no elements, or
             ``"valid"`` where neither lies in the other.
 

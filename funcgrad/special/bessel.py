@@ -6,7 +6,7 @@ from typing import Any
 
 from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
+from funcgrad.primitives.special import functions as p
 from funcgrad.special.declare import function, operands
 
 __all__ = [
@@ -67,7 +67,7 @@ def jn(n: int, x: Any) -> Any:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, for what is no array, and for complex ``x``.
+        TypeError: for an order that is no integer, for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(jn(2, 1.0).round(4))
@@ -87,7 +87,7 @@ def yn(n: int, x: Any) -> Any:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, for what is no array, and for complex ``x``.
+        TypeError: for an order that is no integer, for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(yn(2, 1.0).round(4))

@@ -34,17 +34,17 @@ Example:
 _ONE = (
     "a real array or number",
     "An array of its shape; of its dtype, if that is floating.",
-    "TypeError: for what is no array, or is complex.",
+    "TypeError: for operands that are not arrays, or complex ones.",
 )
 _SEVERAL = (
     "real arrays or numbers, which broadcast together",
     "An array of the broadcast shape, of the floating dtype that they are promoted to.",
-    "TypeError: for what is no array, or is complex.\n    ValueError: for shapes that do not broadcast.",
+    "TypeError: for operands that are not arrays, or complex ones.\n    ValueError: for shapes that do not broadcast.",
 )
 
 
 def operands(name: str, *xs: Any, real: bool = True) -> list[Any]:
-    """What users gave, as arrays of one floating dtype; or of a complex one, if they need not be real."""
+    """Operands as arrays of one floating dtype; or of a complex one, if they need not be real."""
     found = promoted(*[asoperand(x, name) for x in xs], floating=True)
     if real and dtypes.is_complex(type_of(found[0]).dtype):
         given = " and ".join(str(type_of(asoperand(x, name))) for x in xs)
@@ -58,7 +58,7 @@ def function(
     """A function of floating arrays, which it takes by position as SciPy's do.
 
     Args:
-        arguments: what it calls them.
+        arguments: their names.
         body: in terms of primitives, on operands of one dtype.
         what, example, shown: for its docstring: the first lines, and a call with what it prints.
     """

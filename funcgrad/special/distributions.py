@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
+from funcgrad.primitives.special import functions as p
 from funcgrad.special.declare import function
 from funcgrad.special.gamma import _beta, _betaincc, _gamma, _rgamma
 
@@ -36,7 +36,7 @@ def _share(dfn: Any, dfd: Any, x: Any) -> Any:
 
 
 def _within(k: Any, n: Any, inside: Any, below: float, all_: float) -> Any:
-    """``inside(k, n - k)`` for 0 <= k < n, whole, and what there is to say of the others."""
+    """``inside(k, n - k)`` for integers 0 <= k < n, and the values for other operands."""
     k = e.floor(k)
     left = e.sub(n, k)
     usual = e.bitwise_and(e.ge(k, e.number(0, k)), e.gt(left, e.number(0, k)))

@@ -1,4 +1,4 @@
-"""The error function and its kin, and the normal distribution."""
+"""The error function, its inverse and relatives, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
+from funcgrad.primitives.special import functions as p
 from funcgrad.special.declare import function, operands
 
 __all__ = [
@@ -26,7 +26,7 @@ def erf(x: Any) -> Any:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(erf(0.0))
@@ -56,7 +56,7 @@ def erfc(x: Any) -> Any:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(erfc(0.0))
@@ -80,7 +80,7 @@ def erfcx(x: Any) -> Any:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(erfcx(0.0))
@@ -102,7 +102,7 @@ def wofz(z: Any) -> Any:
         A complex array of the shape of ``z``, as precise as that, complex64 at least.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(wofz(0.0).real)

@@ -1,4 +1,4 @@
-"""The gamma function and its kin: beta, incomplete ones, combinations, zeta."""
+"""The gamma function and related ones: beta, incomplete ones, combinations, zeta."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
+from funcgrad.primitives.special import functions as p
 from funcgrad.runtime.call_cache import composite
 from funcgrad.special.declare import function, operands
 
@@ -151,7 +151,7 @@ def polygamma(n: int, x: Any) -> Any:
         A floating array of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, and for complex ``x``.
+        TypeError: for operands that are not arrays, and for complex ``x``.
         ValueError: for a negative Python integer, and for shapes that do not broadcast.
 
     Example:
@@ -183,7 +183,7 @@ def multigammaln(a: Any, d: int) -> Any:
         A floating array of the shape of ``a``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for what is no array, for complex ``a``, and for a ``d`` that is no integer.
+        TypeError: for operands that are not arrays, for complex ``a``, and for a ``d`` that is no integer.
         ValueError: for a ``d`` below 1.
 
     Example:
@@ -208,7 +208,7 @@ def zeta(x: Any, q: Any = 1.0) -> Any:
         A floating array of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, or is complex.
+        TypeError: for operands that are not arrays, or complex ones.
         ValueError: for shapes that do not broadcast.
 
     Example:

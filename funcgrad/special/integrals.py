@@ -6,7 +6,7 @@ from typing import Any
 
 from funcgrad.arguments import validate
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
+from funcgrad.primitives.special import functions as p
 from funcgrad.special.declare import function, operands
 
 __all__ = ["expi", "exp1", "expn", "sici", "fresnel", "spence", "hyp1f1", "hyp2f1"]
@@ -43,7 +43,7 @@ def expn(n: int, x: Any) -> Any:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an ``n`` that is no integer, for what is no array, and for complex ``x``.
+        TypeError: for an ``n`` that is no integer, for operands that are not arrays, and for complex ``x``.
         ValueError: for a negative ``n``.
 
     Example:
@@ -63,7 +63,7 @@ def sici(x: Any) -> tuple[Any, Any]:
         Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for what is no array, and for complex ``x``.
+        TypeError: for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(*[y.round(4) for y in sici(1.0)])
@@ -83,7 +83,7 @@ def fresnel(x: Any) -> tuple[Any, Any]:
         Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for what is no array, and for complex ``x``.
+        TypeError: for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(*[y.round(4) for y in fresnel(1.0)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special_inverses as p
+from funcgrad.primitives.special import inverses as p
 from funcgrad.special.declare import function
 
 __all__ = [

@@ -135,7 +135,7 @@ rel_entr = function(
     "rel_entr",
     "x y",
     _rel_entr,
-    "``x log(x / y)``, 0 where ``x`` is, and infinity for what is no probability.",
+    "``x log(x / y)``, 0 where ``x`` is, and infinity for an argument that is not a probability.",
     "rel_entr(1.0, 1.0)",
     "0.0",
 )
@@ -179,7 +179,7 @@ def logsumexp(
         of the absolute value, sign)``, two of these.
 
     Raises:
-        TypeError: for what is no array, for complex ones, and for an axis that is no integer.
+        TypeError: for operands that are not arrays, for complex ones, and for an axis that is no integer.
         ValueError: for shapes that do not broadcast, and for an axis that is not there or is named twice.
 
     Example:
@@ -205,7 +205,7 @@ def logsumexp(
 def _log_of_sum(b: Any, below: Any, axis: Any) -> tuple[Any, Any]:
     """The logarithm of ``abs(sum(b * exp(below)))`` and the sum's sign, where nothing is above 0.
 
-    The ones among the exponentials are counted apart, so that what is small beside them is not lost.
+    Exponentials that are one are summed separately, so that small terms are not lost beside them.
     """
     one = n.equal(below, 0)
     small = n.where(one, n.expm1(n.where(one, below, 0.0)), n.exp(below))

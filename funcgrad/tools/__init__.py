@@ -1,1 +1,1 @@
-"""What is built on transforms: costs, drawings, debugging, export, checks of derivatives."""
+"""Tools built on transforms: costs, drawings, debugging, export, checks of derivatives."""

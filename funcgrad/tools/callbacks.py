@@ -19,7 +19,7 @@ __all__ = ["pure_callback"]
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, vmap_method: str | None = None, **kwargs: Any
 ) -> Any:
-    """What a function of Python's returns, whenever the program gets there.
+    """The result of a Python function, which is called whenever the program runs.
 
     It may be called once, several times or not at all, so it should do nothing but compute. It has no derivative; for
     one, make the caller a ``custom_jvp`` or ``custom_vjp`` function, or see ``funcgrad.extend``.
@@ -28,9 +28,9 @@ def pure_callback(
         callback: gets JAX's arrays; returns a pytree of arrays.
         result_shape_dtypes: a pytree like its result, of what has a ``shape`` and a ``dtype``: ``ArrayType``, say.
         args, kwargs: pytrees of arrays.
-        vmap_method: what ``vmap`` does: ``"sequential"`` calls for each example, ``"expand_dims"`` and
-            ``"broadcast_all"`` call once, with all examples along a first axis, of size 1 where nothing is batched, or
-            repeated there. None refuses.
+        vmap_method: what ``vmap`` does: ``"sequential"`` calls for each batch element, ``"expand_dims"`` and
+            ``"broadcast_all"`` call once, with all batch elements along a first axis, of size 1 where nothing is
+            batched, or repeated there. None refuses.
 
     Returns:
         A pytree of arrays of those shapes and dtypes.

@@ -1,4 +1,4 @@
-"""What a program costs: floating-point operations, and bytes moved, counted from its equations' types."""
+"""The cost of a program: floating-point operations and bytes moved, counted from its equations' types."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from funcgrad.core.ir import ArrayType, Equation, Program, set_view
 
 @dataclass(frozen=True)
 class Cost:
-    """What a program costs.
+    """The cost of a program.
 
     Attributes:
-        flops: arithmetic operations on numbers, additions and multiplications apart; a sine is one.
+        flops: arithmetic operations on numbers; an addition, a multiplication and a sine are one each.
         transcendentals: how many of these are no additions, multiplications or comparisons.
         bytes: read and written if each equation reads its operands from memory and writes its results there. XLA, which
             fuses equations, needs less.
@@ -118,7 +118,7 @@ _FLOPS: dict[str, Callable[[Equation], int]] = {
 
 
 def cost(program: Program) -> Cost:
-    """What ``program`` costs: the sum over its equations, those of a loop's step as often as it runs."""
+    """The cost of ``program``: the sum over its equations, those of a loop's step times the number of steps."""
     total = Cost()
     for equation in program.equations:
         total += _of_equation(equation)

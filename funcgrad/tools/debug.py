@@ -1,8 +1,8 @@
 """Looking at values while a program runs: under ``jit``, inside loops, and while it is differentiated or batched.
 
 Python's ``print`` runs when a function is traced, and then there are no values. What is here runs whenever the program
-does, with the values of then. Under ``vmap`` it runs for each example, under ``grad`` on the way forward, and again
-where ``checkpoint`` computes anew. Under ``jit`` the order of several is not fixed.
+does, with the values of then. Under ``vmap`` it runs for each batch element, under ``grad`` on the way forward, and
+again where ``checkpoint`` computes anew. Under ``jit`` the order of several is not fixed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.core.errors import ConcretizationError
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Tracer, bind, is_array, state, typed
 from funcgrad.interpreters.evaluate import set_performer
-from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.primitives.shape import moved
 
 __all__ = ["callback", "full_tracebacks", "print"]
@@ -29,7 +29,7 @@ class _Call:
     """A function of Python's and those of its arguments that are no arrays.
 
     Attributes:
-        function: what is called, with arrays of NumPy's.
+        function: the function to call with NumPy arrays.
         leaves: all arguments; in place of an array, a number.
         tree: how they belong together.
     """
@@ -65,7 +65,7 @@ debug_p = Primitive(
 
 
 def _value(x: Any) -> Any:
-    """What a derivative's tracer wraps; what is only a type, or several examples, stays."""
+    """The value that a derivative's tracer wraps; tracers without a value and batched ones stay."""
     while isinstance(x, Tracer):
         try:
             x = x.underlying()
@@ -75,7 +75,7 @@ def _value(x: Any) -> Any:
 
 
 def _perform(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Has the call made: at once where all values are known, and else by the program that is being written."""
+    """Makes the call: at once where all values are known, and else by the program that is being written."""
     values = [_value(x) for x in operands]
     if state.floor is not None or any(isinstance(x, Tracer | jax.core.Tracer) for x in values):
         bind(primitive, values, params)
@@ -91,7 +91,7 @@ def callback(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Calls a function of Python's whenever the program gets there.
 
     Args:
-        function: what it returns is ignored.
+        function: the function to call; its result is ignored.
         args, kwargs: pytrees; their arrays and numbers reach the function as NumPy's arrays, all else as it is.
 
     Returns:
@@ -122,7 +122,7 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
 
     Args:
         fmt: as for ``str.format``.
-        args, kwargs: what is formatted: arrays and numbers as NumPy's arrays, all else as it is.
+        args, kwargs: the values to format: arrays and numbers as NumPy's arrays, all else as it is.
 
     Returns:
         None.

@@ -16,13 +16,13 @@ def dot(program: Program) -> str:
     Programs inside equations are clusters; a node's tooltip is the user's line.
 
     Args:
-        program: what is drawn.
+        program: the program to draw.
 
     Returns:
         The graph in the language of Graphviz.
 
     Raises:
-        AttributeError: for what is no program.
+        AttributeError: for an argument that is not a program.
 
     Example:
         >>> import funcgrad as fg
@@ -39,7 +39,7 @@ def svg(program: Program) -> str:
     """The graph, drawn by Graphviz.
 
     Args:
-        program: what is drawn.
+        program: the program to draw.
 
     Returns:
         The drawing, as the text of an SVG file.

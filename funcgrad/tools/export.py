@@ -24,7 +24,7 @@ class Exported:
 
     Attributes:
         name: the function's.
-        platforms: what it was lowered for.
+        platforms: the platforms that it was lowered for.
         stablehlo: its StableHLO as text.
     """
 
@@ -94,10 +94,10 @@ def _struct(type: Any) -> jax.ShapeDtypeStruct:
 
 
 def load(source: bytes | bytearray | str | os.PathLike[str]) -> Exported:
-    """What ``export`` made, from bytes or a file.
+    """Loads a program that ``export`` made, from bytes or a file.
 
     Args:
-        source: what ``Exported.serialize`` returned, or the path of a file of it.
+        source: the bytes of ``Exported.serialize``, or the path of a file with them.
 
     Returns:
         The ``Exported``, to be called.

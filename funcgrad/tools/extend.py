@@ -1,7 +1,7 @@
 """Functions that differentiate as one step, with rules argument by argument: ``primitive``, ``defvjp``, ``defjvp``.
 
 For code that cannot be traced, as of other libraries: where there are values, the function gets NumPy arrays. A call is
-one of ``custom_vjp``, or of ``custom_jvp`` where only forward rules are stated, and does what these do.
+one of ``custom_vjp``, or of ``custom_jvp`` where only forward rules are given, and behaves as these do.
 
 Example:
     >>> import funcgrad as fg
@@ -34,7 +34,7 @@ __all__ = ["defjvp", "defvjp", "primitive"]
 
 
 class _Opaque:
-    """A function whose derivatives ``defvjp`` and ``defjvp`` state.
+    """A function whose derivatives ``defvjp`` and ``defjvp`` define.
 
     Attributes:
         pullbacks, pushforwards: by the argument's number; None for a derivative that is zero.
@@ -67,8 +67,8 @@ class _Opaque:
             return trees.map(typed, self.function(*everything(xs), **kwargs))
 
         function.__name__ = self.__name__
-        stated = self._by_pushforwards if self.pushforwards and not self.pullbacks else self._by_pullbacks
-        return stated(function, live, everything, kwargs)(*[args[i] for i in live])
+        rules = self._by_pushforwards if self.pushforwards and not self.pullbacks else self._by_pullbacks
+        return rules(function, live, everything, kwargs)(*[args[i] for i in live])
 
     def _by_pullbacks(self, function: Any, live: list[int], everything: Any, kwargs: dict[str, Any]) -> custom_vjp:
         call = custom_vjp(function)
@@ -121,7 +121,7 @@ def _plain(x: Any) -> Any:
 
 
 def _cast(found: Any, like: Any) -> Any:
-    """A tangent or cotangent in the dtypes of what it belongs to; of a real number it is real."""
+    """A tangent or cotangent in its primal's dtype; real for a real primal."""
 
     def one(x: Any, of: Any) -> Any:
         dtype = type_of(of).dtype
@@ -133,7 +133,7 @@ def _cast(found: Any, like: Any) -> Any:
 
 
 def primitive(function: Callable[..., Any]) -> Any:
-    """``function`` as one step of a program, of which transforms know only what ``defvjp`` and ``defjvp`` state.
+    """``function`` as one primitive of a program, whose derivatives ``defvjp`` and ``defjvp`` define.
 
     Args:
         function: returns a pytree of arrays. Of traced arguments it gets the values, as NumPy arrays, so it may do
@@ -143,7 +143,7 @@ def primitive(function: Callable[..., Any]) -> Any:
         A function of the same arguments.
 
     Raises:
-        NonDifferentiableError: from the function, where no derivative by an argument is stated that is traced.
+        NonDifferentiableError: from the function, for a traced argument without a derivative rule.
 
     Example:
         >>> import funcgrad as fg

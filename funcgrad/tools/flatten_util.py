@@ -1,4 +1,4 @@
-"""Pytrees as vectors, for what takes vectors only, such as optimizers of other libraries."""
+"""Pytrees as vectors, for functions that take only vectors, such as optimizers of other libraries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 from funcgrad.core import trees
 from funcgrad.core.tracing import type_of
-from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.creation.arrays import asarray
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import concatenate, ravel, reshape
 
@@ -17,7 +17,7 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All elements of a pytree's arrays as one vector, and the way back. Both have derivatives.
+    """All elements of a pytree's arrays as one vector, and the inverse function. Both have derivatives.
 
     Args:
         pytree: of arrays.

@@ -43,7 +43,7 @@ def _precision(leaves: Sequence[Any]) -> np.dtype:
 
 
 def _random(like: Any, rng: np.random.Generator) -> Any:
-    """A tree like another with random numbers; zeros without a derivative where it holds integers."""
+    """A tree like another with random numbers; float0 zeros in place of integers."""
 
     def one(x: Any) -> Any:
         found = type_of(x)
@@ -80,7 +80,7 @@ def _compare(what: str, got: Sequence[Any], wanted: Sequence[Any], tolerance: fl
 
 
 def check_jvp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = None, seed: int = 0) -> None:
-    """Holds the forward derivative of ``f`` along a random direction against a central difference.
+    """Compares the forward derivative of ``f`` along a random direction with a central difference.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -108,7 +108,7 @@ def check_jvp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
 
 
 def check_vjp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = None, seed: int = 0) -> None:
-    """Holds the reverse derivative of ``f`` against a central difference, both paired with random directions.
+    """Compares the reverse derivative of ``f`` with a central difference, both paired with random directions.
 
     Args:
         f, args, tolerance, seed: as for ``check_jvp``.
@@ -149,7 +149,7 @@ def check_grads(
     tolerance: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Holds the derivatives of ``f`` up to ``order`` against differences, in every succession of ``modes``.
+    """Compares the derivatives of ``f`` up to ``order`` with differences, in every succession of ``modes``.
 
     Args:
         f: takes and returns pytrees of arrays.

@@ -126,7 +126,7 @@ class Pullback:
 
     @classmethod
     def of_parts(cls, form: tuple[Program, Any], kept: Sequence[Any]) -> Pullback:
-        """What ``parts`` took apart."""
+        """Inverse of ``parts``."""
         program, (tree, types, out_tree, out_types) = form
 
         def pull(cts: list[Any]) -> list[Any]:
@@ -191,7 +191,7 @@ def _differentiated(
     args: tuple,
     kwargs: dict[str, Any],
 ) -> tuple[Callable[[], Any], Any, Any]:
-    """What gives the value of ``f``, its auxiliary part and its gradient."""
+    """A function that returns the value of ``f``, its auxiliary part and its gradient."""
     positions = positions_of("grad", argnums, len(args))
     chosen = [args[p] for p in positions]
     check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic, allow_int)
@@ -203,7 +203,7 @@ def _differentiated(
         seed = _scalar_seed(outs, flat.out_tree, holomorphic)
         cotangents = pull([seed, *[None] * (len(every) - 1)])
     value, out_tree = outs[0], flat.out_tree
-    # The tape is let go before anything is computed: what it holds would have to be kept.
+    # The tape is released before anything is computed: what it holds would have to be kept.
     del every, pull, outs
     found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
     gradients = trees.unflatten(tree, settled(following(leaves)(found)))

@@ -1,8 +1,8 @@
-"""``checkpoint``: a function whose intermediate values are computed again on the way back, instead of being kept.
+"""``checkpoint``: a function whose intermediate values are recomputed in the backward pass instead of stored.
 
 The function is one equation that carries its program. Split for a derivative, that program gives a forward part, whose
-residuals are what the way back needs. Of these only what a policy names is kept; the others are computed once more from
-the operands, by the forward part's own equations.
+residuals are the values that the backward pass needs. Of these only what a policy names is kept; the others are
+computed once more from the operands, by the forward part's own equations.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return trees.map(lambda leaf: name_p(typed(leaf), name=name), x)
 
 
-# ---------------------------------------------------------------- what is kept
+# ---------------------------------------------------------------- residuals
 
 
 class _Kept:
-    """The forward part of a split program, of which only what a policy names is kept.
+    """The forward part of a split program, of whose residuals only those that a policy names are stored.
 
     Attributes:
         forward: from the operands to the results and then what is kept.
@@ -101,8 +101,8 @@ def _forward(program: Program, mask: tuple[bool, ...], policy: Policy) -> tuple[
     return _Kept(whole, len(program.outputs), policy), linear, nonzero
 
 
-def _apart(values: Sequence[Any], prevent_cse: bool) -> Sequence[Any]:
-    """The values, so that XLA does not see that what is computed of them was computed before."""
+def _behind_barrier(values: Sequence[Any], prevent_cse: bool) -> Sequence[Any]:
+    """The values behind a barrier, so that XLA does not merge the recomputation with the first computation."""
     return barrier_p(*values) if prevent_cse and values else values
 
 
@@ -117,7 +117,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, *
         kept, linear, moving = _forward(program, mask, how["policy"])
         known = evaluate(kept.forward, primals)
         outs, saved = known[: len(program.outputs)], known[len(program.outputs) :]
-        residuals = evaluate(kept.again, _apart([*primals, *saved], how["prevent_cse"]))
+        residuals = evaluate(kept.again, _behind_barrier([*primals, *saved], how["prevent_cse"]))
         found = iter(evaluate(linear, [*residuals, *given]))
         return outs, [next(found) if n else None for n in moving]
     derived, nonzero = jvp_program(program, mask)
@@ -137,7 +137,7 @@ def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any])
 
     def pullback(cotangents: Sequence[Any]) -> list[Any]:
         derived, nonzero = derive(tuple(ct is not None for ct in cotangents))
-        residuals = evaluate(kept.again, _apart([*operands, *saved], params["prevent_cse"]))
+        residuals = evaluate(kept.again, _behind_barrier([*operands, *saved], params["prevent_cse"]))
         found = iter(evaluate(derived, [*residuals, *[ct for ct in cotangents if ct is not None]]))
         return [next(found) if n else None for n in nonzero]
 
@@ -161,7 +161,7 @@ checkpoint_p = Primitive(
     multiple=True,
 )
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 def checkpoint(
@@ -171,7 +171,7 @@ def checkpoint(
     prevent_cse: bool = True,
     static_argnums: int | Iterable[int] = (),
 ) -> Callable[..., Any]:
-    """``f``, whose intermediate values are computed again when its derivative needs them.
+    """``f``, whose intermediate values are recomputed when its derivative needs them.
 
     Without derivatives it is ``f``. It trades time for memory: around a layer of a deep network, or around the step of
     a ``scan``, for which only the carry of each step is then kept.

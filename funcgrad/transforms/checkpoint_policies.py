@@ -1,4 +1,4 @@
-"""Policies for ``checkpoint``: which intermediate values are kept for the way back; all others are computed again.
+"""Policies for ``checkpoint``: which intermediate values are stored for the backward pass; all others are recomputed.
 
 A policy is a function of a primitive, the types of its operands and its parameters, ``(primitive, *types, **params)``,
 which says whether the results of such an operation are kept. These are the usual ones; any other function will do.
@@ -91,7 +91,7 @@ def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
         Whether it is such a product.
 
     Raises:
-        TypeError: for what is no primitive.
+        TypeError: for an argument that is not a primitive.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -114,7 +114,7 @@ def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params
         Whether it is such a product.
 
     Raises:
-        TypeError: for what is no primitive.
+        TypeError: for an argument that is not a primitive.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -126,7 +126,7 @@ def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params
 
 
 def save_only_these_names(*names: str) -> Policy:
-    """Keeps what ``checkpoint_name`` has given one of these names.
+    """Stores values to which ``checkpoint_name`` gave one of these names.
 
     Args:
         names: as ``checkpoint_name`` was given them.
@@ -149,7 +149,7 @@ def save_only_these_names(*names: str) -> Policy:
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Keeps what ``checkpoint_name`` has given a name, unless it is one of these.
+    """Stores values to which ``checkpoint_name`` gave a name, unless it is one of these.
 
     Args:
         names: as ``checkpoint_name`` was given them.
@@ -172,7 +172,7 @@ def save_any_names_but_these(*names: str) -> Policy:
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keeps everything but what ``checkpoint_name`` has given one of these names.
+    """Stores all values except those to which ``checkpoint_name`` gave one of these names.
 
     Args:
         names: as ``checkpoint_name`` was given them.
@@ -195,7 +195,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keeps what either of two policies keeps.
+    """Stores the values that either of two policies stores.
 
     Args:
         first, second: policies.

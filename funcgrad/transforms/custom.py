@@ -3,7 +3,7 @@
 A call is one operation of a primitive whose parameter is the Python function with its rule. Under ``grad`` and ``jvp``
 the rule runs on values, so that it may look at them. Where there are only types, and under ``vmap``, the operation is
 *closed* first: the function becomes a program, and the traced values it closes over become operands. The rule stays
-Python, and runs when somebody differentiates: it may call the function itself.
+Python, and runs when the function is differentiated; it may call the function itself.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Call:
         return self.result(self.owner.function(*self.arguments(leaves)))
 
     def result(self, value: Any) -> list[Any]:
-        """The flat result, whose structure is remembered."""
+        """The flat result; stores its structure."""
         outs, tree = trees.flatten(value)
         if self.out_tree is not None and tree != self.out_tree:
             raise TypeError(f"{self.name}: returns the structure {self.out_tree}, but its rule returned {tree}")
@@ -77,7 +77,7 @@ class _Call:
 
     @property
     def pushes(self) -> bool:
-        """Whether there is a forward rule."""
+        """Whether it has a forward rule."""
         return hasattr(self.owner, "rule")
 
     def push(self, primals: Arrays, tangents: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
@@ -96,14 +96,14 @@ def _width(tree: Any) -> int:
 
 
 class _VjpCall(_Call):
-    """A call of a function with a reverse rule; of what the forward part found, it keeps types and structures."""
+    """A call of a function with a reverse rule; stores the types and structures of the forward rule's results."""
 
     owner: custom_vjp
     residual_tree: Any
     out_types: list[ArrayType]
 
     def forward(self, primals: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
-        """The results, and the leaves of what is kept for the way back."""
+        """The results, and the leaves of the residuals for the backward pass."""
         found = self.owner.forward(*self.arguments(primals))
         if not (isinstance(found, tuple | list) and len(found) == 2):
             message = f"{self.name}: fwd must return (result, residuals), got {kind(found)}"
@@ -141,7 +141,7 @@ class _VjpCall(_Call):
 
 
 def _close(interpreter: Interpreter, operands: Arrays, params: dict[str, Any]) -> tuple[Arrays, dict[str, Any]]:
-    """The operation with a program for the function, and what that closes over as leading operands."""
+    """The operation with a program for the function, and the captured values as leading operands."""
     if "program" in params:
         return operands, params
     call = params["call"]
@@ -151,7 +151,7 @@ def _close(interpreter: Interpreter, operands: Arrays, params: dict[str, Any]) -
 
 
 class _Lifted:
-    """What a function closes over, which became its first operands.
+    """Captured values of a function, which became its first operands.
 
     Attributes:
         count: how many there are.
@@ -166,13 +166,13 @@ class _Lifted:
 
 
 def _split(operands: Arrays, params: dict[str, Any]) -> tuple[Arrays, Arrays]:
-    """What the function closed over, and the operands that it was called with."""
+    """The captured values, and the operands of the call."""
     count = params["lifted"].count if "lifted" in params else 0
     return operands[:count], operands[count:]
 
 
 def _refuse_closures(closed_over: Arrays, call: _Call) -> None:
-    """Raises where a value that the function closes over is differentiated: the rule says nothing of it."""
+    """Raises where a captured value is differentiated, for which the rule has no derivative."""
     if any(x is not None and x is not False for x in closed_over):
         raise NonDifferentiableError(
             f"{call.name} closes over a value that is being differentiated, of which its own rule says nothing; at "
@@ -191,11 +191,11 @@ def _by_rule(call: _Call, rule: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class _Batched:
-    """What the batched calls share: a call for all examples of a ``vmap`` at once.
+    """Base of vectorized calls of functions with custom rules.
 
     Attributes:
-        call: of one example.
-        lifted: what it closes over, the first operands.
+        call: for one batch element.
+        lifted: the captured values, the first operands.
         size, dims: of the batch, and where the operands have it.
     """
 
@@ -205,7 +205,7 @@ class _Batched:
         self.pushes: bool = call.pushes
 
     def over(self, f: Callable[..., Arrays], values: Arrays, dims: Sequence[int | None], closed_over: Arrays) -> Any:
-        """``f``, which asks the call, on all examples: results and where their axes are.
+        """``f``, which makes the call, vectorized: results and their batch axes.
 
         Args:
             f: of what the function closes over, and ``values``.
@@ -215,7 +215,7 @@ class _Batched:
         def run(*args: Any) -> Arrays:
             if not self.lifted.values or isinstance(self.call, _Batched):
                 return f(args[:n], *args[n:])
-            # What the rule closes over is the operand by which the function has it: an example's, not all of them.
+            # A value that the rule closes over is the function's operand for one batch element, not the batched one.
             program = stage(lambda *xs: f((), *xs), [type_of(x) for x in args[n:]], name=self.name)
             given = {id(x): value for x, value in zip(self.lifted.values, args[:n], strict=True)}
             known = [(v, given.get(id(x), x)) for v, x in program.constants]
@@ -250,18 +250,18 @@ class _Batched:
 def _batch(make: type, size: int, operands: Arrays, dims: Sequence[int | None], **params: Any) -> Any:
     program = params["program"]
 
-    def all_examples(*xs: Any) -> list[Any]:
+    def vectorized(*xs: Any) -> list[Any]:
         outs, found = batch_flat(lambda *args: evaluate(program, args), size, xs, dims)
         return [at_axis(o, d, 0, size) for o, d in zip(outs, found, strict=True)]
 
-    whole = stage(all_examples, [type_of(x) for x in operands], name=f"vmap_{program.name}")
+    whole = stage(vectorized, [type_of(x) for x in operands], name=f"vmap_{program.name}")
     batched = {"program": whole, "call": make(params["call"], params["lifted"], size, dims), "lifted": params["lifted"]}
     primitive = custom_jvp_p if make is _Batched else custom_vjp_p
     return _apply(primitive, operands, batched), [0] * len(program.outputs)
 
 
 def _apply(primitive: Primitive, operands: Arrays, params: dict[str, Any]) -> list[Any]:
-    """Binds a closed operation; on arrays alone there is nothing to bind it for."""
+    """Binds a closed operation, unless all operands are plain arrays."""
     if state.floor is None and not any(map(traced, operands)):
         return evaluate(params["program"], operands)
     return bind(primitive, operands, params)
@@ -349,7 +349,7 @@ def _without_axis(type: ArrayType, dim: int | None) -> ArrayType:
 
 
 def _run_forward(operands: Arrays, params: dict[str, Any]) -> tuple[list[Any], Callable[[Arrays], list[Any]]]:
-    """The results, and the way back to cotangents of the operands that the function was called with."""
+    """The results, and the pullback to cotangents of the operands that the function was called with."""
     call = params["call"]
     closed_over, primals = _split(operands, params)
     types = [type_of(x) for x in primals]
@@ -410,11 +410,11 @@ custom_vjp_p = Primitive(
     multiple=True,
 )
 
-# ---------------------------------------------------------------- what users call
+# ---------------------------------------------------------------- public functions
 
 
 class _Custom:
-    """What the two decorators share: which arguments are which, and what a call does."""
+    """Base of the two decorators: static and differentiable arguments, and calls."""
 
     __name__: str
     rule: Callable[..., Any]
@@ -429,7 +429,7 @@ class _Custom:
         self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
 
     def _is_stated(self) -> bool:
-        """Whether there is a rule."""
+        """Whether it has a rule."""
         raise NotImplementedError
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:

@@ -82,7 +82,7 @@ def jacfwd(
         columns, every = vmap(push, out_axes=(-1, 0))(*_basis(leaves))
         jacobian = [_split_axis(c, -1, leaves, tree, argnums) for c in columns]
         result = trees.unflatten(flat.out_tree, jacobian)
-        # A rule of one's own may have computed results and tangents together, as a batch: all examples are the same.
+        # A custom rule may have computed results and tangents together, as a batch: then all batch elements are equal.
         return (result, flat.split([_first(x) for x in every])[1]) if has_aux else result
 
     return wrapped

@@ -105,7 +105,7 @@ def jit(
 
 @contextmanager
 def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Within it what ``jit`` returned runs the function itself, on values: to print them, or to step through.
+    """Context in which functions returned by ``jit`` run uncompiled, on values: for printing and debugging.
 
     Loops and branches stay what they are: their bodies are staged all the same.
 
@@ -131,7 +131,7 @@ def _disabled() -> bool:
 
 
 class Jitted:
-    """What ``jit`` returns: the function, compiled.
+    """The compiled function that ``jit`` returns.
 
     Attributes:
         lower: as ``jax.jit(...).lower``.
@@ -174,7 +174,7 @@ class Jitted:
 
     @property
     def compiled(self) -> Any:
-        """What ``jax.jit`` made of it."""
+        """The function as ``jax.jit`` compiled it."""
         return self._jax
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Program:
@@ -205,7 +205,7 @@ in_child(lambda: setattr(Jitted, "__call__", Jitted._call_while_running))
 
 
 def _refuse_backend_note(error: Exception) -> None:
-    """JAX adds a note on its own traceback switch to what passes through, which says nothing of the user's function."""
+    """Keeps JAX's note on its traceback switch, which does not concern user code, out of errors."""
 
     def add_note(note: str) -> None:
         del error.add_note
@@ -266,7 +266,7 @@ class _Traced:
 
     @property
     def stage(self) -> Callable[..., Any]:
-        """What JAX traces: the function on JAX's tracers, staged by funcgrad into one operation."""
+        """The function that JAX traces: it stages the user's function into one operation on JAX's tracers."""
 
         def staged(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -348,7 +348,7 @@ class _Traced:
         return of_arguments(self.in_shardings, [names[i] for i in given], [dynamic[i] for i in given], named)
 
     def explained(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """What was compiled; where a call fails because shardings do not fit, the error says which argument it was."""
+        """The compiled function; where a call fails because shardings do not match, the error names the argument."""
 
         @functools.wraps(compiled)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -374,7 +374,7 @@ class _Traced:
         _check_arrays(trees.leaves((dynamic, named)))
 
     def of_dynamic(self, static: Any) -> Callable[[tuple, dict], Any]:
-        """The function of what is not static."""
+        """The function of the arguments that are not static."""
         fixed, fixed_named = static
 
         def called(args: tuple, kwargs: dict) -> Any:
@@ -386,7 +386,7 @@ class _Traced:
         return called
 
     def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any, _Results]:
-        """The optimized program of a call with these arguments, the structure of its result, and what that needs."""
+        """The optimized program of a call with these arguments, its result's structure, and its operands."""
         (dynamic, named), static = self.statics.split(args, kwargs)
         leaves, tree = trees.flatten((dynamic, named))
         _check_arrays(leaves)

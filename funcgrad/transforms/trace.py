@@ -1,4 +1,4 @@
-"""Functions seen as programs: what a function does, what it returns, and what it closes over."""
+"""Functions as programs: tracing, shapes of results, and closure conversion."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
 
 
 def argument_names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
-    """What the leaves of arguments are called: the parameter, and the path from there, as ``params['w']``."""
+    """The names of the leaves of arguments: the parameter with the path from it, as ``params['w']``."""
     every = [*zip(positional_names(f, len(args)), args, strict=True), *sorted(kwargs.items())]
     return [name + trees.keystr(path) for name, value in every for path, _ in trees.tree_flatten_with_path(value)[0]]
 
 
 def positional_names(f: Callable[..., Any], count: int) -> list[str]:
-    """What the first ``count`` positional arguments are called."""
+    """The names of the first ``count`` positional arguments."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (ValueError, TypeError):
@@ -65,7 +65,7 @@ def positional_names(f: Callable[..., Any], count: int) -> list[str]:
 
 
 def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
-    """A function of the same arguments that returns what ``trace`` does: the name that JAX's users know.
+    """A function of the same arguments that returns the program of ``trace``; JAX's name for it.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -90,7 +90,7 @@ def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of what ``f`` returns for arguments like these; nothing is computed.
+    """The shapes and dtypes of the result of ``f`` for arguments like these, without computing it.
 
     Args:
         f: takes and returns pytrees of arrays.

@@ -1,4 +1,4 @@
-"""``vmap``: a function of single examples, on all examples along an axis at once."""
+"""``vmap``: vectorizing a function over an axis."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from funcgrad.interpreters.batching import at_axis, batch_flat
 def vmap(
     f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: int | None = None
 ) -> Callable[..., Any]:
-    """``f`` on all examples along an axis at once.
+    """``f`` vectorized over an axis of its arguments.
 
     Args:
-        f: a function of single examples; takes and returns pytrees of arrays.
+        f: a function of one batch element; takes and returns pytrees of arrays.
         in_axes: where each argument has its batch axis: an int or None (the argument is shared) for all, or a sequence
             with one entry per positional argument, each an int, None, or a pytree prefix of the argument.
         out_axes: where each result gets it: an int, or a pytree prefix of the result; None for a result that is the
-            same for all examples, which gets none.
-        axis_name: what ``f`` may call the axis in ``psum`` and its kin; any hashable value.
-        axis_size: how many examples there are; needed where nothing is batched, else it must be what there is.
+            same for all batch elements, which is not batched.
+        axis_name: the name of the axis for collectives such as ``psum`` in ``f``; any hashable value.
+        axis_size: the batch size; needed if no argument is batched, otherwise it must agree with theirs.
 
     Returns:
         A function of batched arguments. Keyword arguments are batched along their first axis.
@@ -107,7 +107,7 @@ def _prefix(name: str, prefix: Any, value: Any) -> list[int | None]:
 
 
 def _names(args: tuple, kwargs: dict) -> list[str]:
-    """What the leaves of the arguments are called: ``argument 0['weight']``."""
+    """The names of the leaves of the arguments: ``argument 0['weight']``."""
     paths = [path for path, _ in trees.tree_flatten_with_path((args, kwargs))[0]]
     return [f"argument {path[1].idx if path[0].idx == 0 else path[1].key}{trees.keystr(path[2:])}" for path in paths]
 

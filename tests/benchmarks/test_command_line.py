@@ -1,4 +1,4 @@
-"""The command line: what its options ask for, what it prints and what it writes."""
+"""The command line: its options, its output and its files."""
 
 from __future__ import annotations
 

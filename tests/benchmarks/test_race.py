@@ -107,7 +107,7 @@ def test_the_first_that_can_hands_over_parameters_and_data_before_its_first_step
     assert ("compat", "export") not in Fake.log and ("jax", "export") not in Fake.log
 
 
-def test_who_has_warmed_up_is_idle_before_anybody_else_begins():
+def test_a_warm_contestant_is_idle_before_the_next_begins():
     run([Fake("a", 2), Fake("b", 2)])
     begins = Fake.log.index(("b", "build"))
     assert Fake.log[begins - 1] == ("a", "rest") and ("a", "turn") in Fake.log[:begins]
@@ -155,7 +155,7 @@ def fails(error: Exception, after: int = 0) -> Callable[..., dict[str, Any]]:
     return answer
 
 
-def test_who_fails_leaves_and_the_others_go_on():
+def test_a_failing_contestant_leaves_and_the_others_go_on():
     at_once = Fake("at once", 1, build=fails(Failed("AttributeError: no LSTM")))
     midway = Fake("midway", 1, turn=fails(Failed("no answer"), after=9))
     missing = Fake("missing", 1, build=fails(Absent("there is no compile")))

@@ -1,4 +1,4 @@
-"""The processes of contestants: what they are asked and answer, and what becomes of those that break."""
+"""The processes of contestants: orders and answers, and failures."""
 
 from __future__ import annotations
 

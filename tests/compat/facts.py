@@ -1,4 +1,4 @@
-"""What an expression of tensors gives, as plain data: values, strides, the backward graph, gradients, errors.
+"""The result of an expression of tensors as plain data: values, strides, the backward graph, gradients, errors.
 
 The golden files hold what PyTorch gives (``golden/make_ops.py`` writes them); the tests compare what compat gives.
 """

@@ -1,4 +1,4 @@
-"""Writes golden/rnn.json: what real PyTorch gives for the scripts in golden/rnn.txt. Run it beside PyTorch (the
+"""Writes golden/rnn.json: real PyTorch's results of the scripts in golden/rnn.txt. Run it beside PyTorch (the
 ``parity`` extra): ``python tests/compat/make_rnn_golden.py``.
 """
 

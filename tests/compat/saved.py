@@ -1,4 +1,4 @@
-"""What is saved and loaded in tests: every kind of thing a checkpoint holds, made by any PyTorch."""
+"""Objects that tests save and load: every kind of content of a checkpoint, made by any PyTorch."""
 
 from __future__ import annotations
 

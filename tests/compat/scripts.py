@@ -1,4 +1,5 @@
-"""What a few lines of PyTorch give, as plain data: the last expression's value, what is printed, warnings, the error.
+"""The result of a few lines of PyTorch as plain data: the last expression's value, what is printed, warnings, the
+error.
 
 ``golden/make_scripts.py`` writes what real PyTorch gives; the tests compare what compat gives.
 """

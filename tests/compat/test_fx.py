@@ -1,4 +1,4 @@
-"""``torch.fx``: graphs of functions, the code they are written as, and what is made of them."""
+"""``torch.fx``: graphs of functions, their code, and transformations of them."""
 
 from __future__ import annotations
 

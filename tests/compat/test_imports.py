@@ -1,4 +1,4 @@
-"""What importing compat imports, and what the first calls do."""
+"""The modules that importing compat loads, and the cost of first calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes: what is sent to them, what comes back, and how failures are told."""
+"""Processes: tensors sent to them and back, and failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files: what PyTorch wrote is read, what is written is read again, what is not safe is refused."""
+"""Files: reading PyTorch's, round trips, and refusing unsafe ones."""
 
 from __future__ import annotations
 

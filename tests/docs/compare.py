@@ -1,4 +1,4 @@
-"""When what an example prints is what is shown for it."""
+"""Comparing printed output with the output shown on a page."""
 
 from __future__ import annotations
 

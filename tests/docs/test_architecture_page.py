@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMED = set(re.findall(r"`((?:funcgrad|compat)/[\w/.]*)`", (ROOT / "docs" / "how" / "architecture.md").read_text()))
 
 
-def test_what_is_named_is_there() -> None:
+def test_named_modules_exist() -> None:
     assert len(NAMED) > 30
     missing = [path for path in NAMED if not (ROOT / path).exists() or (ROOT / path).is_dir() != path.endswith("/")]
     assert not missing

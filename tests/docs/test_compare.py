@@ -1,4 +1,4 @@
-"""What counts as the output shown."""
+"""Which outputs count as equal to the shown ones."""
 
 from __future__ import annotations
 

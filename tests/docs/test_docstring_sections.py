@@ -15,7 +15,7 @@ import funcgrad as fg
 import funcgrad.numpy.linalg
 import funcgrad.scipy.stats as stats
 import funcgrad.tools.test_util
-from funcgrad.numpy.scalars import ScalarType
+from funcgrad.numpy.creation.scalars import ScalarType
 
 DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m)]
 #: Modules of which only what they define is public.

@@ -1,4 +1,4 @@
-"""Parts of the documentation's build: notebooks, formulas, docstrings as HTML, cards, what the search is asked."""
+"""Parts of the documentation's build: notebooks, formulas, docstrings as HTML, cards, searches."""
 
 from __future__ import annotations
 

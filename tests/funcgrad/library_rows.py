@@ -1,4 +1,4 @@
-"""What the libraries beside ``funcgrad.numpy`` are asked, in rows named ``library.function``, and what of it.
+"""Test rows of the libraries beside ``funcgrad.numpy``, named ``library.function``, with the tested properties.
 
 A row is a function of a namespace ``xp`` and of arrays. ``xp.np``, ``xp.linalg`` and ``xp.fft`` are NumPy's or
 funcgrad's, ``xp.la``, ``xp.signal`` and ``xp.stats`` SciPy's.

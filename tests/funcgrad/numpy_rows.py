@@ -1,4 +1,4 @@
-"""What ``funcgrad.numpy`` is asked, in rows: functions of a namespace and of arrays. NumPy is asked the same."""
+"""Test rows of ``funcgrad.numpy``: functions of a namespace and of arrays, compared with NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle of the primitives' tests: what JAX's own autodiff and finite differences say about the same function.
+"""The oracle of the primitives' tests: JAX's own autodiff and finite differences of the same function.
 
 A ``Case`` is one function twice, in funcgrad's primitives and in ``jax.lax``, with operands. ``check`` asks both for
 everything at once (values, jvp, vjp, second derivatives both ways, batches of all of these), each side as one compiled

@@ -1,4 +1,4 @@
-"""What functions say of arguments that they cannot use: the function, the argument, what it was and what was wanted."""
+"""Errors for invalid arguments: they name the function, the argument, its value and the expected one."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
         (
             lambda: fg.vmap(lambda x: fg.ppermute(x, "i", [0, 1]), axis_name="i")(V),
             TypeError,
-            "ppermute: each of perm must be two numbers of examples, got 0",
+            "ppermute: each of perm must be two indices, got 0",
         ),
     ],
 }
@@ -180,7 +180,7 @@ def test_the_argument_is_named(call: Callable[[], Any], error: type[Exception], 
         call()
 
 
-def test_what_is_odd_but_good_is_taken() -> None:
+def test_unusual_but_valid_arguments_are_accepted() -> None:
     assert random.split(KEY, np.int64(2)).shape == (2, 2)
     assert random.split(KEY, np.array([2, 3])).shape == (2, 3, 2)
     assert initializers.orthogonal()(KEY, (3, 0)).shape == (3, 0)
@@ -198,7 +198,7 @@ def test_a_traced_number_says_what_to_do() -> None:
         fg.grad(lambda d: fft.fftfreq(4, d).sum())(2.0)
 
 
-def test_checks_return_what_is_asked_for() -> None:
+def test_checks_return_converted_arguments() -> None:
     assert validate.integers("f", "x", np.array([1, 2])) == (1, 2) and validate.integers("f", "x", np.array(3)) == (3,)
     assert validate.one_of("f", "x", 1, (0, 1)) == 1
     with pytest.raises(ValueError, match='f: x must be 0 or "a", got True'):

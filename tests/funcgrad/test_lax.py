@@ -489,7 +489,7 @@ def test_solvers_may_return_more() -> None:
     assert f(4.0)[1] == 7
 
 
-# ---------------------------------------------------------------- all examples at once
+# ---------------------------------------------------------------- collectives of named axes
 
 
 def test_collectives_under_other_names() -> None:
@@ -564,7 +564,7 @@ def public(module: Any) -> set[str]:
     }
 
 
-def test_what_jax_has_is_here() -> None:
+def test_jaxs_names_exist() -> None:
     theirs = public(jlax) | {f"linalg.{n}" for n in public(jlax.linalg)}
     ours = public(lax) | {f"linalg.{n}" for n in public(lax.linalg)}
     assert theirs - ours == ABSENT

@@ -1,4 +1,4 @@
-"""How far results may be from what they are held to, by what keeps them apart.
+"""Tolerances of comparisons, by the cause of differences.
 
 Two ways to compute a number round at different places. What that comes to follows from the dtype, from how many
 roundings there are in a row, and from how much larger what is computed makes them, its condition. A difference in place

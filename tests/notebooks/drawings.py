@@ -1,4 +1,4 @@
-"""Graphs to draw with torchviz, made by any PyTorch, and what is drawn as text."""
+"""Graphs to draw with torchviz, made by any PyTorch, and the drawings as text."""
 
 from __future__ import annotations
 

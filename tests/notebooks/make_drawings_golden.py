@@ -1,4 +1,4 @@
-"""Records what torchviz draws of PyTorch's graphs, and draws the pictures on the pages with Graphviz's ``dot``.
+"""Records torchviz's drawings of PyTorch's graphs, and draws the pictures on the pages with Graphviz's ``dot``.
 
 PYTHONPATH=. python tests/notebooks/make_drawings_golden.py        with torch 2.13.0 and torchviz 0.0.3
 """

@@ -1,4 +1,4 @@
-"""What the ``ctx`` of a function of one's own shows while its ``forward`` and its ``backward`` run."""
+"""The ``ctx`` of a custom function while its ``forward`` and its ``backward`` run."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_names_of_a_changed_view_s_node() -> None:
     assert (t.grad_fn.name(), names) == ("torch::autograd::CopySlices", shown | methods)
 
 
-def test_what_can_only_be_set() -> None:
+def test_attributes_that_can_only_be_set() -> None:
     class Setting(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def test_a_pure_view_may_be_written(pure: bool) -> None:
 
 
 @pytest.mark.filterwarnings("default:'saved_variables' is deprecated:DeprecationWarning")
-def test_saved_variables_is_an_old_name() -> None:
+def test_saved_variables_is_a_deprecated_name() -> None:
     class Kept(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The attributes of a tensor in a graph, what backward is given, and the ways to step in."""
+"""The attributes of a tensor in a graph, arguments of backward, and hooks."""
 
 from __future__ import annotations
 

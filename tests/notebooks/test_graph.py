@@ -1,4 +1,4 @@
-"""The graph step by step: when there is one, what backward does with it, versions, detaching, freezing, loops."""
+"""The graph step by step: when there is one, backward, versions, detaching, freezing, loops."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_graph_with_everything_in_it() -> None:
     assert t["i"].retains_grad and not t["j"].retains_grad
 
 
-def test_what_backward_frees() -> None:
+def test_values_freed_by_backward() -> None:
     k = everything()["k"]
     k.backward()
     assert k.grad_fn.next_functions[0][0].name() == "AddBackward0"
@@ -123,7 +123,7 @@ def test_what_backward_frees() -> None:
         k.backward()
 
 
-def test_what_is_kept_without_the_graph() -> None:
+def test_values_kept_without_the_graph() -> None:
     k = everything()["k"]
     m = k.detach()
     assert (m.is_leaf, m.grad_fn, m.requires_grad) == (True, None, False) and m.data_ptr() == k.data_ptr()

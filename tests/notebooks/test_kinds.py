@@ -1,4 +1,4 @@
-"""Which functions have a node of their own, what their derivatives are, and what they can be written as."""
+"""Functions with a node of their own, their derivatives, and their composite forms."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_the_loss_of_the_certain_is_no_loss(size: tuple[int, ...]) -> None:
     assert repr(loss) == "tensor(0.)", "and not -0."
 
 
-def test_cat_takes_gradients_apart() -> None:
+def test_cat_splits_gradients() -> None:
     first, second = torch.ones(2, 2, requires_grad=True), torch.ones(2, 1, requires_grad=True)
     torch.cat([first, second], dim=1).backward(torch.arange(6.0).view(2, 3))
     assert first.grad.tolist() == [[0, 1], [3, 4]] and second.grad.tolist() == [[2], [5]]

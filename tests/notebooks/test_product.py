@@ -1,4 +1,4 @@
-"""What a product keeps, why only leaves get gradients, how they add up, and functions with a backward of their own."""
+"""Saved tensors of a product, gradients of leaves, their accumulation, and custom functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_nodes_come_with_gradients() -> None:
     assert e.grad_fn.name() == "MulBackward0"
 
 
-def test_what_the_derivative_needs_is_kept() -> None:
+def test_operands_needed_by_the_derivative_are_saved() -> None:
     c, d, e = product_with_constant()
     symbols = {name: sympy.Symbol(name) for name in "cd"}
     assert sympy.diff(symbols["c"] * symbols["d"], symbols["c"]) == symbols["d"]

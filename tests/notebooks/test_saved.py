@@ -1,4 +1,4 @@
-"""What each node saves: the layers and operations of networks, their nodes, saved attributes and edges."""
+"""Saved attributes of nodes: the layers and operations of networks, their nodes, saved attributes and edges."""
 
 from __future__ import annotations
 
@@ -248,7 +248,7 @@ def test_values_of_normalizations() -> None:
     assert nn.LayerNorm([3, 4, 4])(x).grad_fn._saved_normalized_shape == (3, 4, 4)
 
 
-def test_what_is_saved_is_the_tensor_itself() -> None:
+def test_saved_tensors_are_the_tensors_themselves() -> None:
     a = randn(*IMAGE)
     for f in (F.silu, F.gelu, F.hardswish):
         assert f(a).grad_fn._saved_self is a

@@ -1,4 +1,4 @@
-"""The unmodified torchviz draws these graphs, and draws what it draws of PyTorch's."""
+"""The unmodified torchviz draws these graphs as it draws PyTorch's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing random programs: what lines there are, and which is chosen next. See ``programs.py``.
+"""Writing random programs: kinds of lines, and the choice of the next one. See ``programs.py``.
 
 A line is a template of which ``{x}`` and ``{y}`` are tensors that the program has, ``{y}`` one that broadcasts against
 ``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
@@ -24,8 +24,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - sines of large numbers in single precision and halves, of which rounding is all that is left;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
-- which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
-  are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
+- which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex float16, which is not here;
+  ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
 - roots of what is zero but for rounding, which may be below, and rows normalized in which a number is their mean;
 - such means where they are zero, and what modules normalize where it is all the same, of which PyTorch finds what
@@ -278,8 +278,8 @@ class Author:
         read = re.search(r"(\w+)\.view\(torch\.(\w+)\)", line)
         if read and WIDTH.get(str(tensors[read[1]].dtype).removeprefix("torch.")) != WIDTH[read[2]]:
             return self.leaf()
-        halves = [n for n, t in tensors.items() if str(t.dtype) in ("torch.float16", "torch.bfloat16")]
-        return self.leaf() if any(f"view_as_complex({n})" in line for n in halves) else line
+        half = [n for n, t in tensors.items() if str(t.dtype) in ("torch.float16", "torch.bfloat16")]
+        return self.leaf() if any(f"view_as_complex({n})" in line for n in half) else line
 
     def several(self, tensors: dict[str, Any]) -> str:
         return self.fill(SEVERAL, tensors)

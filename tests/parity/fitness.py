@@ -1,4 +1,4 @@
-"""What a tensor of a random program is fit for: where it lies, what it holds, where it is from."""
+"""Which operations a tensor of a random program can enter: its strides, values and origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every node of every backward graph shows, in compat and in real PyTorch, over PyTorch's database of operators.
+"""Attributes of every node of backward graphs, in compat and in real PyTorch, over PyTorch's database of operators.
 
     PYTHONPATH=. python tests/parity/nodes.py --tools DIR
     PYTHONPATH=. python tests/parity/nodes.py --tools DIR --ops 'loss' --seed 7

@@ -1,4 +1,4 @@
-"""Random programs, run in real PyTorch and in compat: what they leave must be the same.
+"""Random programs, run in real PyTorch and in compat, whose final states must be equal.
 
     PYTHONPATH=. python tests/parity/programs.py                         a few hundred programs
     PYTHONPATH=. python tests/parity/programs.py --programs 10000        many

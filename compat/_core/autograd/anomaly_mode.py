@@ -22,7 +22,7 @@ _PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) 
 
 
 class set_detect_anomaly:
-    """Whether backward checks what each node gives for what is not a number; as a context manager, within it only.
+    """Sets whether backward checks each node's gradients for NaN; also a context manager.
 
     An error in backward comes with a warning that shows where in the program the node was made.
 
@@ -117,7 +117,7 @@ def _stack() -> list[str]:
 
 
 def explain(node: Any) -> None:
-    """Warns where the node was made at which backward failed, and where those were during whose backward it was."""
+    """Warns with the stack of the failed node's forward operation, and of its parents' in double backward."""
     stack = node.metadata.get("traceback_")
     if stack is None:
         _warn(

@@ -1,4 +1,4 @@
-"""What users call: ``backward``, ``grad``, and the tensor's own hooks."""
+"""The public functions ``backward`` and ``grad``, and tensor hooks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _device_of(node: Node) -> Device:
 
 
 class _Root(NamedTuple):
-    """Where backward begins: a tensor, or what is known of one from its place in the graph."""
+    """A root of backward: a tensor, or a gradient edge."""
 
     edge: Edge
     size: Size
@@ -132,7 +132,7 @@ def backward(
     """Adds the gradients of ``tensors`` to the ``grad`` of the leaves that they were computed from.
 
     Args:
-        tensors: what to differentiate.
+        tensors: the tensors to differentiate.
         grad_tensors: for each, the gradient of something with respect to it; may be left out for scalars.
         retain_graph: keep what nodes saved, for another backward; by default as ``create_graph``.
         create_graph: record the backward pass, so that it can be differentiated.
@@ -171,7 +171,7 @@ def backward(
 
 
 def _each(given: Any) -> tuple:
-    """A tensor, or what stands for one, or several of them, as a tuple."""
+    """One or several tensors or gradient edges, as a tuple."""
     return tuple(given) if isinstance(given, tuple | list) else (given,)
 
 
@@ -290,7 +290,7 @@ def _pulled(
 
 
 def _check_shared(tensors: Sequence[Any], what: str) -> None:
-    """Complains about outputs or inputs that differ between the examples of the older ``vmap``.
+    """Raises for outputs or inputs that the deprecated ``vmap`` batches.
 
     Raises:
         RuntimeError: if one does.
@@ -305,7 +305,7 @@ def _check_shared(tensors: Sequence[Any], what: str) -> None:
 
 
 def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list) -> list[Tensor | None]:
-    """What ``pull`` gives for each of the gradients along their leading dimensions: all in one pass, by ``vmap``."""
+    """``pull`` of gradients batched along their leading dimension, in one pass, by ``vmap``."""
     for i, (root, g) in enumerate(zip(map(_Root.of, roots), given)):
         if isinstance(g, Tensor) and g.shape[1:] != root.size:
             raise RuntimeError(
@@ -336,7 +336,7 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
 
 
 def _one_by_one(pull: Callable[..., list[Tensor | None]], given: list) -> list[Tensor | None]:
-    """``_batched`` for tensors whose types have a say: no transform can look into them."""
+    """``_batched`` for tensors of subclasses that override operations, which no transform can trace."""
     count = next(len(g) for g in given if g is not None)
     rows = [pull(*[None if g is None else g[i] for g in given], keeps=i + 1 < count) for i in range(count)]
     return [None if column[0] is None else names_of("torch")["stack"](list(column)) for column in zip(*rows)]
@@ -382,7 +382,7 @@ def _hooks_of(t: Tensor) -> HookDict:
 
 @function("Tensor.register_hook")
 def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed; what it returns, if not None, replaces it.
+    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed; its result, if not None, replaces it.
 
     Raises:
         RuntimeError: if the tensor does not require grad.

@@ -17,7 +17,7 @@ from compat._core.types.errors import FREED
 from compat._core.types.size import Size
 from funcgrad.core.caching import memoized
 
-#: ``pull(gradient, kept)``: for each operand, what makes its gradient, or None where there is none.
+#: ``pull(gradient, kept)``: for each operand, a function of its gradient, or None where there is none.
 Pull = Callable[[Tensor, Mapping[str, Any]], Sequence[Callable[[], Tensor | None] | None]]
 
 
@@ -26,7 +26,7 @@ class PulledNode(Node):
 
     Attributes:
         saved: the tensors kept, in the order of the names; None once let go.
-        others: what is kept besides tensors, by name.
+        others: saved values besides tensors, by name.
         pull: the pullback; it may not hold tensors itself.
         result: the size and dtype of the gradient that comes in.
     """
@@ -82,22 +82,22 @@ def _other(name: str, node: PulledNode) -> Any:
 
 
 def transformed() -> bool:
-    """Whether a transform, or a level of duals, is to differentiate what is done: then the steps themselves do."""
+    """Whether a transform or a forward-mode level traces the operation, and differentiates its steps itself."""
     return bool(level_stack.state.levels) or level_stack.state.duals is not None
 
 
-def apart() -> AbstractContextManager[Any]:
-    """Within it a result for ``pulled`` is computed."""
+def without_recording() -> AbstractContextManager[Any]:
+    """Context in which a result for ``pulled`` is computed: ``no_grad``, except inside a transform."""
     return nullcontext() if transformed() else no_grad()
 
 
 def outside(t: Tensor) -> Tensor:
-    """An operand as a result for ``pulled`` is computed of it."""
+    """An operand from which a result for ``pulled`` is computed: detached, except inside a transform."""
     return t if transformed() else t.detach()
 
 
 def _check_captured(operands: Sequence[Tensor]) -> None:
-    """Complains of sparse tensors that require grad inside a transform, whose steps are those of their elements.
+    """Raises for sparse tensors that require grad inside a transform.
 
     Raises:
         RuntimeError: if there is one.
@@ -115,7 +115,7 @@ def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /,
         operands: the tensors that gradients go to.
         pull: ``pull(gradient, kept)``: for each operand a function that makes its gradient, or None. What it does is
             recorded in turn if the backward pass is.
-        kept: what the pullback needs, tensors among it, shown as ``_saved_...``.
+        kept: values that the pullback needs, tensors among them, shown as ``_saved_...``.
     """
     if transformed():
         _check_captured(operands)

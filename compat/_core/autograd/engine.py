@@ -38,10 +38,10 @@ class _Task:
         wanted: the nodes to run or to pass through; None for all that can be reached.
         captures: per node, pairs of an output number and where its gradient goes in ``captured``.
         runs: whether a captured node itself is to run (it is if others lie behind it).
-        marks: where it is noted which node runs, if somebody wants to know.
+        marks: records the running node, if hooks or anomaly mode need it.
         roots: where it begins.
         given: the gradients that it begins with.
-        callbacks: what is called at its end.
+        callbacks: functions to call at its end.
         number: tells it from others.
         particular: the leaves' nodes that expect other gradients than operations give.
     """
@@ -123,7 +123,7 @@ class _Task:
         self.wanted = wanted | targets if accumulate else wanted
 
     def reaches(self, node: Node) -> bool:
-        """Whether a gradient of this pass comes to a node."""
+        """Whether this pass reaches a node with a gradient."""
         if node not in self.waiting:
             return False
         return self.wanted is None or node in self.wanted or node in self.captures
@@ -191,10 +191,10 @@ class _Task:
                 waiting[following] -= 1
                 if waiting[following] == 0:
                     self.push(following)
-            results, grad = (), None  # a gradient is held by what waits for it alone
+            results, grad = (), None  # only its consumer references a gradient
 
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        """What a node gives, without gradients that go nowhere."""
+        """A node's gradients, without those of missing edges."""
         wanted, captures = self.wanted, self.captures
         goes = [node.thorough if f is None else wanted is None or f in wanted or f in captures for f, _ in node._edges]
         return [g if to else None for g, to in zip(results, goes)]
@@ -230,7 +230,7 @@ class _Task:
             if expected:
                 results = _call_post_hooks(hooks, self.asked(node, results), grads)
         if node._hooks is not None and node._hooks.post and not expected:
-            # Hooks that came while it ran: what had come in is not kept for them.
+            # Hooks added while it ran: incoming gradients are not kept for them.
             results = _call_post_hooks(node._hooks, results, [None] * len(grads))
         if mode.anomaly and mode.check_nan:
             check(node, results)
@@ -327,7 +327,7 @@ def _elsewhere(run: Callable[[], Grads]) -> Grads:
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
-    """Has the backward pass that is running call a function when it is done.
+    """Makes the backward pass that is running call a function when it is done.
 
     Raises:
         RuntimeError: if none is running.
@@ -341,7 +341,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 
 def _leaf_hooks(node: Any) -> Hooks | None:
-    """A leaf keeps its tensor hooks itself, since its node may come and go."""
+    """A leaf keeps its tensor hooks itself, since its node may be freed and made again."""
     meta = node.variable._meta
     if meta is None or not meta.hooks:
         return node._hooks

@@ -1,7 +1,7 @@
 """``torch.autograd.forward_ad``: dual numbers, tensors that carry a tangent along.
 
-A level of duals is one run of funcgrad's forward interpreter, open from entering it to leaving it. What is made of
-duals holds that interpreter's tracers, so whatever operation is done to them moves tangents too. A dual itself has its
+A forward-mode level is one run of funcgrad's forward interpreter, from its entry to its exit. Results of operations on
+dual tensors hold that interpreter's tracers, so every operation on them propagates tangents. A dual itself has its
 primal's memory and its tangent's: writing into it writes into both, and it is seen in it if they are written.
 """
 
@@ -15,7 +15,7 @@ from compat._core.autograd.node import has_say
 from compat._core.memory import strided_access
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, Layout, dense_layout, preserved_strides
-from compat._core.tensor.autograd_state import APART
+from compat._core.tensor.autograd_state import DETACHED_DUAL
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, elements, tensor_of
@@ -59,7 +59,7 @@ class Duals(Forward):
 
 
 def primal_of(x: Any, interpreter: Duals) -> Any:
-    """What a tracer of a level has for a value."""
+    """The primal of a value at a forward-mode level."""
     return x.primal if isinstance(x, ForwardTracer) and x.interpreter is interpreter else x
 
 
@@ -70,7 +70,7 @@ class DualStorage(UntypedStorage):
         primal, tangent: the tensors.
         duals: the level.
         layout: how the elements of both lie in the one buffer that operations see.
-        dual: a weak reference to the dual itself, which its views are not; None if nobody made one.
+        dual: a weak reference to the dual itself, which its views are not; None if there is none.
     """
 
     __slots__ = ("primal", "tangent", "duals", "layout", "dual")
@@ -116,8 +116,9 @@ class DualStorage(UntypedStorage):
         return self.primal._storage.data_ptr()
 
 
-class Apart(level_stack.Aside):
-    """Memory in common with another storage, with a tangent of its own: what was detached within a level, and written.
+class DetachedDual(level_stack.DetachedStorage):
+    """Memory in common with another storage, with a tangent of its own: for tensors detached within a level and then
+    written.
 
     Attributes:
         tangent: of the whole buffer; None before anything with a tangent is written.
@@ -127,7 +128,7 @@ class Apart(level_stack.Aside):
     __slots__ = ("tangent", "duals")
 
     def __init__(self, under: UntypedStorage, duals: Duals):
-        super().__init__(under, False)  # what is under it has no tangents, and to detach this takes off its own
+        super().__init__(under, False)  # its base has no tangents, and detaching this drops its own
         self.tangent: Any = None
         self.duals = duals
 
@@ -152,12 +153,12 @@ class Apart(level_stack.Aside):
 
 
 def separate(t: Tensor) -> None:
-    """Has a tensor that was detached within a level, or a view of one, take tangents of its own."""
+    """Makes a tensor that was detached within a level, or a view of one, take tangents of its own."""
     duals = level_stack.state.duals
     root = t if t._view is None or t._view.base is None else t._view.base
-    if duals is not None and root._view is APART:
-        if not isinstance(root._storage, Apart):
-            root._storage = Apart(root._storage, duals)
+    if duals is not None and root._view is DETACHED_DUAL:
+        if not isinstance(root._storage, DetachedDual):
+            root._storage = DetachedDual(root._storage, duals)
         t._storage = root._storage
 
 
@@ -214,14 +215,14 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if duals is None:
         raise RuntimeError("Dual level must be a positive number.")
     duals.running.close()
-    # Its tracers go on as what they have for values.
+    # Its tracers go on as their primals.
     duals.open, duals.alive = False, True
     level_stack.state.duals = None
     _current_level = -1
 
 
 class dual_level(_Guard):
-    """A level of duals as a context manager, and a decorator.
+    """A forward-mode level, as a context manager and a decorator.
 
     Example:
         >>> import compat as torch
@@ -315,7 +316,7 @@ def _alike(tensor: Tensor, tangent: Tensor) -> bool:
 
 
 class UnpackedDualTensor(NamedTuple):
-    """What ``unpack_dual`` returns.
+    """The result of ``unpack_dual``.
 
     Attributes:
         primal: the value.
@@ -367,7 +368,7 @@ def _part(t: Tensor, storage: DualStorage) -> Tensor | None:
 
 def _primal(t: Tensor, storage: DualStorage) -> Tensor:
     """The value of a dual, in the dual's graph."""
-    if t.requires_grad and _mode.grad and not storage.primal.requires_grad:  # what a custom function made
+    if t.requires_grad and _mode.grad and not storage.primal.requires_grad:  # a custom function's result
         with set_fwd_grad_enabled(False):
             made: Tensor = t.clone()
         return made

@@ -61,7 +61,7 @@ _watch: Primitive = Primitive(
 
 
 def watched(operands: Sequence[Any], node: type) -> list[Any]:
-    """The operands of an operation inside a transform, whose gradients are to be looked at.
+    """The operands of an operation inside a transform, with checks of their gradients.
 
     Args:
         node: the class of its nodes.

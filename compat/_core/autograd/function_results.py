@@ -1,4 +1,4 @@
-"""What a custom function's ``forward`` returned, in its place in the graph."""
+"""Results of a custom function's ``forward``, connected to the graph."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
 
 
 def check_saved(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], dirty: Sequence[Tensor] = ()) -> None:
-    """Whether what ``setup_context`` saved leaves out arguments that are returned as they are.
+    """Checks that ``setup_context`` did not save arguments that are returned unchanged.
 
     Raises:
         RuntimeError: if not.
@@ -120,7 +120,7 @@ def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool
     given = among(output, args)
     if not moving:
         if given:
-            # An argument keeps its own place in the graph: what is returned is an alias.
+            # An argument keeps its own node: the result is an alias.
             return output.detach() if output.requires_grad else _view(output)
         if output.requires_grad and output._base is None:
             output.detach_()
@@ -157,7 +157,7 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
-    """Turns what ``save_for_backward`` was given into what the node keeps: nothing, if it is in no graph.
+    """Turns the tensors of ``save_for_backward`` into saved variables: none, without a graph.
 
     Raises:
         TypeError: if something else than tensors is to be saved.

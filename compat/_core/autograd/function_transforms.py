@@ -38,7 +38,7 @@ _NOT_OF_TANGENT = "A custom Function is returning a view but the jvp is not retu
 
 
 class VmapInfo(NamedTuple):
-    """What a ``vmap`` method is told: how many examples there are, and what random numbers are to them."""
+    """The argument of a ``vmap`` method: the batch size and how random numbers are drawn."""
 
     batch_size: int
     randomness: str
@@ -71,7 +71,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     operation.defvjp(call.forward, call.backward, materialize=False)
     found = operation(*call.arrays)
     if isinstance(innermost, Batching) and any(t._version for t in call.given):
-        raise RuntimeError(NOT_RETURNED)  # what is written is one example's, and a copy
+        raise RuntimeError(NOT_RETURNED)  # the written argument is one batch element's, and a copy
     return call.results(found, f"{cls.__name__}GeneratedBackward")
 
 
@@ -79,7 +79,7 @@ class _Call:
     """One call of a function, as one of arrays.
 
     Attributes:
-        ctx: what the user's rules get.
+        ctx: the context for the user's rules.
         leaves, tree: the arguments, which may hold tensors in containers.
         places: which of the leaves are tensors.
         arrays: their elements.
@@ -100,7 +100,7 @@ class _Call:
     def arguments(self, arrays: Sequence[Any]) -> tuple:
         """The arguments with other elements in the tensors' places."""
         found = list(self.leaves)
-        self.given = [_apart(tensor_of(x)) for x in arrays]
+        self.given = [_detached(tensor_of(x)) for x in arrays]
         for place, t in zip(self.places, self.given):
             found[place] = t
         return self._filled(found)
@@ -135,7 +135,7 @@ class _Call:
         """The result with these arrays in it.
 
         Args:
-            node: what their node is called where one is made.
+            node: the name of their node where one is made.
         """
         made = [tensor_of(x) for x in arrays]
         for t, x in zip(made, arrays):
@@ -237,11 +237,11 @@ class _Call:
 
     def _tangent(self, arg: Tensor, t: Any) -> Tensor | None:
         if t is not None:
-            return _apart(tensor_of(t))
+            return _detached(tensor_of(t))
         return arg.new_zeros(arg.shape) if self.ctx._materialize and arg.dtype.category >= FLOATING else None
 
 
-def _apart(t: Tensor) -> Tensor:
+def _detached(t: Tensor) -> Tensor:
     """A tensor that may be written: what is lifted into a transform is the user's own, which may be a leaf."""
     return t.clone() if t._rg and t._node is None and level_stack.state.levels else t
 
@@ -364,7 +364,7 @@ def _pushed(call: _Call, interpreter: Forward) -> Any:
 
 
 def _mapped(call: _Call, interpreter: Batching) -> Any:
-    """The results for all examples at once, by the user's ``vmap``."""
+    """The results for the whole batch, by the user's ``vmap``."""
     cls = call.cls
     if cls.generate_vmap_rule:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""``torch.autograd.graph``: the graph itself, and hooks on it and on what it saves."""
+"""``torch.autograd.graph``: nodes and edges, and hooks on them and on saved tensors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _NodeMeta(type):
 
 
 class Node(metaclass=_NodeMeta):
-    """What all nodes are instances of; for ``isinstance`` and annotations.
+    """The base class of all nodes; for ``isinstance`` and annotations.
 
     Example:
         >>> import compat as torch
@@ -44,7 +44,7 @@ class Node(metaclass=_NodeMeta):
 
 
 class GradientEdge(NamedTuple):
-    """Where a tensor's gradient goes: a node, and which of its outputs."""
+    """The edge of a tensor's gradient: a node, and the number of its output."""
 
     node: Any
     output_nr: int
@@ -76,7 +76,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Counts a change in place of one or several tensors: what was saved of them before is out of date.
+    """Increments the version of one or several tensors, as an in-place change does.
 
     Raises:
         RuntimeError: if something else than tensors is given.
@@ -95,7 +95,7 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class saved_tensors_hooks:
-    """Within it nodes keep ``pack_hook(tensor)`` and get ``unpack_hook`` of it back.
+    """Context in which nodes keep ``pack_hook(tensor)`` and get ``unpack_hook`` of it back.
 
     Example:
         >>> import compat as torch
@@ -138,7 +138,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Within it, using hooks on saved tensors raises ``error_message``.
+    """Context in which using hooks on saved tensors raises ``error_message``.
 
     Raises:
         RuntimeError: if there are such hooks already.
@@ -168,11 +168,11 @@ class _Kept:
 
 
 class _AllowMutationOnSavedContext(saved_tensors_hooks):
-    """Hooks under which what was saved may be changed in place afterwards.
+    """Hooks under which saved tensors may be changed in place afterwards.
 
     Attributes:
         cloned: what was saved and has been changed since, by how it was saved.
-        tid_to_weakhandle: what is saved, by the tensor, its version and its place in memory.
+        tid_to_weakhandle: saved copies, by tensor, version and storage offset.
     """
 
     active = False
@@ -203,13 +203,13 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
         return {k: k.tensor() for k in self.tid_to_weakhandle.values() if k.storage.buffer is not k.buffer}
 
     def clear(self) -> None:
-        """Lets go of everything."""
+        """Releases everything."""
         self.tid_to_weakhandle.clear()
 
 
 @contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
-    """Within it tensors that were saved for backward may be changed in place: backward sees them as they were.
+    """Context in which tensors that were saved for backward may be changed in place: backward sees them as they were.
 
     Raises:
         RuntimeError: if one is inside another.
@@ -240,7 +240,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
 
 
 def region_activation_memory_budget(budget: float) -> AbstractContextManager[None]:
-    """For part of a compiled function, how much of what backward needs is kept rather than computed again.
+    """The memory budget for stored activations of a part of a compiled function.
 
     Which of it is kept, XLA decides when it compiles the step: the budget is checked, and changes nothing.
 
@@ -248,7 +248,7 @@ def region_activation_memory_budget(budget: float) -> AbstractContextManager[Non
         budget: between 0, for as little as can be, and 1.
 
     Raises:
-        TypeError: for what is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for one that is no such part.
         RuntimeError: outside of ``torch.compile``.
     """
@@ -271,19 +271,19 @@ def _check_flag(enabled: bool) -> None:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn of gradients that come on another stream than their leaf's; there is one here.
+    """Sets whether to warn of gradients on another stream than their leaf's; without effect, with one stream.
 
     Raises:
-        RuntimeError: for what is no bool.
+        RuntimeError: for an argument that is not a bool.
     """
     _check_flag(enabled)
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """Whether nodes follow the stream of a CUDA graph that is being captured; there is one stream here.
+    """Sets whether nodes follow the stream of a captured CUDA graph; without effect, with one stream.
 
     Raises:
-        RuntimeError: for what is no bool.
+        RuntimeError: for an argument that is not a bool.
     """
     _check_flag(enabled)
 

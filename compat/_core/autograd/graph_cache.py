@@ -1,8 +1,8 @@
-"""Backward passes that were seen before, noted down as one operation.
+"""Backward passes that were seen before, recorded as one operation.
 
 What a backward pass does follows from the graph's structure: the nodes' plans, how they hang together, the layouts of
-what they saved. So the operations that the engine noted down for a graph are joined to one program, kept under the
-structure, and noted down as one operation for the next graph of that structure. Its operands are the incoming
+what they saved. So the operations that the engine recorded for a graph are joined to one program, kept under the
+structure, and recorded as one operation for the next graph of that structure. Its operands are the incoming
 gradients, the saved tensors, and the gradients that leaves have already; its results those that they get. What remains
 of the pass is one walk over the nodes, to look at versions and collect operands.
 
@@ -31,7 +31,7 @@ _sequence = attrgetter("_sequence")
 
 
 class Leaf(NamedTuple):
-    """What becomes of a leaf's gradient.
+    """How a leaf's gradient is accumulated.
 
     Attributes:
         layout: of its new gradient; None where it is written into the one that it has.
@@ -46,7 +46,7 @@ class Sweep(NamedTuple):
     """A backward pass as one operation.
 
     Attributes:
-        code: what runs it; None where nothing has to be computed.
+        code: its executable; None where nothing has to be computed.
         operands: which of the buffers collected, and of the constants behind them, are its operands.
         constants: buffers that are always the same.
         numbers: its numbers: each the place of a node and which of its numbers, or ``~i`` for where in its storage the
@@ -67,7 +67,7 @@ _sweeps: tuple[Cache[tuple, Sweep], Cache[tuple, Sweep]] = (Cache(_SWEEPS), Cach
 
 
 class Walk:
-    """The nodes of a graph, what tells its structure from others, and the buffers that its backward pass may read.
+    """The nodes of a graph, the key of its structure, and the buffers that its backward pass may read.
 
     Attributes:
         nodes: users before what they use.
@@ -127,7 +127,7 @@ class Walk:
             key.append(t._offset)
 
     def _saved(self, saved: Sequence[Any], key: list[Any]) -> bool:
-        """Notes what a node saved; False if the engine has to complain, or to unpack it."""
+        """Collects a node's saved values; False if the engine has to raise, or to unpack them."""
         places, buffers, note = self._places, self.buffers, key.append
         for entry in saved:
             if type(entry) is tuple:
@@ -172,7 +172,7 @@ class Walk:
 
 
 def _reachable(roots: Sequence[Edge]) -> list[Node]:
-    """The nodes behind some edges, the latest made first: users come before what they use."""
+    """The nodes behind some edges, latest first: users before their operands."""
     stack = [node for node, _ in roots if node is not None]
     seen = set(stack)
     for node in stack:  # grows
@@ -186,7 +186,7 @@ def _reachable(roots: Sequence[Edge]) -> list[Node]:
 
 
 class Marks:
-    """Where in the operations noted down each node's begin.
+    """Where in the operations recorded each node's begin.
 
     Attributes:
         entries: node, how many operations there were before it, which of its outputs had gradients, which of its saved
@@ -202,7 +202,7 @@ class Marks:
         """Notes that a node is about to run."""
         saved = getattr(node, "saved", None) or ()
         views = {i for i, entry in enumerate(saved) if entry is not None and not _layout(entry).whole}
-        self.entries.append((node, runtime.noted(), tuple([g is not None for g in grads]), views))
+        self.entries.append((node, runtime.pending_count(), tuple([g is not None for g in grads]), views))
 
 
 def _layout(entry: Any) -> Layout:
@@ -212,7 +212,7 @@ def _layout(entry: Any) -> Layout:
 def sweep(
     roots: Sequence[Edge], grads: Sequence[Tensor | None], keep_graph: bool, engine: Callable[[Marks | None], None]
 ) -> None:
-    """Runs backward, accumulating into leaves, by what is known of such graphs or else by the engine.
+    """Runs backward, accumulating into leaves, by a cached program for the graph's structure or by the engine.
 
     Args:
         engine: runs it node by node, and marks what it does.
@@ -270,7 +270,7 @@ def _number(node: Any, which: int) -> Any:
 
 
 def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
-    """Runs the engine, and joins what it noted down to one operation; None if that cannot be."""
+    """Runs the engine, and joins the recorded operations to one; None if that is not possible."""
     before = [None if n.variable._meta is None else n.variable._meta.grad for n in walk.leaves]
     marks = Marks()
     with runtime.segment() as segment:

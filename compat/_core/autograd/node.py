@@ -68,7 +68,7 @@ class Node:
     requires_grad = True
     #: Whether its gradients are there also where they go nowhere: those of a user's function are.
     thorough = False
-    #: Whether what its ``apply`` does follows from its ``plan`` and what it saved; and whether it saves anything.
+    #: Whether its ``apply`` is determined by its ``plan`` and saved values; and whether it saves any.
     swept = False
     saves = False
 
@@ -114,7 +114,7 @@ class Node:
         return result[0] if len(result) == 1 else result
 
     def release(self) -> None:
-        """Lets go of saved tensors; another backward through this node is then an error."""
+        """Releases saved tensors; another backward through this node is then an error."""
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         """The size and dtype of a result's gradient, if known."""
@@ -129,7 +129,7 @@ class Node:
         return fit(grad, self.expects(nr), complain)
 
     def program(self) -> Program:
-        """What it computes, as funcgrad's program: gradients of the operands from those of the results.
+        """Its computation as funcgrad's program: gradients of the operands from those of the results.
 
         What is known, such as what a custom function saved, stands in it as constants.
 
@@ -161,12 +161,12 @@ class Node:
         return self._hooks
 
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; what it returns, if not None, replaces "
+        """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; its result, if not None, replaces "
         "``grad_inputs``."""
         return register(self.hooks().post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
-        """Calls ``fn(grad_outputs)`` before this node runs; what it returns, if not None, replaces them."""
+        """Calls ``fn(grad_outputs)`` before this node runs; its result, if not None, replaces them."""
         return register(self.hooks().pre, fn)
 
     def _register_hook_dict(self, hooks: dict) -> None:
@@ -186,14 +186,14 @@ class Node:
         return tuple(InputMetadata(*m) for m in known if m is not None)
 
 
-#: The same edges for the engine, which does not look at what is behind a folded node
+#: The same edges for the engine, which does not expand a folded node
 #: (``compat._operators.nn.expanded_nodes``).
 _slot: Any = Node.__dict__["next_functions"]
 Node._edges = _slot
 
 
 class InputMetadata:
-    """What a node expects of a gradient that comes in: as the result of the operation was."""
+    """The metadata of an incoming gradient: those of the operation's result."""
 
     __slots__ = ("shape", "dtype", "device")
     is_nested_tensor = False
@@ -211,7 +211,7 @@ _HIDDEN = frozenset(
     ["apply", "expects", "fitted", "hooks", "numbers", "plan", "program", "release"]
     + ["saved", "saved_tensor", "saves", "swept", "thorough"]
 )
-#: What PyTorch's nodes show though it begins with an underscore, besides what they saved.
+#: Attributes of PyTorch's nodes that begin with an underscore, besides saved values.
 _SHOWN = frozenset(
     ("_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "_materialize_non_diff_grads")
     + ("_forward_cls", "_autograd_function_id", "_compiled_autograd_backward_state", "_is_pure_view")
@@ -223,7 +223,7 @@ def _is_shown(name: str) -> bool:
 
 
 class AccumulateGrad(Node):
-    """Adds what arrives to the ``grad`` of a leaf.
+    """Accumulates gradients into the ``grad`` of a leaf.
 
     Attributes:
         variable: the leaf.
@@ -275,10 +275,10 @@ class AccumulateGrad(Node):
         elif variable._node is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
         elif meta.grad is None:
-            del grad  # what holds it beside the list counts
+            del grad  # other references than the list's count
             meta.grad = _owned(variable, grads)
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
-                grads[0] = meta.grad.detach()  # it was taken over: what is done to ``grad`` is seen in it
+                grads[0] = meta.grad.detach()  # it was taken over: changes of ``grad`` are seen in it
         else:
             if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.is_sparse and not grad.is_sparse):
                 meta.grad = added(meta.grad, grad)
@@ -305,11 +305,11 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     """A gradient with memory of its own, laid out as its variable if that is gapless, else row-major.
 
     Buffers are never changed, so one that holds just this gradient need not be copied. The memory itself is handed on
-    as in PyTorch: that of a gradient which nobody else holds, and that of what backward was given and came here by
+    as in PyTorch: a gradient without other references, and one that backward was given and came here by
     views alone.
 
     Args:
-        grads: what arrived, the gradient alone.
+        grads: a list of the incoming gradient.
     """
     from compat._core.memory.strides import contiguous_strides
 
@@ -359,7 +359,7 @@ def _obeys(found: Layout, layout: Layout) -> bool:
 
 
 def has_say(t: Tensor) -> bool:
-    """Whether the type of a tensor says what operations on it do (``compat._core.dispatch.torch_dispatch``)."""
+    """Whether the type of a tensor overrides operations (``compat._core.dispatch.torch_dispatch``)."""
     return t.__class__ is not Tensor and bool(t._has_say)
 
 
@@ -381,7 +381,7 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 
 
 def leaf_edge(t: Tensor) -> Edge:
-    """Where the gradient of a leaf goes."""
+    """The edge to a leaf's accumulator."""
     view = t._view
     if view is not None and view.base is not None and view.base.requires_grad and not (t._meta and t._meta.own):
         # A view made without recording: its base is what requires grad, and no gradient can reach that.
@@ -390,7 +390,7 @@ def leaf_edge(t: Tensor) -> Edge:
 
 
 def edge_of(t: Tensor) -> Edge:
-    """Where a gradient of the tensor goes."""
+    """The gradient edge of a tensor."""
     if not t.requires_grad:
         return NO_EDGE
     node = t.grad_fn
@@ -398,7 +398,7 @@ def edge_of(t: Tensor) -> Edge:
 
 
 def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, complain: Callable[[str], Exception]) -> Tensor:
-    """A gradient in the size and dtype of what it is of: summed where that was broadcast, cast where it differs.
+    """A gradient in its tensor's size and dtype: summed over broadcast dimensions, cast if the dtype differs.
 
     Args:
         complain: makes the exception, given what is wrong.

@@ -1,4 +1,4 @@
-"""What a node keeps for its backward: tensors with the version they had, so that a later change is noticed."""
+"""Saved variables: tensors that a node keeps for backward, with their versions, so that later changes raise."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class SavedTensor:
 
     @property
     def data(self) -> Any:
-        """What is kept: what ``pack_hook`` gave, or the tensor; None once it was let go."""
+        """The kept object: the result of ``pack_hook``, or the tensor; None once released."""
         if self._node.saved is None:
             return None
         entry = self._entry()
@@ -168,7 +168,7 @@ class SavedTensor:
         """Takes a pair of hooks: keeps ``pack(tensor)`` instead of the tensor, and restores it with ``unpack``.
 
         Raises:
-            RuntimeError: if it was let go already, has hooks, or the first hook changes its argument in place.
+            RuntimeError: if it was released already, has hooks, or the first hook changes its argument in place.
             TypeError: if a hook cannot be called.
         """
         if len(hooks) != 2 or not all(map(callable, hooks)):
@@ -218,7 +218,7 @@ def save_result(t: Tensor, nr: int) -> Any:
 
 
 def exchanged(entries: Sequence[Any], t: Tensor, new: Tensor) -> tuple[Any, ...]:
-    """What a node keeps, with ``new`` where it keeps ``t`` as an operand, as it now is."""
+    """A node's saved values, with ``t`` as an operand replaced by ``new``."""
     return tuple([save(new) if type(e) is tuple and e[0] is t else e for e in entries])
 
 
@@ -239,7 +239,7 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
 
 
 def _check_left(t: Tensor, left: Any, node: Any) -> None:
-    """Complains if a node kept a tensor before ``detach_`` took it from the node ``left``."""
+    """Raises an error if a node kept a tensor before ``detach_`` took it from the node ``left``."""
     if left is not None and any(following is left for following, _ in node.next_functions):
         raise RuntimeError(
             "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
@@ -247,7 +247,7 @@ def _check_left(t: Tensor, left: Any, node: Any) -> None:
         )
 
 
-#: Where tensors were changed in place, by what counts their versions; noted in anomaly mode.
+#: The lines where tensors were changed in place, by version counter; recorded in anomaly mode.
 writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
 
 
@@ -278,7 +278,7 @@ class HookStack(threading.local):
     """The pack and unpack hooks in force, the innermost last, and why they may not be used, if they may not."""
 
     #: How many hooks are in force in all threads together, and how many want to see nodes being made: while there are
-    #: none, nobody needs to look.
+    #: none, no check is needed.
     used = 0
 
     def __init__(self) -> None:
@@ -291,12 +291,12 @@ class HookStack(threading.local):
         HookStack.used += 1
 
     def pop(self) -> None:
-        if self.stack:  # whoever leaves what was not entered takes nothing away
+        if self.stack:  # an exit without an entry removes nothing
             self.stack.pop()
             HookStack.used -= 1
 
     def restore(self, stack: list[tuple[Pack, Unpack]]) -> None:
-        """Has the hooks in force again that were; others may have come or gone in backward."""
+        """Restores the active hooks, which may have changed in backward."""
         HookStack.used += len(stack) - len(self.stack)
         self.stack = stack
 

@@ -1,4 +1,4 @@
-"""Switches of the whole process: determinism, precision of products, the default device, how often warnings come."""
+"""Flags of the process: determinism, precision of products, the default device, repeated warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Switches:
     warn_only = False
     #: Whether new memory of no particular values is then filled with values that are noticed.
     fill = True
-    #: Whether windows were compiled in the background before determinism was asked for; None while it is not.
+    #: Whether windows were compiled in the background before determinism was requested; None while it is not.
     background: bool | None = None
     precision = "highest"
 
@@ -107,10 +107,10 @@ def get_deterministic_debug_mode() -> int:
 
 
 def fills_memory(fill: bool | None = None) -> bool:
-    """Whether what nobody has written yet is filled, where results are to be deterministic; or says so.
+    """Gets or sets whether uninitialized memory is filled in deterministic mode.
 
     Raises:
-        RuntimeError: for what is no bool.
+        RuntimeError: for an argument that is not a bool.
     """
     if fill is not None:
         if not isinstance(fill, bool):
@@ -120,7 +120,7 @@ def fills_memory(fill: bool | None = None) -> bool:
 
 
 def unset_value(dtype: Dtype) -> Any:
-    """What elements hold that nobody has written: zero; NaN or the largest number where that is to be noticed."""
+    """The value of uninitialized elements: zero; NaN or the largest number in deterministic mode."""
     if not (_switches.deterministic and _switches.fill):
         return 0
     if dtype.category >= FLOATING:
@@ -133,7 +133,7 @@ def unset_value(dtype: Dtype) -> Any:
 
 @function("torch.set_float32_matmul_precision")
 def set_float32_matmul_precision(precision: str, /) -> None:
-    """Says how exact products of float32 matrices have to be; on the CPU they always are as exact as float32 is.
+    """Sets the precision of products of float32 matrices; on the CPU it is always float32's.
 
     Args:
         precision: ``"highest"``, ``"high"`` or ``"medium"``; another word is warned about and ignored.
@@ -154,13 +154,13 @@ def set_float32_matmul_precision(precision: str, /) -> None:
 
 @function("torch.get_float32_matmul_precision")
 def get_float32_matmul_precision() -> str:
-    """What ``set_float32_matmul_precision`` was told."""
+    """The precision set by ``set_float32_matmul_precision``."""
     return _switches.precision
 
 
 @function("torch.set_flush_denormal")
 def set_flush_denormal(mode: bool, /) -> bool:
-    """Asks for numbers too small for full precision to become zero; False says that it was not done.
+    """Requests that denormal numbers become zero; returns False, as this is not supported.
 
     XLA's programs decide about these numbers themselves.
 
@@ -177,7 +177,7 @@ def set_flush_denormal(mode: bool, /) -> bool:
 
 @function("torch.set_default_device")
 def set_default_device(device: Any) -> None:
-    """Says where new tensors are made: on the CPU, as at first, or on the meta device.
+    """Sets the default device: the CPU, initially, or the meta device.
 
     Args:
         device: ``"cpu"``, a device, or None for where it was at first.
@@ -191,7 +191,7 @@ def set_default_device(device: Any) -> None:
 
 @function("torch.set_warn_always")
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that come once in a process come each time, as far as Python's filters let them.
+    """Sets whether warnings given once per process are given each time, subject to Python's filters.
 
     Raises:
         RuntimeError: if ``b`` is no bool.
@@ -203,5 +203,5 @@ def set_warn_always(b: bool, /) -> None:
 
 @function("torch.is_warn_always_enabled")
 def is_warn_always_enabled() -> bool:
-    """What ``set_warn_always`` was told."""
+    """The flag set by ``set_warn_always``."""
     return Once.always

@@ -1,4 +1,4 @@
-"""How many threads compute: ``torch.set_num_threads`` and its kin."""
+"""The number of threads: ``torch.set_num_threads``, ``torch.get_num_threads`` and those between operations."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _positive(name: str, value: Any) -> int:
 
 @function("torch.set_num_threads")
 def set_num_threads(num: int, /) -> None:
-    """Says how many threads compute one operation.
+    """Sets the number of threads for one operation.
 
     XLA makes its threads when the first value is computed and keeps them: a number given before that is obeyed, one
     given later is only what ``get_num_threads`` returns. Processes started from here on take the number over.
@@ -59,13 +59,13 @@ def set_num_threads(num: int, /) -> None:
 
 @function("torch.get_num_threads")
 def get_num_threads() -> int:
-    """How many threads compute one operation: what was set, else the cores that this process may use."""
+    """The number of threads for one operation: as set, or the cores that this process may use."""
     return _counts.within or _cores()
 
 
 @function("torch.set_num_interop_threads")
 def set_num_interop_threads(num: int, /) -> None:
-    """Says how many operations are computed side by side; possible once.
+    """Sets the number of operations that run in parallel; may be called once.
 
     XLA has one pool of threads for both (``set_num_threads``): this number is only kept.
 
@@ -83,5 +83,5 @@ def set_num_interop_threads(num: int, /) -> None:
 
 @function("torch.get_num_interop_threads")
 def get_num_interop_threads() -> int:
-    """How many operations are computed side by side: what was set, else the cores that this process may use."""
+    """The number of operations that run in parallel: as set, or the cores that this process may use."""
     return _counts.between or _cores()

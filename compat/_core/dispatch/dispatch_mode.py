@@ -2,7 +2,7 @@
 
 An operation whose gradient is wanted is recorded first, so that its node saves its operands as always; what the mode
 then gives takes the place of the result's memory. The result that was recorded is never computed, since operations are
-deferred and nobody asks for it.
+deferred and not needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FOLLOWING = frozenset(["power"])
 @function("C._watched")
 @contextmanager
 def watched() -> Iterator[None]:
-    """Within it operations are shown to ``state.modes``."""
+    """Context in which ``state.modes`` intercept operations."""
     add_layer("profiler", _noting, _noted)
     add_layer("mode", lambda call: bool(state.modes), _shown)
     with all_calls():
@@ -158,7 +158,7 @@ def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
 
 
 def exchange(made: Sequence[Tensor], t: Tensor, new: Tensor) -> None:
-    """Has the node of results keep ``new`` where it keeps the result ``t`` that no gradient goes through."""
+    """Makes the node of results keep ``new`` where it keeps the result ``t`` that no gradient goes through."""
     kept = kept_of(made)
     if any(type(e) is tuple and e[0] is t for e in kept):
         node_of(made).saved = exchanged(kept, t, new)
@@ -208,7 +208,7 @@ def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
 
 @contextmanager
 def around() -> Iterator[None]:
-    """Within it the innermost mode sees nothing."""
+    """Context in which the innermost mode sees nothing."""
     watcher = state.modes.pop()
     try:
         yield
@@ -218,7 +218,7 @@ def around() -> Iterator[None]:
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Within it nobody is shown anything."""
+    """Context in which nobody is shown anything."""
     modes, state.modes = state.modes, []
     try:
         yield

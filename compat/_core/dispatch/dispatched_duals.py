@@ -1,6 +1,6 @@
 """Tangents of tensors whose types say what operations on them do (``compat._core.dispatch.torch_dispatch``).
 
-What an operation does to tangents is shown to types as one more operation, ``aten.mul_jvp.default``: of the leaves of
+Subclasses intercept the tangents' computation as one more operation, ``aten.mul_jvp.default``: of the leaves of
 the arguments and their tangents, None for those that have none. It gives the tangents of the results, as a list.
 """
 
@@ -42,7 +42,7 @@ def is_wrapper(t: Tensor) -> bool:
 
 
 def pushing(values: Any) -> bool:
-    """Whether some values are duals."""
+    """Whether some values are dual tensors."""
     return level_stack.state.duals is not None and any(_is_dual(x) for x in tree_leaves(values))
 
 
@@ -53,10 +53,10 @@ def _is_dual(x: Any) -> bool:
 def pushed(
     overload: OpOverload, inplace: bool, called: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    """What types make of a call with duals.
+    """The result of a call with dual tensors, by subclasses' overrides.
 
     Args:
-        overload, args, kwargs: the call as it is shown.
+        overload, args, kwargs: the intercepted call.
         inplace: whether it writes into its first argument.
         called: what calling ``overload`` does.
     """

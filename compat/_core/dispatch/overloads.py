@@ -1,7 +1,7 @@
-"""``torch.ops``: operations by the names that they have for those who watch them, ``torch.ops.aten.mm.default``.
+"""``torch.ops``: operations by the names that dispatch modes see, ``torch.ops.aten.mm.default``.
 
 An operation has one name and several overloads, which differ in what they are called with. They are what
-``TorchDispatchMode`` is shown, and what the policies of selective checkpoints compare.
+``TorchDispatchMode`` intercepts, and what the policies of selective checkpoints compare.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _shown = _Shown()
 
 @contextmanager
 def showing(overload: OpOverload, call: Callable[..., Any]) -> Iterator[None]:
-    """Within it, calling the overload is ``call``."""
+    """Context in which calling the overload is ``call``."""
     _shown.calls.append((overload, call))
     try:
         yield
@@ -87,7 +87,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """An operation: all its overloads. Calling it is calling the one that the arguments fit."""
+    """An operation with all its overloads. A call goes to the overload that accepts the arguments."""
 
     def __init__(self, namespace: str, name: str):
         self.namespace = namespace
@@ -155,7 +155,7 @@ aten = _OpNamespace("aten")
 
 # ---------------------------------------------------------------- which overload a call is of
 
-#: Operations that have another name for those who watch.
+#: Operations that dispatch modes see under another name.
 _NAMES = {"softmax": "_softmax", "log_softmax": "_log_softmax"}
 #: Operations that only others can do here, which policies name nevertheless.
 _FOREIGN = frozenset(

@@ -33,7 +33,7 @@ state = _State()
 
 
 class DisableTorchDispatch:
-    """Within it types are not asked what operations do."""
+    """Context in which types are not asked what operations do."""
 
     def __enter__(self) -> None:
         self._before, state.below = state.below, True
@@ -43,7 +43,7 @@ class DisableTorchDispatch:
 
 
 class NoDispatch(DisableTorchDispatch):
-    """Within it neither types nor modes are asked what operations do."""
+    """Context in which neither types nor modes are asked what operations do."""
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -59,13 +59,13 @@ publish(NoDispatch, "C._DisableTorchDispatch")
 
 @function("C._disabled_torch_dispatch_impl")
 def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
-    """The ``__torch_dispatch__`` of tensors that have no say: what the operation does anyway."""
+    """The ``__torch_dispatch__`` of tensors that override nothing: the operation itself."""
     with DisableTorchDispatch():
         return func(*args, **(kwargs or {}))
 
 
 class Shown(OpOverload):
-    """What is no declared operation as it is shown.
+    """The intercepted form of an undeclared operation.
 
     Args:
         name: what it is called.
@@ -128,7 +128,7 @@ def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., An
 
     Args:
         asked: one tensor of each type.
-        overload, args, kwargs: the call as it is shown.
+        overload, args, kwargs: the intercepted call.
         call: what calling ``overload`` does.
 
     Raises:
@@ -183,7 +183,7 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
     """What the innermost mode makes of a call; within it, the one around it is the innermost.
 
     Args:
-        overload, args, kwargs: the call as it is shown.
+        overload, args, kwargs: the intercepted call.
         call: what calling ``overload`` does.
 
     Raises:

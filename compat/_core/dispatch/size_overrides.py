@@ -1,7 +1,7 @@
 """Tensors whose type is asked what sizes, strides, device or layout they have.
 
 A type whose ``__torch_dispatch__`` says so of a tensor when it makes it (``dispatch_sizes_strides_policy``,
-``dispatch_device``, ``dispatch_layout``) is shown ``aten.sym_size.default`` and its kin, and answers with a value, or
+``dispatch_device``, ``dispatch_layout``) intercepts ``aten.sym_size.default`` and similar, and returns a value, or
 with None for what is known anyway. The tensors of other types pay nothing for it.
 """
 
@@ -19,7 +19,7 @@ from compat._core.tensor.torch_function import Overridable, OverridableProperty
 from compat._core.types.memory_format import contiguous_format
 from compat._core.types.size import Size
 
-#: What is asked for each policy: the methods and properties, with how they are shown.
+#: The methods and properties of each policy, with their intercepted overloads.
 _STRIDES = {"stride": "sym_stride", "is_contiguous": "is_contiguous"}
 _SIZES = {
     **_STRIDES, "size": "sym_size", "shape": "sym_size", "dim": "dim", "ndim": "dim", "numel": "sym_numel",
@@ -35,7 +35,7 @@ for _name in ("device", "layout"):
 def ask_for(
     t: Any, dispatch_sizes_strides_policy: str | None, dispatch_device: bool = False, dispatch_layout: bool = False
 ) -> None:
-    """Has a tensor's type be asked.
+    """Makes a tensor's type override its sizes.
 
     Raises:
         ValueError: for a policy that is none.

@@ -134,7 +134,7 @@ def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wan
         before = storage.buffer
         with DisableTorchDispatch():
             record()
-        storage.buffer = before  # what was noted down is not what becomes of it
+        storage.buffer = before  # what was recorded is not what becomes of it
     version = target._counter.version + (not wanted)
     ask()
     target._counter.version = version
@@ -176,7 +176,7 @@ def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
 
 
 def _keep(node: Any, new: Tensor, nr: int) -> None:
-    """Has a node keep ``new`` where it kept its result ``nr``, and the engine go to nodes one by one."""
+    """Makes a node keep ``new`` where it kept its result ``nr``, and the engine go to nodes one by one."""
     if node is None:
         return
     node.hooks()
@@ -205,7 +205,7 @@ def _derivative(kernel: kernels.Kernel) -> Shown:
 
 def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | None:
     """What the innermost mode, or the types of values, make of a kernel, None for a gradient that they leave out; None
-    if they have no say."""
+    if they do not override it."""
     asked = owners(list(values))
     if not asked and not state.modes:
         return None

@@ -47,8 +47,8 @@ def _make_wrapper_subclass(
         strides: row-major ones if left out.
         dtype: the default dtype if left out.
         requires_grad: whether gradients are to be computed for it.
-        dispatch_sizes_strides_policy: "sizes" or "strides" where the class is asked for them.
-        dispatch_device, dispatch_layout: whether it is asked for the device and the layout.
+        dispatch_sizes_strides_policy: "sizes" or "strides" if the class overrides them.
+        dispatch_device, dispatch_layout: whether it overrides the device and the layout.
 
     Raises:
         TypeError: for a class without ``__torch_dispatch__``.
@@ -153,7 +153,7 @@ def _reduced(plain: Any, asked: list[Tensor], t: Tensor, protocol: Any) -> Any:
 
 
 def _check_same(t: Tensor, cls: type) -> None:
-    """Whether a tensor whose type has a say may become one of a class: what it does, its own type says.
+    """Whether a tensor of a subclass that overrides operations may become one of a class.
 
     Raises:
         RuntimeError: if not.
@@ -166,7 +166,7 @@ def _check_same(t: Tensor, cls: type) -> None:
 
 
 def _as_own(plain: Any, asked: list[Tensor], self: Tensor, cls: Any) -> Any:
-    """``as_subclass`` of a tensor whose type has a say."""
+    """``as_subclass`` of a tensor of a subclass that overrides operations."""
     if not isinstance(cls, type) or not issubclass(cls, Tensor):
         return plain(self, cls)
     _check_same(self, cls)

@@ -1,4 +1,4 @@
-"""What convolutions and pooling share: sizes given once or per dimension, memory formats, where windows lie."""
+"""Shared parts of convolutions and pooling: sizes given once or per dimension, memory formats, window positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def each(value: Any, n: int) -> Ints:
 
 
 def suggests_channels_last(size: Sequence[int], stride: Sequence[int]) -> bool:
-    """Whether PyTorch takes a tensor of these strides for channels-last, and so what operations make of it.
+    """Whether PyTorch treats a tensor of these strides as channels-last, which results inherit.
 
     Sizes of one leave it open; then the strides of the other dimensions decide, and in doubt the answer is no.
     """

@@ -30,7 +30,7 @@ DLDeviceType = IntEnum(
 DLDeviceType.__module__ = "compat.utils.dlpack"
 CPU = DLDeviceType(1)
 
-# Where in what a capsule points to the code of the type is, and the codes.
+# The offset of the type code in a capsule's struct, and the codes.
 _CODE_AT = {"dltensor": 20, "dltensor_versioned": 52}
 _UNSIGNED, _BFLOAT = 1, 4
 
@@ -72,7 +72,7 @@ class _Lent:
 
 
 def array_from(source: Any) -> tuple[np.ndarray, Dtype]:
-    """The array over what an object or a capsule lends, and what its elements are.
+    """The array over the memory that an object or a capsule exports, and its dtype.
 
     Raises:
         RuntimeError: for a capsule that was used before.
@@ -91,7 +91,7 @@ def array_from(source: Any) -> tuple[np.ndarray, Dtype]:
         code.value = _UNSIGNED
     array = np.from_dlpack(_Lent(capsule))
     if name == "dltensor":
-        # The old form cannot say whether memory may be written, and NumPy takes it that it may not.
+        # The legacy protocol has no read-only flag, and NumPy assumes read-only memory.
         array = writable(array)
     return (array.view(dtype.bfloat16.numpy), dtype.bfloat16) if narrow else (array, dtype.from_numpy(array.dtype))
 

@@ -3,8 +3,8 @@
 The memory of such a tensor is an ``Unknown``, an array known by its type only. What operations do with types stands in
 their plans already, since these are made of types; on the meta device a plan gives the types of its results and runs
 nothing. So everything that follows from shapes alone holds there, at no cost however large the tensors are: errors of
-shapes and dtypes, strides, views and writes through them, the graph and its backward, optimizers. Who asks for a value
-gets PyTorch's error.
+shapes and dtypes, strides, views and writes through them, the graph and its backward, optimizers. Reading a value
+raises PyTorch's error.
 
 Example:
     >>> import compat as torch
@@ -48,7 +48,7 @@ _NO_COUNT = (
 
 
 class _Types(Interpreter):
-    """Says of each primitive what types its results have."""
+    """An interpreter that infers the result types of each primitive."""
 
     __slots__ = ()
     description = "the meta device"
@@ -59,16 +59,16 @@ class _Types(Interpreter):
 
 
 _types = _Types()
-#: Below every transform, and above what runs on arrays.
+#: Below every transform, and above the interpreter of arrays.
 _types.level = 0.25  # type: ignore[assignment]
 
 
 class NoData(ConcretizationError, NotImplementedError):
-    """Values were asked for where there are types only."""
+    """Raised for reading a value on the meta device."""
 
 
 class Unknown(Tracer):
-    """An array of which there is only the type."""
+    """An array with a type and no values."""
 
     __slots__ = ()
 
@@ -87,7 +87,7 @@ def refused(asked: str) -> Exception:
     """The complaint about a value that was asked of a meta tensor.
 
     Args:
-        asked: what it is for, as ``examples.concrete`` has it.
+        asked: the operation that needs it, as for ``vmap_checks.concrete``.
     """
     return NotImplementedError(NO_DATA) if asked == "its values" else RuntimeError(_NO_ITEM)
 
@@ -99,12 +99,12 @@ def unknown(base: Base) -> Unknown:
 
 
 def results_of(program: Program) -> list[Unknown]:
-    """What a program gives on the meta device."""
+    """The results of a program on the meta device."""
     return [Unknown(t) for t in program.output_types]
 
 
 def in_transform(x: Any) -> bool:
-    """Whether a buffer is traced by a transform, which has to see what is done to it."""
+    """Whether a buffer is traced by a transform."""
     return isinstance(x, Tracer) and x.interpreter.level > _types.level
 
 
@@ -114,10 +114,10 @@ def on_meta(t: Any) -> bool:
 
 
 def check_values(name: str, *tensors: Any) -> None:
-    """Complains about an operation whose result has a shape that depends on values.
+    """Raises for an operation whose result's shape depends on values.
 
     Args:
-        name: what the operation is called.
+        name: the name of the operation.
 
     Raises:
         NotImplementedError: if one of the tensors has no values.
@@ -133,7 +133,7 @@ def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
     first one's counts, and others may be on the CPU, as an index may.
 
     Args:
-        layouts: the operands' kinds: layouts, or anything for what is no tensor.
+        layouts: the operands' kinds: layouts, or anything for an argument that is not a tensor.
 
     Raises:
         RuntimeError: for operands on several devices.

@@ -1,7 +1,7 @@
-"""Storages whose memory is a file: ``torch.from_file``, ``UntypedStorage.from_file`` and its kin.
+"""Storages in memory-mapped files: ``torch.from_file``, ``UntypedStorage.from_file`` and typed ones.
 
-A shared one is the file, mapped into memory: what is written to it is in the file, for whoever maps it, too. Any other
-begins as the file's contents and goes its own way.
+A shared one is the file, mapped into memory: what is written to it is in the file, also for other processes that map
+it. Any other begins as the file's contents and goes its own way.
 
 Example:
     >>> import os, tempfile
@@ -74,7 +74,7 @@ def storage_of_bytes(given: Any, byte_order: str | None, count: int, offset: int
     Raises:
         TypeError: for an object that exposes no memory.
         RuntimeError: for a missing byte order.
-        ValueError: for another byte order, and sizes that do not fit.
+        ValueError: for another byte order, and sizes that do not match.
     """
     try:
         memory = memoryview(given).cast("B")

@@ -2,13 +2,13 @@
 
 A buffer is immutable, so NumPy cannot be let loose on it. ``Tensor.numpy`` and ``torch.from_numpy`` make the storage a
 ``Hosted`` one instead: its home is memory of NumPy's. Reading the storage gives a buffer with what the memory holds at
-that moment, so operations noted down before a write by NumPy do not see it, and later ones do. Writing the storage
+that moment, so operations recorded before a write by NumPy do not see it, and later ones do. Writing the storage
 writes the memory at once, since NumPy would not ask. When nothing but the storage refers to the memory any more, it is
 an ordinary storage again. Ordinary ones know nothing of all this and pay nothing for it: a storage changes its class.
 
 To find out whether the memory has changed, all of it is looked at. A batch of a large array would cost more than the
 step that it is for, so what subscripts cut out of large memory is a storage of its own, over that part of the memory,
-as long as nobody asks where in the whole it lies.
+until its storage offset is read.
 
 Example:
     >>> import numpy as np
@@ -50,7 +50,7 @@ class Hosted(UntypedStorage):
     """A storage whose contents are those of a NumPy array, its ``_memory``; the buffer is a copy of them."""
 
     __slots__ = ()
-    #: Of memory of several processes: what was read since it was written last, but for what was read last of all.
+    #: Of shared memory: the buffers read since the last write, except the last one.
     _read: Sequence[weakref.ref[Any]] = ()
 
     @property
@@ -58,7 +58,7 @@ class Hosted(UntypedStorage):
         """The contents as they are now."""
         with _lock:
             known = _buffer.__get__(self)
-            if self.__class__ is not Hosted:  # another thread found nobody else to refer to the memory
+            if self.__class__ is not Hosted:  # another thread found no other reference to the memory
                 return known
             memory = self._memory
             if known is None or not _same_bytes(runtime.to_numpy(known), memory):
@@ -90,9 +90,9 @@ class Hosted(UntypedStorage):
             taken: the buffers that it was made of, where that is known.
         """
         if isinstance(new, Tracer) or not self._memory.flags.writeable:
-            # What is traced has no contents yet, and what may not be written is not: there the ways part.
+            # A tracer has no contents yet, and read-only memory is not written: there the two differ.
             self._settle()
-        elif new is None:  # lets go of the buffer for a while
+        elif new is None:  # the buffer is released for a while
             return
         elif self.is_shared():
             before = [x for ref in self._read if (x := ref()) is not None and any(x is y for y in taken)]
@@ -103,7 +103,7 @@ class Hosted(UntypedStorage):
             np.copyto(self._memory, runtime.to_numpy(new))
 
     def give_up(self, buffer: Any) -> Any:
-        if self.is_shared():  # what is written is told from the buffer
+        if self.is_shared():  # a write is detected by comparing with the buffer
             return runtime.from_numpy(runtime.to_numpy(buffer))
         return super().give_up(buffer)
 
@@ -145,12 +145,12 @@ _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 def _write_changes(memory: np.ndarray, before: Sequence[Any], new: np.ndarray) -> None:
-    """Writes into memory of several processes what an operation changed.
+    """Writes an operation's changes into shared memory.
 
     Args:
         before: the buffers that the operation read, of which one is what it changed; every operation reads what it
             writes.
-        new: what it made of it.
+        new: the result.
     """
     bits = _BITS[min(memory.itemsize, 8)]
     now, there, *were = (
@@ -160,7 +160,7 @@ def _write_changes(memory: np.ndarray, before: Sequence[Any], new: np.ndarray) -
 
 
 def _references(memory: np.ndarray) -> int:
-    """How many refer to what owns the memory, the one who asks included."""
+    """The reference count of the object that owns the memory."""
     return sys.getrefcount(memory.base)
 
 
@@ -168,7 +168,7 @@ _ALONE = _references(np.empty(1)[...])
 
 
 def _unshared(memory: np.ndarray) -> bool:
-    """Whether nothing but this one view is there to change the memory; of foreign memory there is no telling."""
+    """Whether the memory has no reference besides this view; unknown for foreign memory."""
     return type(memory.base) is np.ndarray and memory.base.flags.owndata and _references(memory) == _ALONE
 
 
@@ -186,7 +186,7 @@ def is_large(storage: UntypedStorage) -> bool:
 
 
 def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
-    """What lies at a layout and offset in large memory, as a storage of its own if it is small; its layout there."""
+    """The part of large memory at a layout and offset, as a separate storage if it is small; its layout there."""
     span = 1 + sum((n - 1) * s for n, s in zip(layout.size, layout.stride))
     plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
     if not plain or span * layout.dtype.itemsize * _SHARE > storage._memory.nbytes:
@@ -207,7 +207,7 @@ def place_of(storage: UntypedStorage, offset: int) -> tuple[UntypedStorage, int]
 
 
 def rejoin(t: Any) -> None:
-    """Has a tensor over a part of a storage lie in the whole of it."""
+    """Moves a tensor over a part of a storage to the whole storage."""
     if hasattr(t._storage, "_root"):
         layout = t._layout
         t._storage, t._offset = place_of(t._storage, t._offset)
@@ -230,13 +230,13 @@ def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarr
 
 
 def lent(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
-    """``array_over``, for who asked for an array: the storage keeps its size from now on."""
+    """``array_over``, returned to a caller: the storage keeps its size from now on."""
     place_of(storage, offset)[0].lent = True
     return array_over(storage, layout, offset)
 
 
 def borrowed(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
-    """``storage_over`` an array that somebody has: the storage keeps its size."""
+    """``storage_over`` an array with other references: the storage keeps its size."""
     storage, layout = storage_over(array, dtype)
     storage.lent = True
     return storage, layout
@@ -246,7 +246,7 @@ def _memory_of(storage: UntypedStorage) -> np.ndarray:
     """The memory of a storage, which becomes a hosted one if it is not yet."""
     storage.look()
     if not isinstance(storage, Hosted):
-        # A view, so that whoever refers to the array that owns the memory can be counted.
+        # A view, so that references to the array that owns the memory can be counted.
         storage._memory = np.array(storage.numpy(), order="C")[...]
         storage.buffer = runtime.ready(storage.buffer)
         storage.__class__ = Hosted
@@ -316,7 +316,7 @@ def storage_over(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layou
 
     Args:
         array: with strides that are not negative and multiples of its item size.
-        dtype: what it holds.
+        dtype: of its elements.
     """
     stride = tuple(s // array.itemsize for s in array.strides)
     array = np.asarray(array)[...]

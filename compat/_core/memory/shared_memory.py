@@ -1,14 +1,14 @@
 """Memory of the operating system that processes have in common.
 
 A ``Block`` is one piece of it, mapped into this process. There are three kinds, by what another process has to know to
-map it too, and so by who frees it:
+map it too, and so by which of them frees it:
 
 - an open file descriptor (``anonymous``): the file has no name, so the memory is gone with the last process that has
   it mapped or its descriptor open, however that process ends;
-- a name, with a count of who uses it in front of the elements (``named``): who lets go last removes the file. Of those
-  who are killed, and cannot let go, the resource tracker of ``multiprocessing`` knows: it removes what is left when
-  the program and all its processes have ended;
-- a file of the user's (``of_file``), which is nobody's to remove.
+- a name, with a count of users in front of the elements (``named``): the last user removes the file. For killed
+  processes, which release nothing, the resource tracker of ``multiprocessing`` removes what is left when the program
+  and all its processes have ended;
+- a file of the user's (``of_file``), which is never removed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Block:
         memory: its bytes.
         nbytes: how many.
         name: of the file, if it has one.
-        key: what tells it from all others, in each process that has it.
-        counted: whether the file is removed when nobody uses it any more.
+        key: its key in each process that has it.
+        counted: whether the file is removed when it has no user any more.
     """
 
     __slots__ = ("memory", "nbytes", "name", "key", "counted", "_descriptor", "__weakref__")
@@ -77,7 +77,7 @@ class Block:
 
 
 def key_of(file: int) -> tuple[int, int]:
-    """What tells the memory of an open file from all other."""
+    """The key that identifies the memory of an open file."""
     status = os.fstat(file)
     return status.st_dev, status.st_ino
 

@@ -1,6 +1,7 @@
 """Storages that processes share: their memory is a block of the operating system's (``shared_memory``).
 
-Such a storage is a ``Hosted`` one: reading it gives what the memory holds at that moment, whoever has written it, and
+Such a storage is a ``Hosted`` one: reading it gives what the memory holds at that moment, whichever process wrote it,
+    and
 writing it writes the memory at once. Of what is written only the elements that changed go into the memory, so that
 what another process has written beside them meanwhile stays.
 
@@ -107,7 +108,7 @@ def new_shared(nbytes: int, make: Callable[[int], Block] | None = None) -> Untyp
 
 
 def bytes_of(nbytes: int) -> Base:
-    """What a storage of bytes holds."""
+    """The bytes of a storage."""
     return Base((nbytes,), uint8)
 
 
@@ -115,7 +116,7 @@ def bytes_of(nbytes: int) -> Base:
 
 
 class _Luggage(threading.local):
-    """What goes beside a pickle that this thread makes or reads.
+    """Out-of-band data of a pickle that this thread writes or reads.
 
     Attributes:
         descriptors: file descriptors, which ``Packed`` counts; None where ``multiprocessing`` has its own ways.
@@ -172,7 +173,7 @@ def _by_descriptor(file: int, base: Base) -> UntypedStorage:
 
 
 def from_descriptor(given: Any, base: Base) -> UntypedStorage:
-    """What unpickling a storage calls that came as a descriptor."""
+    """The storage of a file descriptor; called by unpickling."""
     import os
 
     file = given.detach()
@@ -183,12 +184,12 @@ def from_descriptor(given: Any, base: Base) -> UntypedStorage:
 
 
 def from_luggage(given: Packed, base: Base) -> UntypedStorage:
-    """What unpickling a storage calls whose descriptor came beside the pickle."""
+    """The storage of a descriptor sent beside the pickle; called by unpickling."""
     return _by_descriptor(given.detach(), base)
 
 
 def from_name(name: str, base: Base) -> UntypedStorage:
-    """What unpickling a storage calls that came as a name."""
+    """The storage of a shared-memory name; called by unpickling."""
     nbytes = base.numel * base.dtype.itemsize
     found = storage_of(name, base, lambda: shared_memory.of_name(name, nbytes))
     assert found._block is not None
@@ -197,7 +198,7 @@ def from_name(name: str, base: Base) -> UntypedStorage:
 
 
 def from_file(name: str, base: Base) -> UntypedStorage:
-    """What unpickling a storage calls whose memory is a file of the user's."""
+    """The storage of a user's file; called by unpickling."""
     from compat._core.memory.mmap_storage import storage_of_file
 
     return storage_of_file(name, True, base.numel, base.dtype)

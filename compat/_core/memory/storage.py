@@ -1,4 +1,4 @@
-"""Storages: what tensors share when they are views of each other."""
+"""Storages: the memory that views of each other share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ticking = Lock()
 
 
 def begin() -> int:
-    """Lets time go on as a transform begins: what is made from here on is younger. Returns the time."""
+    """Advances the clock as a transform begins, so that storages made later are younger. Returns the time."""
     with _ticking:
         clock.now += 1
         return clock.now
@@ -67,7 +67,7 @@ class UntypedStorage(Moves):
     born: int
 
     def __init__(self, buffer: Any = 0, base: Base | None = None, *, device: Any = None):
-        if base is None:  # what programs write: a size in bytes, or the bytes
+        if base is None:  # called by programs: with a size in bytes, or the bytes
             buffer, base = _of_bytes(buffer)
             where = CPU if device is None else available(device)
             base = Base(base.shape, base.dtype, device=where)
@@ -91,7 +91,7 @@ class UntypedStorage(Moves):
         """Called before memory in common with NumPy is handed out, which nobody sees being read."""
 
     def give_up(self, buffer: Any) -> Any:
-        """Lets go of the present buffer, until another one is put there, so that a program may take it over.
+        """Releases the present buffer, until another one is put there, so that a program may take it over.
 
         Args:
             buffer: it.
@@ -104,7 +104,7 @@ class UntypedStorage(Moves):
 
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """A storage of so many bytes of a file; if ``shared``, what is written to it is in the file."""
+        """A storage of so many bytes of a file; if ``shared``, writes go to the file."""
         made: UntypedStorage = _mapped().storage_of_file(filename, shared, nbytes, _byte())
         return made
 
@@ -112,7 +112,7 @@ class UntypedStorage(Moves):
     def from_buffer(
         buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: Any = None
     ) -> Any:
-        """A storage with a copy of what an object exposes, as elements of ``dtype``."""
+        """A storage with a copy of an object's buffer, as elements of ``dtype``."""
         return _mapped().storage_of_bytes(buffer, byte_order, count, offset, dtype or _byte())
 
     def nbytes(self) -> int:
@@ -225,7 +225,7 @@ class UntypedStorage(Moves):
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Writes the bytes of another storage, which has as many or more; returns the storage."""
-        _ = self.buffer  # what is written is told from what is there
+        _ = self.buffer  # a write is detected by comparing with the contents
         self._write_bytes(source.bytes()[: self.nbytes()].copy())
         return self
 
@@ -245,7 +245,7 @@ class UntypedStorage(Moves):
         return not self.lent
 
     def resize_(self, nbytes: int) -> UntypedStorage:
-        """Makes it hold ``nbytes``, keeping the contents that fit; what is added is zero.
+        """Resizes it to ``nbytes``, keeping the contents; added bytes are zero.
 
         Raises:
             RuntimeError: for a negative size or one that cuts an element.
@@ -291,7 +291,7 @@ class UntypedStorage(Moves):
         return new_storage, (np.asarray(self.numpy()), self.base.dtype, self.base.device)
 
 
-UntypedStorage.__module__ = "torch.storage"  # what users see in its name
+UntypedStorage.__module__ = "torch.storage"  # shown in its name
 
 
 def _of_bytes(given: Any) -> tuple[Any, Base]:
@@ -332,12 +332,12 @@ def new_storage(array: np.ndarray, dtype: Dtype, device: Any = CPU) -> UntypedSt
 
 
 def __getattr__(name: str) -> Any:
-    # The old face of storages is known here, too; it imports this module.
+    # Typed storages, which are deprecated, are registered here; their module imports this one.
     if name not in ("TypedStorage", "_dtype_to_storage_type_map"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("compat._core.memory.typed_storage"), name)
 
 
 def _mapped() -> Any:
-    """Where storages of files and of others' memory are made, which stands on this module."""
+    """The module of memory-mapped and foreign storages, which imports this one."""
     return import_module("compat._core.memory.mmap_storage")

@@ -1,4 +1,4 @@
-"""Where storages are and may go: what both of their faces, untyped and typed, say of it."""
+"""Devices of storages and moves between them, for untyped and typed storages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from funcgrad import runtime
 
 
 class Moves:
-    """What storages inherit of it; they have a ``device``.
+    """Mixin of storages, which have a ``device``.
 
     Example:
         >>> import compat as torch
@@ -83,7 +83,7 @@ class Moves:
     # ------------------------------------------------------------ memory of several processes
 
     def is_shared(self) -> bool:
-        """Whether other processes see what is written to it."""
+        """Whether other processes see writes to it."""
         return False
 
     def share_memory_(self) -> Any:
@@ -187,5 +187,5 @@ def _moved(storage: Any, where: Device) -> Any:
 
 
 def _shared() -> Any:
-    """Where storages in such memory are made, which stands on storages."""
+    """The module of storages in shared memory, which imports this one."""
     return import_module("compat._core.memory.shared_storage")

@@ -53,7 +53,7 @@ def write(buffer: Any, layout: Layout, offset: Any, value: Any) -> Any:
     x = _reshape(x, cells(layout.base, layout.dtype))
     made = reinterpret(x, layout.dtype, layout.base.dtype)
     left = layout.base.numel - type_of(made).size
-    if left:  # what does not fill another element
+    if left:  # the rest that does not fill another element
         tail = s.slice_(_flat(buffer), start=(layout.base.numel - left,), limit=(layout.base.numel,), strides=(1,))
         made = s.concatenate(_flat(made), tail, axis=0)
     return _reshape(made, layout.base.shape)
@@ -126,7 +126,7 @@ def _arrange(x: Any, layout: Layout, dims: Sequence[int]) -> Any:
 
 
 def _settle(value: Any, layout: Layout, dims: Sequence[int]) -> Any:
-    """The other way: the array whose axes are ``dims``, from the tensor."""
+    """The inverse: the array whose axes are ``dims``, from the tensor."""
     value = _slice(value, tuple(n if d in dims else 1 for d, n in enumerate(layout.size)))
     value = _reshape(value, tuple(layout.size[d] for d in sorted(dims)))
     return _transpose(value, [sorted(dims).index(d) for d in dims])
@@ -200,7 +200,7 @@ def _write_grid(x: Any, layout: Layout, offset: Any, value: Any) -> Any:
 
 
 def _over(window: Any, value: Any, padding: dict[str, Ints]) -> Any:
-    """``value`` laid over ``window``, which shows where ``padding`` spreads it apart."""
+    """``value`` written over ``window``, with gaps where ``padding`` has interior padding."""
     zero = type_of(value).dtype.type(0)
     mask = s.pad(s.full(np.bool_(True), type_of(value).shape), np.bool_(False), **padding)
     return e.select(mask, s.pad(value, zero, **padding), window)

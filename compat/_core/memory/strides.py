@@ -25,7 +25,7 @@ Ints = tuple[int, ...]
 
 
 class Base:
-    """What a storage's buffer is.
+    """The shape and dtype of a storage's buffer.
 
     Attributes:
         shape, dtype: the buffer's.
@@ -302,14 +302,14 @@ def check_reach(size: Sequence[int], stride: Sequence[int], offset: int, itemsiz
 
 
 def checked_place(size: Any, stride: Any, offset: Any, itemsize: int, nbytes: int | None) -> tuple[Ints, Ints, int]:
-    """A size, strides and an offset that somebody claims, as what a layout is made of.
+    """A given size, strides and offset, as the arguments of a layout.
 
     Args:
         itemsize: bytes of an element.
         nbytes: the memory's size; None where there is no memory.
 
     Raises:
-        TypeError: for what is no integer, or no sequence of them.
+        TypeError: for an argument that is not an integer, or no sequence of them.
         RuntimeError: for negative numbers, for another count of strides than of sizes, for numbers beyond 64 bits, and
             for elements outside the memory.
     """
@@ -349,7 +349,7 @@ def _is_int(given: Any) -> bool:
 
 
 def _short(given: Any) -> str:
-    """What was given, for a message: its elements' types, if it has some."""
+    """An argument's type for a message, with its elements' types."""
     kinds = sorted({type(x).__name__ for x in given}) if isinstance(given, tuple | list) else ()
     return f"{type(given).__name__} of {', '.join(kinds)}" if kinds else type(given).__name__
 
@@ -405,7 +405,7 @@ def is_dense(size: Ints, stride: Ints) -> bool:
 def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
     """The strides with which a tensor can be seen in another shape, or None where it must be copied.
 
-    The old dimensions fall into runs, each evenly spaced in memory; every run must be a run of new dimensions.
+    The original dimensions fall into runs, each evenly spaced in memory; every run must be a run of new dimensions.
     """
     if prod(size) == 0:
         return tuple(stride) if tuple(size) == tuple(new) else contiguous_strides(new)
@@ -440,7 +440,7 @@ def broadcast_size(*sizes: Ints) -> Ints:
     """The size that all broadcast to.
 
     Raises:
-        RuntimeError: where two sizes do not fit.
+        RuntimeError: where two sizes do not match.
     """
     result: list[int] = list(sizes[0]) if sizes else []
     for size in sizes[1:]:
@@ -470,7 +470,7 @@ def elementwise_strides(operands: Sequence[tuple[Ints, Ints]], size: Ints) -> In
         size: the size of the result.
 
     The result follows the operands' memory order: theirs if they all have the same gapless one, otherwise the order in
-    which the first operand that can tell them apart has its dimensions.
+    which the first operand in which they are not ambiguous has its dimensions.
     """
     if all(s == size for s, _ in operands):
         if all(is_contiguous(*o) for o in operands):
@@ -499,7 +499,7 @@ def _broadcast_strides(size: Ints, stride: Ints, to: Ints) -> Ints:
 
 
 def memory_order(strides: Sequence[Ints], size: Ints) -> list[int]:
-    """Dimensions from the fastest to the slowest. Not every pair can be told apart (strides of zero), hence a sort by
+    """Dimensions from the fastest to the slowest. Some pairs are ambiguous (strides of zero), hence a sort by
     insertion."""
 
     def after(a: int, b: int) -> int:

@@ -1,4 +1,4 @@
-"""Storages seen as elements of a dtype, ``torch.FloatStorage`` and its kin: the old face of ``UntypedStorage``."""
+"""Storages as elements of a dtype, such as ``torch.FloatStorage``: deprecated views of ``UntypedStorage``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compat._core.types.errors import TYPED_STORAGE, warn
 
 
 class _OfDtype(type):
-    """The class of ``FloatStorage`` and its kin: their instances are the typed storages of their dtype."""
+    """The metaclass of ``FloatStorage`` and the others: their instances are the typed storages of a dtype."""
 
     dtype: Dtype | None
 
@@ -41,7 +41,7 @@ _FORMS = (
 
 @cache
 def warn_typed() -> None:
-    """Says once in a process that this face is the old one."""
+    """Warns once per process that typed storages are deprecated."""
     warn(TYPED_STORAGE)
 
 
@@ -78,7 +78,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
 
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
-        """A storage of so many elements of a file; if ``shared``, what is written to it is in the file."""
+        """A storage of so many elements of a file; if ``shared``, writes go to the file."""
         from compat._core.memory.mmap_storage import storage_of_file
 
         dtype = cls._wanted("from_file")
@@ -86,7 +86,7 @@ class TypedStorage(Moves, metaclass=_OfDtype):
 
     @classmethod
     def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
-        """A storage with a copy of what an object exposes; of several bytes each, elements need a byte order."""
+        """A storage with a copy of an object's buffer; elements of several bytes need a byte order."""
         dtype = cls._wanted("from_buffer")
         made = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=dtype)
         return TypedStorage(wrap_storage=made, dtype=dtype)
@@ -243,7 +243,7 @@ for _dtype in _NAMES:
     setattr(TypedStorage, _converted.__name__, _converted)
     setattr(UntypedStorage, _converted.__name__, _converted)
 
-#: ``FloatStorage`` and its kin, by name.
+#: ``FloatStorage`` and those of other dtypes, by name.
 CLASSES = {
     name: _OfDtype(name, (TypedStorage,), {"dtype": dtype, "__module__": "torch", "__doc__": f"Storages of {dtype}."})
     for dtype, name in _NAMES.items()
@@ -256,7 +256,7 @@ def _dtype_to_storage_type_map() -> dict[Dtype, str]:
 
 
 def class_of(dtype: Dtype) -> Any:
-    """The class of a dtype's typed storages, ``FloatStorage`` or its kin; None where there is none."""
+    """The class of a dtype's typed storages, ``FloatStorage`` or another; None if it has none."""
     return CLASSES.get(_NAMES.get(dtype, ""))
 
 

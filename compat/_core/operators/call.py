@@ -131,7 +131,7 @@ class Call:
         return dtypes.array_dtype(common)
 
     def stated(self, primals: list[Any], results: list[Any], cts: list[Any]) -> list[Any]:
-        """Gradients by the stated backward, in the operands' sizes and dtypes."""
+        """Gradients by the explicit backward formula, in the operands' sizes and dtypes."""
         op = self.op
         assert op.stated is not None
         known = self.arguments(self.promoted(primals))

@@ -85,9 +85,9 @@ def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> Type
         args: what was given by position, to a method without the tensor.
         named: what was given by name.
     """
-    from compat._core.schema.argument_errors import misfit  # few programs need it
+    from compat._core.schema.argument_errors import argument_error  # few programs need it
 
-    return misfit(full_address(where), args, named)
+    return argument_error(full_address(where), args, named)
 
 
 def wrong_call(where: str, *args: Any, **named: Any) -> TypeError:
@@ -135,7 +135,7 @@ class Complaints:
         self.params = params
 
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any = None) -> None:
-        """Complains of arguments that there are no parameters for; a parameter may have other names.
+        """Raises an error for arguments that there are no parameters for; a parameter may have other names.
 
         Raises:
             TypeError: naming them.

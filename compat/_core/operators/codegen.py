@@ -1,4 +1,4 @@
-"""What runs a plan, and what makes its nodes: functions written out for it.
+"""The functions that run a plan and make its nodes, as generated source.
 
 Every instruction of them is paid on every operation, so they have no loops over operands and ask nothing that is known
 when the plan is made: which operands are buffers, which begin somewhere in one, which are numbers, which a node keeps.
@@ -56,7 +56,7 @@ _PLACE = os.path.join(os.path.dirname(__file__), "<run>")
 
 
 def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
-    """What runs a plan whose program is noted down: from tensors and numbers to what ``plan.finish`` makes of the
+    """What runs a plan whose program is recorded: from tensors and numbers to what ``plan.finish`` makes of the
     results."""
     scope = _scope(plan)
     scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish}
@@ -167,7 +167,7 @@ def _node(plan: Plan) -> list[str]:
 
 
 def _kept_results(plan: Plan) -> list[str]:
-    """Has the node keep those results that backward needs."""
+    """Makes the node keep those results that backward needs."""
     through = plan.differentiable
     kept = [f"save_result(t{nr}, {nr})," if through[nr] else f"save(t{nr})," for nr in plan.results]
     return [f"node.saved += ({''.join(kept)})"] if kept else []

@@ -213,7 +213,7 @@ _entries: dict[Callable[..., Any], Entry] = {}
 
 
 def forget_plans() -> None:
-    """Lets go of everything compiled; a new default dtype asks for it."""
+    """Releases everything compiled; a new default dtype asks for it."""
     for declared in _every:
         declared.plans.clear()
         for table in ("inplace_plans", "kernels"):

@@ -129,12 +129,12 @@ def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
 
 
 def pushing(x: Any) -> list[Forward]:
-    """The transforms and levels of duals by which a value has tangents, innermost first."""
+    """The transforms and forward-mode levels that give a value tangents, innermost first."""
     found: list[Forward] = []
     while isinstance(x, vmap_checks.TRACED):
         if isinstance(x, ForwardTracer):
             assert isinstance(x.interpreter, Forward)
-            # What is left of a level of duals goes on as its primals.
+            # After its exit a forward-mode level passes primals on.
             found += [x.interpreter] if getattr(x.interpreter, "open", True) else []
         x = vmap_checks.wrapped(x)
     return found

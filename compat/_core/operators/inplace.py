@@ -186,7 +186,7 @@ def regenerate_layout(t: Tensor) -> None:
 
 
 def _snapshot(t: Tensor) -> Tensor:
-    """The tensor as it was before it is written. Buffers never change, so keeping the old one is all it takes."""
+    """The tensor's value before a write. Buffers are immutable, so keeping the previous one is enough."""
     old = wrap(UntypedStorage(t._storage.buffer, t._storage.base), t._layout, t._offset)
     old._rg, old._node, old._nr = t._rg, t._node, t._nr
     return old

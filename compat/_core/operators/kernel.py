@@ -31,7 +31,7 @@ from funcgrad.interpreters.staging import Staging, folding, stage
 from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
 
-#: Those who say what a kernel gives on values of types that have a say; each gives None if none of the values has
+#: Overrides of a kernel for values of subclasses that intercept it; each returns None if it has none for the values
 #: (``compat._core.dispatch.torch_dispatch``, ``compat.sparse``).
 askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
 
@@ -45,7 +45,7 @@ class Kernel:
     """A pure function of arrays and numbers.
 
     Args:
-        name: what messages call it.
+        name: its name in messages.
         body: takes one value per input (None for an absent one) and returns a list of arrays.
         inputs: the inputs' names.
         node: the class of its nodes; None if it has no derivative.
@@ -53,7 +53,7 @@ class Kernel:
         edges: which inputs a node has an edge for.
         saveable: names of the inputs and results (``result0``, ...) that backward may use; None for any input.
         stated: a backward that was given: ``(inputs, results, cotangents) -> gradient per input``.
-        absent: numbers of the results whose gradient the stated backward takes as None where none came.
+        absent: numbers of the results whose absent gradient is None to the explicit backward formula.
         constant: numbers of the results without a derivative.
         shows: what nodes need to know of the call: static arguments by name.
         keeps: names of inputs and results that nodes keep though backward may do without them.
@@ -61,7 +61,7 @@ class Kernel:
         strict: whether these have to be on one device.
         formula: whether it is a gradient that PyTorch computes by several operations: what a result depends on by
             comparisons alone then has no part in whether it requires grad.
-        fits: by name, numbers that have to fit a dtype, which follows from the first result's.
+        fits: by name, numbers checked for overflow of a dtype, which follows from the first result's.
     """
 
     __slots__ = (

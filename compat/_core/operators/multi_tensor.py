@@ -69,7 +69,8 @@ class _Program(NamedTuple):
 
 
 _programs: Cache[tuple, _Program] = Cache(Group("steps of optimizers", 1024))
-#: Sees to rows of tensors whose types have a say (``compat._core.dispatch.torch_dispatch``); returns the other jobs.
+#: Handles rows of tensors of subclasses that override operations (``compat._core.dispatch.torch_dispatch``); returns
+#: the other jobs.
 asked: Callable[[Sequence[Job]], Sequence[Job]] | None = None
 
 
@@ -106,7 +107,7 @@ def write_together(jobs: Sequence[Job]) -> None:
 
 
 def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:
-    """What tells calls of different programs apart, their buffers and numbers, and the tensors to write.
+    """The key of the program of a call, its buffers and numbers, and the tensors to write.
 
     The buffers are those of the storages, each once; the numbers are those given, and the offsets of the tensors that
     need one.

@@ -29,9 +29,9 @@ does not need is ``None`` in ``_saved_...``, as in PyTorch; if it needs somethin
     def softmax_backward(ct, result, dim):
         return (ct - np.sum(ct * result, axis=dim, keepdims=True)) * result
 
-The parameters of a stated backward are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results), operands,
-``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one for each operand.
-Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
+The parameters of an explicit backward formula are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results),
+operands, ``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one for each
+operand. Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
 
 ``pointwise`` is ``aten`` with type promotion, broadcasting, the operands' memory order and an in-place variant. A view
 is a row of ``compat._core.operators.view_op.view``. What is written in terms of other operators (``matmul``,
@@ -166,7 +166,7 @@ class Op(Declared):
         known = [*self.names, *self.results, "ct", "result"]
         parameters = _parameters(stated)
         names = [n for n in parameters if not _NUMBERED.fullmatch(n)]
-        check_names(self.name, "the stated backward", names, known)
+        check_names(self.name, "the explicit backward", names, known)
         self.stated, self.stated_names = stated, tuple(parameters)
         defaulted = [n for n, default in parameters.items() if default is None]
         self.absent = frozenset(int(n[2:]) for n in defaulted if n[:2] == "ct" and n[2:].isdigit())
@@ -269,7 +269,7 @@ class Op(Declared):
         return plan
 
     def _refuse_numbers(self, args: list[Any]) -> None:
-        """Complains that all operands are numbers, in the words of the operation's own if it has any."""
+        """Raises an error that all operands are numbers, in the words of the operation's own if it has any."""
         if self.row.arguments.alone is not None:
             self.row.arguments.alone(*[a for p, a in zip(self.params, args) if not p.keyword])
         for i, (p, a) in enumerate(zip(self.params, args)):
@@ -312,7 +312,7 @@ class Op(Declared):
             raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
 
     def _check_fits(self, args: list[Any], program: Program) -> None:
-        """Whether those static arguments fit that have to; of others it is asked in every call."""
+        """Checks static arguments for overflow of their dtype; others are checked in every call."""
         for p, a in zip(self.params, args):
             if p.name in self.row.dtypes.fits and not p.dynamic:
                 fitted(self.row.dtypes.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
@@ -541,10 +541,10 @@ def pointwise(*schemas: str, **options: Any) -> Callable[[Callable[..., Any]], O
 
 
 def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable[..., Any]:
-    """One public function for several operators: the first whose parameters the arguments fit.
+    """One public function for several operators: the first whose parameters accept the arguments.
 
     Args:
-        name: what users call it.
+        name: its public name.
         candidates: functions, or pairs of a function and a predicate ``(args, kwargs) -> bool``; the last one needs
             none.
         names: where it appears; by default in ``torch`` and ``Tensor``.

@@ -41,7 +41,7 @@ class OpNode(Node):
     __slots__ = ("plan", "saved", "numbers")
     swept = True
     saves = True
-    #: Which results it does not count, though its derivative goes through them.
+    #: Results that do not count as differentiable, though the derivative goes through them.
     aside: frozenset[int] = frozenset()
     plan: Any
     saved: tuple | None
@@ -123,10 +123,10 @@ Underivable.__module__ = "builtins"
 
 
 def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
-    """Has a node show, and look at the versions of, what an operation was given where its program takes something else.
+    """Makes a node show, and check the versions of, an operation's arguments where its program takes others.
 
     Args:
-        node: what keeps it; of a node that is none of an operation's nothing is shown.
+        node: the node that keeps it; only operations' nodes show saved values.
         name: the sequence's name: ``indices``.
         given: tensors, such as masks, of which the program takes the positions.
     """
@@ -152,7 +152,7 @@ def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
 
 
 def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor], Tensor]) -> type[OpNode]:
-    """A class of nodes whose first operand gets another gradient than the derived one; nobody asks for that, so it is
+    """A class of nodes whose first operand gets another gradient than the derived one; it is rarely needed, so it is
     never computed."""
 
     def apply(self: OpNode, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
@@ -228,7 +228,7 @@ def shown_tensor(
     Args:
         place: from a node to the tensor's place among those kept, None where it is not.
         number: what the operand was where it was a number.
-        history: whether it is shown with its place in the graph.
+        history: whether it is shown with its node.
     """
 
     def get(node: OpNode) -> Any:

@@ -20,7 +20,7 @@ SINGLE: Any = dtype.float32.numpy
 def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
     """The body of an operation, with operands of half precision made wider and its result rounded to their dtype.
 
-    Written out in half precision, each step of a body rounds. A body of one step needs none of this.
+    In half precision, each step of a body rounds. A body of one step needs none of this.
 
     Example:
         >>> from compat._core.operators.op import pointwise

@@ -145,7 +145,7 @@ def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None 
 def make_room(
     storage: UntypedStorage, size: tuple[int, ...], stride: tuple[int, ...], offset: int, dtype: dtypes.dtype
 ) -> None:
-    """Has a storage grow if elements do not fit into it."""
+    """Makes a storage grow if elements do not fit into it."""
     need = room(size, stride, offset)
     ratio = dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:

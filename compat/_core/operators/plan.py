@@ -168,7 +168,7 @@ def _runner(
     program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any, tangents: Tangents | None
 ) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
-    executable that it is noted down with in that case."""
+    executable that it is recorded with in that case."""
     if device is META:
         return partial(run_typed, program), None
     beside = traced and len(program.inputs) > len(program.outputs)
@@ -208,7 +208,7 @@ class Plan:
         foreign: whether some of what is written comes from another device.
         program: from buffers and numbers, in this order, to buffers.
         forward: runs it.
-        code: the executable that it is noted down with; None where it runs at once.
+        code: the executable that it is recorded with; None where it runs at once.
         places: the inputs that the program takes, and what they are to it.
         node: the class of nodes to make; None where no gradient is wanted.
         derivative: its backward, where ``node`` is.
@@ -324,7 +324,7 @@ class Plan:
         ]
 
     def _bound(self, logical: Program) -> None:
-        """Notes which numbers are taken as they are, and which have to fit the dtype of what is computed."""
+        """Finds which numbers are unchecked, and which the computation's dtype must be able to represent."""
         fits = self.kernel.fits
         for i, what in self.places:
             if what == NUMBER:
@@ -351,7 +351,7 @@ class Plan:
         return self.run(values)
 
     def _at_once(self, values: Sequence[Any]) -> Any:
-        """Runs what is not noted down."""
+        """Runs what is not recorded."""
         buffers = self.forward(*self.arguments(values))
         tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
         if self.node is not None and level_stack.in_sight(buffers):

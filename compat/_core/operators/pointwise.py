@@ -233,7 +233,7 @@ def unary(
         body: the function.
         what: the first line of the docstring.
         names: where it appears; by default as ``spread_names`` says of its name and ``aliases``, ``inplace`` or not.
-        backward: the stated backward, where the derived one will not do.
+        backward: an explicit backward formula, in place of the derived one.
         node, dtypes, options: as ``pointwise`` takes them.
     """
     places = _places(name, aliases, inplace) if names is None else names

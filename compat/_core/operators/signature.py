@@ -191,7 +191,7 @@ class Words(Protocol):
         """Whether it is called as a method."""
 
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> None:
-        """Complains of arguments without a parameter, other than those given by another name of one."""
+        """Raises an error for arguments without a parameter, other than those given by another name of one."""
 
 
 #: Messages take what is below this folder for the library's.

@@ -1,4 +1,4 @@
-"""Stated backwards inside transforms: the rule of a kernel that states one is what ``torch.func`` goes by, too.
+"""Explicit backward formulas inside transforms: ``torch.func`` uses them, too.
 
 A kernel's program says how a value comes about, and what is derived from it may not be a number where PyTorch's formula
 is one (the deviation of equal numbers), or choose otherwise among equal ones (the median). So, where something is
@@ -31,7 +31,7 @@ def goes_backward(x: Any) -> bool:
 
 
 def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
-    """What a kernel with a stated backward does to arrays of ``types``, as one operation with that rule."""
+    """A kernel with an explicit backward formula on arrays of ``types``, as one operation with that rule."""
     forward = kernel.program(types)
     out_types = forward.output_types
     moving = [is_inexact(t.dtype) and i not in kernel.constant for i, t in enumerate(out_types)]

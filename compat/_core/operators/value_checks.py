@@ -1,8 +1,8 @@
 """Looking at the values of operands, for errors that depend on them: an index out of bounds, a target of no class.
 
 Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
-a file is complained about at once, though the scores are noted down only. Values that are not there are results of
-operations that have been noted down. To wait for them would end the window; what comes of a few small operations is
+a file is complained about at once, though the scores are recorded only. Values that are not there are results of
+operations that have been recorded. To wait for them would end the window; what comes of a few small operations is
 foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then;
 it names the line that is wrong, and ``COMPAT_EAGER=1`` brings it there.
 """
@@ -156,7 +156,7 @@ def _is_there(t: Tensor) -> bool:
 
 
 def values_of(t: Tensor) -> np.ndarray:
-    """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
+    """The known values of an operand: under ``vmap`` of all batch elements, none where there are only types."""
     there = runtime.computed(vmap_checks.inmost(t._storage.buffer))
     if _local.seen is not None:
         _local.seen.append(t)

@@ -138,7 +138,7 @@ def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: I
 def _seen_inside(storage: UntypedStorage) -> UntypedStorage:
     """What a view of traced memory is over: where nothing is recorded, that memory without derivatives."""
     level_stack.check_alive(storage)
-    return storage if mode.grad else level_stack.aside(storage, forward=False)
+    return storage if mode.grad else level_stack.detached(storage, forward=False)
 
 
 def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""The kinds of containers that trees are made of: how each is taken apart, what leads to its parts, and back."""
+"""Container types of pytrees: how to flatten and unflatten each, and the keys of its parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class NodeDef(NamedTuple):
-    """How a kind of container is taken apart and put together again."""
+    """How to flatten and unflatten a container type."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[list, Any]]
@@ -37,8 +37,8 @@ def register_pytree_node(
     Args:
         flatten_fn: from one to its parts and a context, which compares equal for containers of the same structure.
         unflatten_fn: from parts and a context to one.
-        flatten_with_keys_fn: like ``flatten_fn``, each part with its key, for those who ask for paths.
-        ignored: what only serialization needs.
+        flatten_with_keys_fn: like ``flatten_fn``, each part with its key, for functions that need paths.
+        ignored: arguments that only serialization needs.
 
     Raises:
         ValueError: if ``cls`` is one already.
@@ -48,7 +48,7 @@ def register_pytree_node(
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
-# ---------------------------------------------------------------- what leads to a part
+# ---------------------------------------------------------------- key paths
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Trees of tensors as PyTorch has them: what is no container that is registered here, ``None`` too, is a leaf.
+"""Pytrees as in PyTorch: every object whose type is not registered as a container, ``None`` included, is a leaf.
 
 Unlike those of ``funcgrad.trees``, dictionaries keep the order of their keys.
 """
@@ -15,7 +15,7 @@ PyTree = Any
 
 
 def kind_of(tree: Any) -> Any:
-    """What kind of container something is; of one that is none, its class."""
+    """The container type of an object; of a leaf, its class."""
     cls = type(tree)
     named = cls not in SUPPORTED_NODES and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return namedtuple if named else cls
@@ -131,7 +131,7 @@ def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> 
     """The leaves of a tree, and its structure.
 
     Args:
-        is_leaf: what else is to be a leaf.
+        is_leaf: a predicate of further leaves.
 
     Example:
         >>> tree_flatten({"a": 1, "b": [2, None]})[0]
@@ -179,7 +179,7 @@ def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -
 def tree_map(
     func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
-    """The tree of what ``func`` makes of each leaf, and of those of the same place in the other trees."""
+    """The tree of ``func`` applied to each leaf, and to the corresponding leaves of other trees."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten([func(*xs) for xs in zip(leaves, *[spec.flatten_up_to(r) for r in rests])])
 
@@ -270,7 +270,7 @@ class _Asterisk:
 
 
 def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether something is a leaf: no container, or what ``is_leaf`` says is none."""
+    """Whether an object is a leaf: not a container, or a leaf by ``is_leaf``."""
     return (is_leaf is not None and is_leaf(tree)) or kind_of(tree) not in SUPPORTED_NODES
 
 
@@ -282,7 +282,7 @@ def treespec_pprint(treespec: TreeSpec) -> str:
 def broadcast_to_and_flatten(
     tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
 ) -> list | None:
-    """For each leaf of a structure, the leaf of ``tree`` that stands for it or for a part that it is in.
+    """For each leaf of a structure, the leaf of the prefix ``tree`` for it.
 
     Returns:
         None if ``tree`` does not begin like the structure.

@@ -67,7 +67,7 @@ tosses for the attention weights.
 ``init.sparse_``: ``normal_``, then ``randperm(rows)`` for each column, from the default generator always.
 
 *Data.* ``iter(DataLoader)`` draws :func:`base_seed` (two words) at once, shuffling or not, from its ``generator`` or
-the default one; worker ``i`` is seeded with that plus ``i``. The sampler draws when the first batch is asked for:
+the default one; worker ``i`` is seeded with that plus ``i``. The sampler draws when the first batch is requested:
 without a ``generator``, two words for the seed of a new engine, which alone is used for the permutation; with one,
 ``randperm(n)`` from it, and ``randperm(n)`` once more when it runs dry, which is at the end of the loop, or while the
 last batch is made if that one is short. Making the ``DataLoader`` draws nothing. :func:`sampler_permutation` does all

@@ -17,7 +17,7 @@ import numpy as np
 
 __all__ = ["DEFAULT_SEED", "STATE_SIZE", "Engine"]
 
-#: The seed of a ``torch.Generator()`` nobody has seeded.
+#: The default seed of ``torch.Generator()``.
 DEFAULT_SEED = 67280421310721
 
 _WORDS = 624
@@ -182,7 +182,7 @@ class Engine:
         return self._stream, address, words, self._seed, self._parked, self.next_double_normal, self.next_float_normal
 
     def back(self, mark: Any) -> None:
-        """Goes back to where it was marked."""
+        """Restores the marked state."""
         self._stream, address, words, *others = mark
         ctypes.memmove(address, words, _MT19937)
         self._seed, self._parked, self.next_double_normal, self.next_float_normal = others
@@ -198,7 +198,7 @@ class Engine:
 
     @contextmanager
     def fork(self) -> Iterator[Engine]:
-        """A ``with`` block whose draws are undone at its end.
+        """Context at whose end the engine's state is restored.
 
         >>> engine = Engine(1)
         >>> with engine.fork():

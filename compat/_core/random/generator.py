@@ -38,7 +38,7 @@ class Generator:
         device: ``"cpu"``, or an accelerator: the numbers are the CPU's, and are taken there.
 
     Attributes:
-        engine: what draws.
+        engine: the engine that draws.
         device: where it draws.
 
     Raises:
@@ -62,7 +62,7 @@ class Generator:
 
     @property
     def engine(self) -> Engine:
-        """What draws: who asks for it is about to."""
+        """The engine; every use of it draws, so traces are told."""
         for watcher in watchers:
             watcher()
         return self._engine
@@ -184,7 +184,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None, **names: Any) -> Iterator[None]:
-    """A ``with`` block whose draws are undone at its end.
+    """Context at whose end the generators' states are restored.
 
     Args:
         devices, device_type: accepted; there is one generator, whatever the device.

@@ -146,7 +146,7 @@ def _float_high(high: int, dtype: np.dtype) -> int:
 
 
 def _through(value: int, dtype: np.dtype) -> int:
-    """``value`` rounded to ``dtype``; what does not fit an int64 comes back as the lowest one, as on x86."""
+    """``value`` rounded to ``dtype``; values out of an int64's range become its lowest one, as on x86."""
     result = float(rounded(np.array([value], np.int64), dtype)[0])
     return int(result) if math.isfinite(result) and abs(result) < 2.0**63 else _LOWEST
 

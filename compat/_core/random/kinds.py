@@ -1,4 +1,4 @@
-"""What the samplers need to know of a dtype: PyTorch's names for it, its precision, and its rounding from float64."""
+"""Properties of dtypes for the samplers: PyTorch's names, precision, and rounding from float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parts of PyTorch written in Python make of the samplers: the shuffling data loader, truncated normals."""
+"""Uses of the samplers by PyTorch's Python code: the shuffling data loader, truncated normals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def base_seed(engine: Engine) -> int:
 def random_indices(
     engine: Engine, n: int, *, replacement: bool = False, num_samples: int | None = None, shared: bool = False
 ) -> Iterator[int]:
-    """The indices ``RandomSampler`` yields over ``n`` items, drawn when asked for, as there.
+    """The indices that ``RandomSampler`` yields over ``n`` items, drawn lazily, as there.
 
     ``shared`` says that ``engine`` is the sampler's own ``generator=``, from which it draws; otherwise it only draws a
     seed for a new engine. Without replacement a new permutation starts after every ``n`` items, and one more is drawn
@@ -49,7 +49,7 @@ def random_indices(
         return
     for _ in range(count // n):
         yield from permutation(source, n).tolist()
-    if shared or count % n:  # nobody sees what an engine of our own draws for nothing
+    if shared or count % n:  # draws of a private engine need not match
         yield from permutation(source, n).tolist()[: count % n]
 
 

@@ -8,7 +8,7 @@ from compat._core.random.engine import Engine
 
 __all__ = ["forward_shuffle", "inside_out_shuffle"]
 
-_SHORT = 4096  # what is as short as this is shuffled one exchange at a time
+_SHORT = 4096  # arrays up to this length are shuffled one exchange at a time
 _BATCH = 32  # else a batch is this part of what is left, so that few of its exchanges meet
 
 

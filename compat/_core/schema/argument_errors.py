@@ -1,6 +1,6 @@
 """What is wrong with a call of a function or of a tensor's method, in PyTorch's words.
 
-Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with the schemas of the
+Nothing of this runs before a call has failed: then ``argument_error`` compares the arguments with the schemas of the
 function's overloads. A method's are told as the method's: the tensor is not counted among them.
 """
 
@@ -379,8 +379,8 @@ def _of_several(signatures: Sequence[_Signature], args: Sequence[Any], named: Ma
     return "".join(lines)
 
 
-def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-    """What PyTorch says of the arguments of a call; None if it has nothing to say.
+def argument_error(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """The error that PyTorch raises for the arguments of a call; None if it accepts them.
 
     Args:
         where: the address of what was called, ``"torch.sum"``, ``"linalg.norm"``, ``"Tensor.cumsum"``.
@@ -388,11 +388,11 @@ def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeErr
         named: what was given by name.
 
     Example:
-        >>> misfit("Tensor.cumsum", ("rows",), {})
+        >>> argument_error("Tensor.cumsum", ("rows",), {})
         TypeError("cumsum(): argument 'dim' (position 1) must be int, not str")
-        >>> misfit("torch.cumsum", ("rows",), {})
+        >>> argument_error("torch.cumsum", ("rows",), {})
         TypeError("cumsum(): argument 'input' (position 1) must be Tensor, not str")
-        >>> misfit("Tensor.cumsum", (0,), {}) is None
+        >>> argument_error("Tensor.cumsum", (0,), {}) is None
         True
     """
     signatures = signatures_of(where)
@@ -404,7 +404,7 @@ def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeErr
             return TypeError(f"TensorBase.{name}() takes no keyword arguments")
         return TypeError(f"TensorBase.{name}() takes no arguments ({len(args)} given)") if args else None
     try:
-        return _misfit(where, signatures, args, named)
+        return _argument_error(where, signatures, args, named)
     except TypeError as error:  # of the elements of a sequence
         return error
 
@@ -413,7 +413,7 @@ def by_position(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> tu
     """The arguments of a call that is right, with those given by name at the places that they have in the schema.
 
     Args:
-        where, args, named: as ``misfit`` takes them.
+        where, args, named: as ``argument_error`` takes them.
 
     Example:
         >>> by_position("torch.kron", (1,), {}) is None
@@ -429,7 +429,7 @@ def by_position(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> tu
     return None
 
 
-def _misfit(
+def _argument_error(
     where: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
 ) -> TypeError | None:
     name = _shown_name(where)

@@ -56,5 +56,5 @@ def _warn(name: str, params: Sequence[str], numbers: Sequence[str], places: Sequ
     Once.warn(
         f"This overload of {name} is deprecated:\n\t{name}({', '.join(before[shown])})\n"
         f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})",
-        key="older overload",
+        key="deprecated overload",
     )

@@ -1,4 +1,4 @@
-"""What is not there, such as accelerators: what scripts ask of it before they go on without."""
+"""Stubs of absent features such as accelerators, for scripts that check for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funcgrad.core.errors import explained
 def refusing(
     name: str, error: type[Exception], text: str, why: str = "the accelerator is not there", entry: str | None = None
 ) -> Callable[..., Any]:
-    """A function that raises, as PyTorch's does where what it needs is not there."""
+    """A function that raises, as PyTorch's does without the needed feature."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise error(text) if entry is None else explained(error(text), entry)
@@ -37,12 +37,12 @@ def answering(name: str, make: Callable[[], Any], meaning: str) -> Callable[...,
     return answer
 
 
-# ---------------------------------------------------------------- what stands where PyTorch has something
+# ---------------------------------------------------------------- stubs
 
 
 @functools.cache
 def _absences() -> tuple[dict[str, dict[str, bool]], dict[str, str]]:
-    """By module, which names of its are not there, and whether something stands in their place; and by address why."""
+    """The absent names of each module, and whether each has a stub; and the reason by address."""
     names: dict[str, dict[str, bool]] = {}
     reasons: dict[str, str] = {}
     for why, text in TABLE.items():
@@ -64,14 +64,14 @@ def why_absent(address: str) -> str | None:
 
 
 class _Refusing(type):
-    """The class of classes that stand for absent ones."""
+    """The metaclass of stub classes."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         raise explained(NotImplementedError(cls.__doc__), "absent")
 
 
 def stand_in(module: str, name: str) -> Any:
-    """What stands for an absent name: a class without instances, or a function that raises.
+    """The stub of an absent name: a class without instances, or a function that raises.
 
     Args:
         module: the module's address without ``torch.``.
@@ -95,7 +95,7 @@ def stand_in(module: str, name: str) -> Any:
 
 @functools.cache
 def stand_in_module(address: str) -> ModuleType | None:
-    """What stands for an absent module, in which names stand for absent ones; None of one that nothing stands for.
+    """The stub of an absent module, with stubs as attributes; None if it has none.
 
     Args:
         address: without ``torch.``.
@@ -118,7 +118,7 @@ def stand_in_module(address: str) -> ModuleType | None:
 
 
 def missing(module: str, name: str) -> Any:
-    """What stands for an absent name or module, or None.
+    """The stub of an absent name or module, or None.
 
     Args:
         module: the address of the module that is asked, without ``torch.``.

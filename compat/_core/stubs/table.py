@@ -1,8 +1,8 @@
-"""What PyTorch has and compat has not, as far as packages mention it: by reason, by module.
+"""Names that PyTorch has and compat has not, as far as packages mention them, by reason and module.
 
 ``tests/ecosystem/names.py`` finds the names: those that packages import or ask for while they are imported get
-something that stands in their place, so that the package can be imported; it raises by its name when it is used. What
-is only asked for later stays away, with an ``AttributeError`` that gives the reason.
+a stub, so that the package can be imported; it raises with its name when it is used. Names that are only read later are
+absent, with an ``AttributeError`` that gives the reason.
 
 A line is a module and its names. A name that begins with a capital letter is a class, any other one a function; after
 ``-`` come those that stay away. A module without names is there and empty.

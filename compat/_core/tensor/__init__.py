@@ -1,1 +1,1 @@
-"""The class of tensors, what makes and shows them, and the registry of public names."""
+"""The class of tensors, their construction and ``repr``, and the registry of public names."""

@@ -1,4 +1,4 @@
-"""What a tensor knows of the graph and of the memory that it shares: its version, its base, its gradient."""
+"""The autograd state of a tensor: its version, its base, its gradient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Version:
-    """A version counter that is not its storage's: ``x.data`` and ``x`` count apart."""
+    """A version counter that is not its storage's: ``x.data`` and ``x`` count separately."""
 
     __slots__ = ("version", "__weakref__")
 
@@ -20,7 +20,7 @@ class Version:
 
 
 class View:
-    """What a tensor that shares its storage knows of the sharing.
+    """The state of a tensor that shares its storage.
 
     Attributes:
         base: the tensor that it is a view of; None where only memory is shared (``detach``, ``data``, a base itself).
@@ -48,8 +48,8 @@ class View:
 
 #: Marks a tensor whose memory others share, though it is no view itself.
 SHARED = View(None)
-#: The same, detached within a level of duals: the tangents that are written into it are its own.
-APART = View(None)
+#: The same, detached within a forward-mode level: the tangents that are written into it are its own.
+DETACHED_DUAL = View(None)
 #: Marks a gradient that is a view of another, made on its way.
 PASSING = View(None)
 #: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
@@ -59,12 +59,12 @@ LOOSE = View(None)
 
 
 class Autograd:
-    """What few tensors have: a gradient, hooks, a node that accumulates.
+    """The state that few tensors have: a gradient, hooks, an accumulator node.
 
     Attributes:
         grad: the gradient.
         accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
-        hooks: tensor hooks of a leaf; those of a result belong to its node, which is noted here where that is not the
+        hooks: tensor hooks of a leaf; those of a result belong to its node, which is stored here where that is not the
             one it comes from any more.
         post_accumulate: hooks that run after ``grad`` was updated.
         retains: whether a non-leaf keeps its gradient.

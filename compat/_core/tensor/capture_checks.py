@@ -1,6 +1,6 @@
-"""Tensors that a transformed function captured: what PyTorch forbids to write into inside of it.
+"""Tensors that a transformed function captured, into which PyTorch forbids writes inside of it.
 
-A storage notes when it was made, in transforms that had begun by then. So what is older than the transform around a
+A storage records when it was made, and in which transforms. So memory that is older than the transform around a
 write, and is none of the arguments, came from outside.
 """
 
@@ -23,7 +23,7 @@ class _Transform:
     """A transform that differentiates.
 
     Attributes:
-        since: when it began: storages that are older were made outside of it.
+        since: when it began: storages made before are from outside of it.
         given: trees of what may be written nevertheless: what its function is called with besides what it is
             differentiated by, and what operations were given to write their results into.
     """
@@ -44,7 +44,7 @@ _state = _State()
 
 @contextmanager
 def capturing() -> Iterator[None]:
-    """Within it, what was made before is captured."""
+    """Context in which tensors made before count as captured."""
     entered, before, outer = _Transform(begin()), (mode.since, mode.outset), _state.transforms
     try:
         _state.transforms = [*outer, entered]
@@ -67,7 +67,7 @@ def let(out: Tensor) -> None:
 
 
 def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
-    """Complains about a write into memory that is older than the innermost transform, unless it is an argument's.
+    """Raises for a write into memory made before the innermost transform began, unless it is an argument's.
 
     Args:
         name, given: the operation that writes, as it is declared, and its arguments by parameter.
@@ -85,7 +85,8 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
     )
 
 
-#: Which overload a call is of. The table of overloads stands on what declares operations, and these on this module.
+#: Which overload a call is of. The table of overloads imports the declarations of operations, and these import this
+#: module.
 _overload_of: Callable[[str, bool, Mapping[str, Any], bool], Any]
 
 
@@ -96,7 +97,7 @@ def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any], bool], An
 
 
 def overload(name: str, inplace: bool, given: Mapping[str, Any], writes: bool = False) -> str:
-    """What PyTorch's messages call a call: the operation and its overload; arguments as of ``refuse``.
+    """The name of a call in PyTorch's messages: the operation and its overload; arguments as of ``refuse``.
 
     Args:
         inplace: whether it writes into its first argument.

@@ -1,4 +1,4 @@
-"""Tensors as operations make them, in one function each: what calls others here is paid on every operation."""
+"""Construction of tensors by operations, one function each: every further call would cost each operation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def new_tensor(buffer: Any, layout: Layout) -> Tensor:
 
 
 def beside(storage: UntypedStorage, layout: Layout, offset: int, counter: Any) -> Tensor:
-    """``wrap`` for memory that another tensor has, too: what is written is counted where that one counts it."""
+    """``wrap`` for memory that another tensor shares: both have the same version counter."""
     t = _new(Tensor)
     t._storage = storage
     t._layout = layout

@@ -43,7 +43,7 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
     """The one element of a tensor.
 
     Args:
-        constant: what makes a constant of it, if that is how it is asked for.
+        constant: the function that makes a constant of it, if requested.
     """
     if t._view is not None:
         refresh(t)
@@ -58,7 +58,7 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
 
 @function("Tensor.numpy")
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The values as a NumPy array over the tensor's memory: what is written into one is seen in the other.
+    """The values as a NumPy array that shares the tensor's memory.
 
     Args:
         force: detach, and resolve conjugation and negation, instead of complaining.
@@ -105,7 +105,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
 
 @function("Tensor.__array__")
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """What ``numpy.asarray`` gets: an array over the tensor's memory, unless its dtype must be another.
+    """The array for ``numpy.asarray``: over the tensor's memory, unless it needs another dtype.
 
     Args:
         dtype: the array's dtype.
@@ -332,7 +332,7 @@ def _still(t: Tensor) -> tuple[Any, Any]:
     """The memory and the layout of a tensor that is copied or written down: of a dual, those of its value."""
     if level_stack.state.duals is None or not t._storage.base.traced:
         return t._storage, t._layout
-    buffer, base, layout = level_stack.aside(t._storage).buffer, t._storage.base, t._layout
+    buffer, base, layout = level_stack.detached(t._storage).buffer, t._storage.base, t._layout
     storage = UntypedStorage(buffer, Base(base.shape, base.dtype, isinstance(buffer, Tracer)))
     place = (layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
     return storage, layout_of(storage.base, *place)
@@ -351,7 +351,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     copied = object.__new__(type(self))
     self._view = self._view or SHARED
     dual = level_stack.state.duals is not None and self._storage.base.traced
-    set_memory(copied, level_stack.aside(self._storage) if dual else self._storage, self._layout, self._offset)
+    set_memory(copied, level_stack.detached(self._storage) if dual else self._storage, self._layout, self._offset)
     copied._view = SHARED
     _on_its_own(copied, self.requires_grad)
     set_state(copied, state_of(self))
@@ -371,7 +371,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
 
 
 def rebuild(cls: type | None, storage: Any, place: tuple, requires_grad: bool, attributes: dict) -> Any:
-    """What unpickling a tensor calls."""
+    """Rebuilds a tensor; called by unpickling."""
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:

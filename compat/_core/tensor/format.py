@@ -19,7 +19,7 @@ from compat._core.types.device import device as Device
 
 @dataclasses.dataclass
 class Options:
-    """What ``set_printoptions`` sets."""
+    """The options of ``set_printoptions``."""
 
     precision: int = 4
     threshold: float = 1000
@@ -117,7 +117,7 @@ def _floating(values: np.ndarray) -> tuple[Format, int]:
             return f"{x:.0f}" + ("." if math.isfinite(x) else "")
         return f"{x:.{p}f}"
 
-    # Zeros, infinities and nans have no say in the width.
+    # Zeros, infinities and nans do not affect the width.
     return write, max((len(write(x)) for x in told.tolist()), default=1)
 
 
@@ -214,7 +214,7 @@ def tensor_text(
     prefix: str = "tensor(",
     tangent: str | None = None,
 ) -> str:
-    """What ``repr`` of a tensor says.
+    """The ``repr`` of a tensor.
 
     Args:
         array: its values.
@@ -222,7 +222,7 @@ def tensor_text(
         device: shown if given.
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
-        prefix: what the text begins with.
+        prefix: the beginning of the text.
         tangent: that of a dual, shown if given.
     """
     indent = len(prefix)
@@ -248,10 +248,10 @@ def tensor_text(
 
 
 def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
-    """What ``repr`` of a tensor says whose numbers are not there to be printed, or not asked for.
+    """``repr`` of a tensor whose elements cannot be printed, or are not to be.
 
     Args:
-        contents: what stands in their place.
+        contents: the text in place of the elements.
         grad_fn: the name of its backward node.
     """
     on_meta = t.device.type == "meta"
@@ -271,7 +271,7 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
 
 
 def with_suffixes(text: str, suffixes: Sequence[str], indent: int, below: bool = False) -> str:
-    """What is printed, with what is said behind the values, and the bracket that ends it."""
+    """The text of the values, with suffixes and the closing bracket."""
     parts = [text]
     used = options.linewidth if below else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
@@ -292,7 +292,7 @@ def sparse_text(
     requires_grad: bool = False,
     grad_fn: str | None = None,
 ) -> str:
-    """What ``repr`` of a sparse tensor says.
+    """The ``repr`` of a sparse tensor.
 
     Args:
         parts: its coordinates and its elements.

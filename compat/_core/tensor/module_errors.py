@@ -1,4 +1,4 @@
-"""What is told of names that are not there, or may not be written, in PyTorch's words.
+"""Errors for absent and read-only names of modules, with PyTorch's messages.
 
 A module complains by the name that PyTorch has it under, whatever it is imported as; an attribute of tensors that
 follows from others complains when it is written.
@@ -28,7 +28,7 @@ from compat._core.types.errors import no_attribute
 
 
 def _refuse(module: str, name: str) -> Any:
-    """What stands for a name that is not in a module."""
+    """The handler of names that a module lacks."""
     found = missing(module.removeprefix("compat."), name)
     if found is None:
         raise no_attribute(module, name)
@@ -37,7 +37,7 @@ def _refuse(module: str, name: str) -> Any:
 
 
 def name_modules() -> None:
-    """Has the modules of compat that are loaded complain so; those that find names themselves do it themselves."""
+    """Installs these errors in the loaded modules of compat, except those with their own ``__getattr__``."""
     # In the module's own names, not by a class of modules, of which Python finds attributes more slowly.
     for name, module in list(sys.modules.items()):
         if name.startswith("compat.") and isinstance(module, ModuleType):
@@ -60,7 +60,7 @@ def _sealed(value: Any, place: str, name: str) -> Any:
 
 
 def seal_attributes() -> None:
-    """Has the attributes of tensors that can only be read complain so when they are written, those published later,
+    """Makes the attributes of tensors that can only be read complain so when they are written, those published later,
     too."""
     for name, found in list(vars(Tensor).items()):
         if type(found) is property:

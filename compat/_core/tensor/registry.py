@@ -1,7 +1,7 @@
 """Public names: where each function of compat is to appear.
 
 A module that defines an operator says under which names PyTorch has it, and ``compat.__init__`` and the modules of
-that address find them here. The modules of the operators are imported when a name of theirs is asked for: an index
+that address find them here. The modules of the operators are imported at the first access to a name of theirs: an index
 says which has it.
 """
 
@@ -28,7 +28,7 @@ publishing: list[Callable[[Any, str, str], Any]] = [through_layers]
 
 
 class Names(dict[str, Any]):
-    """What is public at an address, by name. A name whose module is not imported yet has it imported."""
+    """The public objects of an address, by name. Reading a name imports its module."""
 
     def __init__(self, place: str):
         super().__init__()
@@ -69,11 +69,11 @@ class Names(dict[str, Any]):
         self[name] = made
 
     def loaded_under(self, name: str) -> Any:
-        """What was published under a name."""
+        """The object published under a name."""
         return self._own.get(name)
 
     def loaded(self) -> dict[str, Any]:
-        """What the modules that are imported have published."""
+        """The names published by the imported modules."""
         return dict(dict.items(self))
 
     def names(self) -> set[str]:
@@ -98,7 +98,7 @@ class _Later:
 
 
 def index(package: str) -> None:
-    """Reads which module of a package publishes what from its file ``names.txt``.
+    """Reads from the file ``names.txt`` which module of a package publishes each name.
 
     ``tools/index_names.py`` writes it. A line is ``_operators.pointwise.arithmetic Tensor add add_``: a module, an
     address, and names there.
@@ -116,7 +116,7 @@ def index(package: str) -> None:
 
 
 def load_all() -> None:
-    """Imports all modules of operators: for whoever wants to see, or change, every one of them."""
+    """Imports all modules of operators: for code that lists or changes all operators."""
     while _modules:
         importlib.import_module(_modules.pop())
 
@@ -150,7 +150,7 @@ def publish(value: Any, *names: str) -> Any:
 
 
 def document(function: Callable[..., Any], text: str) -> None:
-    """Gives a function its docstring, and what was published of it, too."""
+    """Sets the docstring of a function and of its published forms."""
     function.__doc__ = text
     for names in _public.values():
         for name, made in names.loaded().items():
@@ -189,7 +189,7 @@ def named(address: str) -> Any:
 
 
 def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of the module of an address: what is public there is found when it is asked for.
+    """``__getattr__`` and ``__dir__`` of the module of an address: public names are resolved at the first access.
 
     Args:
         place: the address, as ``"linalg"``.

@@ -22,4 +22,4 @@ def set_state(t: Tensor, state: Mapping[str, Any]) -> None:
         if name in slots:
             setattr(t, name, value)
         else:
-            t.__dict__[name] = value  # a property of that name has no say
+            t.__dict__[name] = value  # bypasses a property of that name

@@ -22,12 +22,12 @@ def _complain(*_: Any) -> None:
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Makes two tensors each other: whoever holds one of them holds the other now.
+    """Swaps two tensors: references to one of them refer to the other now.
 
     A graph that was recorded with one of them cannot be gone back through any more.
 
     Raises:
-        RuntimeError: if somebody refers to one of them weakly.
+        RuntimeError: if there is a weak reference to one of them.
 
     Example:
         >>> import compat as torch

@@ -17,7 +17,7 @@ from compat._core.memory.numpy_storage import rejoin
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
 from compat._core.memory.typed_storage import TypedStorage, warn_typed
-from compat._core.tensor.autograd_state import APART, LOOSE, SHARED, WITHIN, Autograd, Version, View
+from compat._core.tensor.autograd_state import DETACHED_DUAL, LOOSE, SHARED, WITHIN, Autograd, Version, View
 from compat._core.tensor.dispatcher import through_layers
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
@@ -45,7 +45,7 @@ _new = object.__new__
 class Tensor:
     """A multi-dimensional array of one dtype that remembers how it was computed.
 
-    Make one with ``torch.tensor``, ``torch.zeros`` and their kin.
+    Create one with ``torch.tensor``, ``torch.zeros`` and other factories.
 
     Example:
         >>> import compat as torch
@@ -98,14 +98,14 @@ class Tensor:
         _subclassed(cls)
 
     def __new__(cls, *args: Any, **named: Any) -> Any:
-        # The old constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
+        # The legacy constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
         if _construct is None:
             getattr(cls, "new")  # noqa: B009 - which imports the module that sets it
         assert _construct is not None
         made = _construct(args, named)
         return made if cls is Tensor else made._of_class(cls)
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- properties
 
     @property
     def shape(self) -> Size:
@@ -224,7 +224,7 @@ class Tensor:
         if self._rg and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
-            self._counter = Version(self._storage.version)  # its own: the old memory need not be kept for it
+            self._counter = Version(self._storage.version)  # its own: the previous memory need not be kept for it
         if self._meta is not None and new._layout.dtype is not self._layout.dtype:
             self._meta.accumulator = None
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
@@ -248,7 +248,7 @@ class Tensor:
     def _is_view(self) -> bool:
         return self._view is not None and self._view.base is not None
 
-    # ---------------------------------------------------------------- its place in the graph
+    # ---------------------------------------------------------------- the autograd graph
 
     @property
     def requires_grad(self) -> bool:
@@ -267,7 +267,7 @@ class Tensor:
         if value and self._node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         if self._rg and not value and level_stack.state.levels and self._storage.base.traced:
-            self._storage = level_stack.aside(self._storage, forward=False)
+            self._storage = level_stack.detached(self._storage, forward=False)
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -275,7 +275,7 @@ class Tensor:
 
         Raises:
             RuntimeError: for a result of an operation, or a dtype without derivatives.
-            TypeError: for what is no bool.
+            TypeError: for an argument that is not a bool.
         """
         if not isinstance(requires_grad, bool):
             raise wrong_argument("requires_grad_", "requires_grad", 1, "bool", requires_grad)
@@ -359,7 +359,7 @@ class Tensor:
         made: Any = _new(kind)
         storage = data._storage
         if storage.base.traced and storage.buffer.__class__ is not Unknown:
-            storage = level_stack.aside(storage)
+            storage = level_stack.detached(storage)
         set_memory(made, storage, data._layout, data._offset)
         data._view = data._view or SHARED
         made._counter = data._counter
@@ -375,7 +375,7 @@ class Tensor:
         return made
 
 
-Tensor.__module__ = "torch"  # what users see in its name
+Tensor.__module__ = "torch"  # shown in its name
 
 # ---------------------------------------------------------------- making tensors
 
@@ -410,14 +410,14 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
     return from_buffer(strided_access.buffer_from_numpy(array), layout)
 
 
-def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.aside) -> Tensor:
-    """The same memory in a tensor outside the graph, and, if it is traced, ``outside`` of what is differentiated."""
+def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.detached) -> Tensor:
+    """The same memory in a tensor outside the graph, and, if it is traced, detached by ``outside``."""
     storage = t._storage
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
         storage = outside(storage)
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
-    shared = SHARED if level_stack.state.duals is None else APART
+    shared = SHARED if level_stack.state.duals is None else DETACHED_DUAL
     made._view = shared if counter is not None or mode.inference else LOOSE
     if t._view is None:
         t._view = SHARED
@@ -436,7 +436,7 @@ _subclassed: Callable[[type], None] = lambda cls: None
 
 
 def set_subclass_hook(function: Callable[[type], None]) -> None:
-    """Names what is called with each subclass of ``Tensor`` that is defined."""
+    """Sets a function that is called with each defined subclass of ``Tensor``."""
     global _subclassed
     _subclassed = function
 
@@ -459,12 +459,12 @@ def set_regenerate(function: Callable[[Tensor], None]) -> None:
 
 
 def regenerate(t: Tensor) -> None:
-    """Gives a view a ``grad_fn`` that cuts it out of what its base now is."""
+    """Gives a view a ``grad_fn`` that views the present value of its base."""
     _regenerate(t)
 
 
 def sync(t: Tensor) -> None:
-    """Brings a tensor that shares memory up to date with what was done to the memory through others."""
+    """Updates a tensor that shares memory after in-place changes through other views."""
     # Many operands pass here at every operation; nearly always nothing was done.
     if t._layout.base is not t._storage.base:
         _lay_again(t)
@@ -479,7 +479,7 @@ def sync(t: Tensor) -> None:
 
 
 def refresh(t: Tensor) -> None:
-    """``sync`` for who does not ask for its place in the graph."""
+    """``sync`` for callers that do not need the node."""
     if t._layout.base is not t._storage.base:
         _lay_again(t)
     view = t._view
@@ -488,7 +488,7 @@ def refresh(t: Tensor) -> None:
 
 
 def sync_written(t: Tensor) -> None:
-    """``sync`` for what is about to be written: a view without a node before its base had one is taken for a leaf."""
+    """``sync`` before a write: a view without a node before its base had one is taken for a leaf."""
     refresh(t)
     if t._node is not None:
         sync(t)
@@ -510,7 +510,7 @@ def _lay_again(t: Tensor) -> None:
 
 
 def _follow(t: Tensor, base: Tensor) -> None:
-    """Has a view require grad if its base does."""
+    """Makes a view require grad if its base does."""
     t._rg = base.requires_grad and t._layout.dtype.category >= dtypes.FLOATING
 
 

@@ -1,4 +1,4 @@
-"""Types that have their own say in what functions of tensors do with them: ``__torch_function__``.
+"""``__torch_function__``: types and modes that override functions of tensors.
 
 Plain programs have no such types and pay nothing for them: the public functions are what they are until the first
 subclass of ``Tensor`` is defined, the first ``TorchFunctionMode`` entered, or ``torch.overrides`` imported. From then
@@ -33,13 +33,13 @@ from compat._core.types.errors import warn
 
 
 class _Local(threading.local):
-    """What a thread is within.
+    """The override state of a thread.
 
     Attributes:
-        subclasses: whether types have a say.
+        subclasses: whether ``__torch_function__`` of subclasses is called.
         modes: the modes entered, the innermost last.
-        none: whether modes have no say either.
-        passing: whether the next one who wants to know is told that nobody has a say.
+        none: whether modes are disabled, too.
+        passing: whether the next check finds no override.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ local = _Local()
 def _disabled_torch_function_impl(
     cls: type, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
 ) -> Any:
-    """The ``__torch_function__`` of a type that has no say, like ``Parameter``."""
+    """The ``__torch_function__`` of a type that overrides nothing, like ``Parameter``."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
 
@@ -71,11 +71,11 @@ def _has_say(kind: type) -> bool:
     return found is not None and getattr(found, "__func__", found) is not _disabled_torch_function_impl
 
 
-# ---------------------------------------------------------------- who is asked
+# ---------------------------------------------------------------- overrides
 
 
 def _overloaded(args: Sequence[Any]) -> list[Any]:
-    """The arguments whose types override functions: one for each type, subclasses before what they derive from."""
+    """The arguments whose types override functions: one for each type, subclasses before their bases."""
     found: list[Any] = []
     for a in args:
         kind = type(a)
@@ -123,7 +123,7 @@ def has_torch_function_variadic(*args: Any) -> bool:
 def handle_torch_function(
     public_api: Callable[..., Any], relevant_args: Sequence[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """What the types of the arguments make of a call.
+    """The result of a call by the overrides of its arguments' types.
 
     Args:
         public_api: the function that was called.
@@ -155,7 +155,8 @@ def handle_torch_function(
 
 
 def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tuple[Any, list[type]]:
-    """What a mode or a type answers, ``NotImplemented`` if none does; and the types that were asked."""
+    """The result of a mode's or a type's override, ``NotImplemented`` if none has one; and the types that were
+    tried."""
     overloaded = _overloaded(relevant) if local.subclasses else []
     kinds = [type(a) for a in overloaded]
     if local.modes:
@@ -200,7 +201,7 @@ class Overridable:
     """A public function that asks its arguments' types first. It counts as equal to the function.
 
     Args:
-        function: what is done if none of the types has a say.
+        function: the implementation if no type overrides it.
         name: its name.
         shown: what the types are told was called, if not this.
         operator: whether it is an operator of two operands: what no type knows is left to the other operand.
@@ -247,7 +248,7 @@ class Overridable:
 
 
 def _named(name: str) -> Any:
-    """What unpickling a function calls: the one of that address, ``torch.nn.functional.relu``."""
+    """The function of an address, ``torch.nn.functional.relu``; called by unpickling."""
     _, *rest = name.split(".")
     return functools.reduce(getattr, rest, sys.modules["compat"])
 
@@ -262,17 +263,17 @@ def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
     )
 
 
-#: Properties that are tensors, so that who reads them gets one of the subclass. What the others say is the same for
+#: Properties that are tensors, which are returned as the subclass. The other ones are the same for
 #: every type, and only users ask for it this way.
 _TENSORS = frozenset(["T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base"])
 _HERE = str(Path(__file__).parents[2]) + os.sep
 
 
 class OverridableProperty(property):
-    """A property that asks the type of the tensor; what is called is its ``__get__``, ``__set__`` or ``__delete__``.
+    """A property that types can override, through its ``__get__``, ``__set__`` or ``__delete__``.
 
     Attributes:
-        read, write, delete: what is done if the type has no say.
+        read, write, delete: the implementations if the type does not override them.
     """
 
     def __init__(self, name: str, original: property):
@@ -394,7 +395,7 @@ def _modules() -> list[tuple[str, Any]]:
 def _default_torch_function(
     cls: type, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
 ) -> Any:
-    """What a subclass of ``Tensor`` does by default: the function, whose results become of the subclass."""
+    """The default of subclasses of ``Tensor``: calls the function, and converts results to the subclass."""
     if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     with DisableTorchFunctionSubclass():
@@ -422,7 +423,7 @@ _listeners: list[Callable[[type], None]] = []
 
 
 def when_subclassed(listener: Callable[[type], None]) -> None:
-    """Has a function called with each subclass of ``Tensor`` that is defined."""
+    """Registers a function to be called with each subclass of ``Tensor`` that is defined."""
     _listeners.append(listener)
 
 
@@ -439,7 +440,7 @@ set_subclass_hook(_subclass_defined)
 
 
 class TorchFunctionMode:
-    """Within it, its ``__torch_function__`` is called instead of every public function, whatever the arguments are.
+    """A mode: in its context, its ``__torch_function__`` is called instead of every public function.
 
     Example:
         >>> import compat as torch
@@ -472,7 +473,7 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that does what would be done without it."""
+    """A mode that overrides nothing."""
 
     __module__ = "compat.overrides"
 
@@ -483,7 +484,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
 
 
 class DisableTorchFunctionSubclass:
-    """Within it, types have no say."""
+    """Disables ``__torch_function__`` of types."""
 
     __module__ = "compat._C"
 
@@ -496,7 +497,7 @@ class DisableTorchFunctionSubclass:
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Within it, neither types nor modes have a say."""
+    """Disables ``__torch_function__`` of types and modes."""
 
     __module__ = "compat._C"
 
@@ -511,12 +512,12 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 def _is_torch_function_enabled() -> bool:
-    """Whether types have a say."""
+    """Whether ``__torch_function__`` of types is enabled."""
     return local.subclasses
 
 
 def _is_torch_function_all_disabled() -> bool:
-    """Whether neither types nor modes have a say."""
+    """Whether ``__torch_function__`` of types and modes is disabled."""
     return local.none
 
 
@@ -537,7 +538,7 @@ def _len_torch_function_stack() -> int:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Within it, types have a say again, and operations are recorded as where the type was asked."""
+    """Enables ``__torch_function__`` of types again, and the grad mode of the intercepted call."""
     before, local.subclasses = local.subclasses, True
     grad, mode.grad = mode.grad, mode.above
     try:

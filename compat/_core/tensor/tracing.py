@@ -19,7 +19,7 @@ from funcgrad.primitives.shape import broadcast
 
 
 class TensorTracer(Tracer):
-    """A tensor that requires grad, in the middle of transforms: what is done to it is recorded in its graph."""
+    """The tracer of a tensor that requires grad inside transforms: operations on it are recorded in its graph."""
 
     __slots__ = ("tensor",)
 
@@ -33,14 +33,14 @@ class TensorTracer(Tracer):
 
 
 def elements(t: Tensor) -> Any:
-    """A tensor's elements as an array, or as what is being traced, without its graph."""
+    """A tensor's elements as an array or tracer, without its graph."""
     if t._view is not None:
         refresh(t)
     return strided_access.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
 
 
 def array(t: Tensor, anyway: bool = False) -> Any:
-    """A tensor's elements as an array, or as what is being traced: its graph, if it requires grad.
+    """A tensor's elements as an array or tracer, with its graph if it requires grad.
 
     Args:
         anyway: whether its graph counts also where nothing is recorded.
@@ -64,7 +64,7 @@ def array(t: Tensor, anyway: bool = False) -> Any:
 
 
 def tensor_of(x: Any) -> Tensor:
-    """A tensor over an array, or over what is being traced."""
+    """A tensor over an array or tracer."""
     x = outside(runtime.ready(x))
     if isinstance(x, TensorTracer):
         return x.tensor
@@ -114,9 +114,8 @@ def outside(x: Any) -> Any:
     return x
 
 
-def of_examples(made: Tensor, source: Tensor) -> Tensor:
-    """A new tensor as one of its own for each example of a ``vmap`` over which ``source`` differs, so that what differs
-    can be written into it."""
+def batched_like(made: Tensor, source: Tensor) -> Tensor:
+    """A new tensor, batched as ``source`` is, so that batched values can be written into it."""
     if not source._storage.base.traced or made._storage.base.traced:
         return made
     over = vmap_checks.maps(source._storage.buffer)[::-1]

@@ -14,12 +14,12 @@ from compat._core.types.errors import warn, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: The number of the next node that is recorded: what was recorded later comes first going backward.
+#: The number of the next recorded node: backward runs later nodes first.
 next_sequence: Callable[[], int] = itertools.count().__next__
 
 
 class _Mode(threading.local):
-    #: None in inference mode, where nothing is recorded either: what is compiled for the one is not for the other.
+    #: None in inference mode, where nothing is recorded either: the two have separate plans.
     grad: bool | None = True
     inference = False
     #: Whether tangents are pushed through operations.
@@ -34,15 +34,15 @@ class _Mode(threading.local):
     task: Any = None
     #: Makes, from the name and the operands of an operation or of a node that runs, a context for it to run in.
     observer: Callable[[str, Any], Any] | None = None
-    #: What ``grad`` was where a type was asked what an operation gives, which is below the graph.
+    #: The value of ``grad`` where a subclass's override was called, which is below the graph.
     above: bool | None = True
-    #: Whether leaves get gradients in a memory order of their own, not as they come.
+    #: Whether gradients of leaves get the leaf's memory order, instead of keeping theirs.
     lays_out = True
     #: How many modes see each operation in this thread: there are no short cuts then.
     watched = 0
-    #: Since when the innermost transform that differentiates runs: storages that are older are from outside of it.
+    #: When the innermost differentiating transform began: storages made before are from outside of it.
     since = 0
-    #: And the outermost one: what is made since is in no graph but its own.
+    #: And the outermost one: tensors made since are only in its graph.
     outset = float("inf")
     #: How many backward passes are inside of one another in this thread.
     depth = 0
@@ -160,7 +160,7 @@ def _restore(self: Any, *exc: object) -> None:
 
 
 class no_grad(_Guard):
-    """Within it operations are not recorded, and their results do not require grad. A decorator, too.
+    """Context in which operations are not recorded, and their results do not require grad. A decorator, too.
 
     Example:
         >>> import compat as torch
@@ -186,7 +186,7 @@ class no_grad(_Guard):
 
 
 class enable_grad(_Guard):
-    """Within it operations are recorded, whatever surrounds it. A decorator, too."""
+    """Context in which operations are recorded, whatever surrounds it. A decorator, too."""
 
     __module__ = "compat.autograd.grad_mode"
 
@@ -238,7 +238,7 @@ class set_grad_enabled(_Guard):
 
 
 class inference_mode(_Guard):
-    """As ``no_grad``, and what is made within it can never take part in a recorded computation. A decorator, too.
+    """As ``no_grad``, and tensors made within it can never take part in a recorded computation. A decorator, too.
 
     Args:
         mode: False turns it off within an outer one.
@@ -291,9 +291,9 @@ class set_multithreading_enabled(_Guard):
 
 
 class enforce_grad_layout_policy(_Guard):
-    """Whether the gradient of a leaf is laid out as the leaf; a function too, whose choice stays.
+    """Sets whether gradients of leaves get the leaf's strides; also a function, with lasting effect.
 
-    If not, one that nobody else holds becomes the leaf's ``grad`` in the memory order in which it comes.
+    If not, one without other references becomes the leaf's ``grad`` in its own memory order.
 
     Args:
         enable: whether it is.
@@ -335,7 +335,7 @@ def is_multithreading_enabled() -> bool:
 
 
 class _unsafe_preserve_version_counter:
-    """Within it changes in place of some tensors are not counted: what was saved before counts as unchanged.
+    """Context in which changes in place of some tensors are not counted: what was saved before counts as unchanged.
 
     Args:
         tensors: a tensor, or several.

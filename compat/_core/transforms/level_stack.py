@@ -1,9 +1,10 @@
-"""The transforms that run around an operation in this thread: those of ``torch.func``, and levels of dual numbers.
+"""The transforms that run around an operation in this thread: those of ``torch.func``, and forward-mode levels.
 
 An operation on what is traced is replayed into what surrounds it (``compat._core.operators.plan``). What PyTorch's
 transforms ask
-of it beyond that stands here: ``no_grad`` and its kin hold derivatives back, tensors outside that require grad stay in
-their graph, and under ``vmap`` memory that all examples share cannot take what differs between them.
+of it beyond that stands here: ``no_grad`` and ``inference_mode`` disable recording, tensors outside that require grad
+    stay in
+their graph, and under ``vmap`` memory that all batch elements share cannot take what differs between them.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Level:
 
     Attributes:
         kind: "grad", "jvp", "vmap", "functionalize".
-        randomness: what random numbers are to examples: "error", "same", "different".
+        randomness: whether batch elements draw the "same" or "different" random numbers, or drawing is an "error".
         interpreter: its interpreter, once it has one.
         written: the storages that were written while it was the innermost.
         leaves: the storages of what it differentiates by.
-        asides: what was made without derivatives while it was the innermost.
+        detached: the detached storages made while it was the innermost.
         given: the tensors that it differentiates by.
         known: by place on its tape, the edges of tensors in the graph that the function sees.
         recorded: whether operations were being recorded when it was entered.
@@ -51,18 +52,18 @@ class Level:
     interpreter: Any = None
     written: list[Any] = field(default_factory=list)
     leaves: list[Any] = field(default_factory=list)
-    asides: list[weakref.ref[Aside]] = field(default_factory=list)
+    detached: list[weakref.ref[DetachedStorage]] = field(default_factory=list)
     given: list[Any] = field(default_factory=list)
     known: dict[int, Any] = field(default_factory=dict)
     recorded: bool = True
 
 
 class _State(threading.local):
-    """What runs in this thread.
+    """The transforms that run in this thread.
 
     Attributes:
         levels: the transforms of ``torch.func``, outermost first.
-        duals: the interpreter of the level of dual numbers that is entered; None outside of one.
+        duals: the interpreter of the forward-mode level; None outside of one.
         graphs: whether there may be graphs of tensors inside transforms.
     """
 
@@ -92,21 +93,21 @@ def level(kind: str, randomness: str = "error") -> Iterator[Level]:
         mode.grad, mode.inference, mode.forward = grad, inference, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
-        for ref in entered.asides:
+        for ref in entered.detached:
             made = ref()
             if made is not None:
                 made.left(entered.interpreter)
         if state.levels:
-            state.levels[-1].asides += entered.asides
+            state.levels[-1].detached += entered.detached
 
 
 def recorded() -> bool:
-    """Whether what is done to tensors outside of all transforms is recorded in their graph."""
+    """Whether operations on tensors outside of all transforms are recorded in their graph."""
     return bool(mode.grad) and (not state.levels or state.levels[0].recorded)
 
 
 def _left(storage: Any, interpreter: Interpreter | None) -> None:
-    """Has memory from outside that was written inside a transform hold what it holds when that has returned."""
+    """Replaces the tracers in outside memory that was written inside a transform, once that has returned."""
     buffer = storage.buffer
     while isinstance(buffer, ForwardTracer | ReverseTracer) and buffer.interpreter is interpreter:
         buffer = buffer.underlying()
@@ -123,7 +124,7 @@ _REFUSED = (
 
 
 def refuse(what: str) -> None:
-    """Complains about a graph of tensors inside a transform of ``torch.func``, which has one of its own.
+    """Raises an error for a graph of tensors inside a transform of ``torch.func``, which has one of its own.
 
     Raises:
         RuntimeError: inside of one.
@@ -146,7 +147,7 @@ def refuse(what: str) -> None:
 
 @contextmanager
 def graphs() -> Iterator[None]:
-    """Within it, there may be graphs of tensors inside transforms."""
+    """Context in which there may be graphs of tensors inside transforms."""
     before = state.graphs
     try:
         state.graphs = True
@@ -214,7 +215,7 @@ keep_forward: Primitive = Primitive(
 
 
 def rewritten(old: Any, new: Any) -> Any:
-    """What memory holds once it is written: where derivatives are forbidden, as by ``no_grad``, those from before."""
+    """The content of memory after a write: under ``no_grad`` with the derivatives from before."""
     backward = not mode.grad and any(entered.kind == "grad" for entered in state.levels)
     forward = not mode.forward and (state.levels or state.duals is not None)
     if backward or forward:
@@ -226,12 +227,12 @@ def rewritten(old: Any, new: Any) -> Any:
     return new
 
 
-class Aside(UntypedStorage):
-    """Another storage's memory, seen without derivatives: what is read has none, and those of what is written stay.
+class DetachedStorage(UntypedStorage):
+    """Another storage's memory without derivatives: reads have none, and writes keep those of the memory.
 
     Attributes:
         under: the other storage.
-        forward: whether derivatives forwards are held back, too.
+        forward: whether forward-mode derivatives are dropped, too.
     """
 
     __slots__ = ("under", "forward")
@@ -243,7 +244,7 @@ class Aside(UntypedStorage):
         self.placing = under.placing
         self.version, self.born = 0, under.born
         if state.levels:
-            state.levels[-1].asides.append(weakref.ref(self))
+            state.levels[-1].detached.append(weakref.ref(self))
 
     @property
     def buffer(self) -> Any:
@@ -269,7 +270,7 @@ class Aside(UntypedStorage):
         return self.under.data_ptr()
 
     def left(self, interpreter: Interpreter | None) -> None:
-        """Keeps the values alone of a transform that has returned, so that no more of it stays alive."""
+        """Keeps only the values of a transform that has returned, so that its tracers are freed."""
         x = self.under.buffer
         if isinstance(x, ForwardTracer | ReverseTracer) and x.interpreter is interpreter:
             value = runtime.ready(x.underlying())
@@ -277,25 +278,25 @@ class Aside(UntypedStorage):
             self.under = UntypedStorage(value, self.base)
 
 
-def aside(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
-    """The memory of a traced tensor, outside of what is differentiated.
+def detached(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
+    """The memory of a traced tensor, detached from its derivatives.
 
     Args:
         forward: as in ``detach``; if not, as in ``no_grad``.
     """
     if not forward and not any(entered.kind == "grad" for entered in state.levels):
         return storage
-    if isinstance(storage, Aside) and storage.forward >= forward:
+    if isinstance(storage, DetachedStorage) and storage.forward >= forward:
         return storage
     if state.levels or state.duals is not None:
-        return Aside(storage, forward)
+        return DetachedStorage(storage, forward)
     return UntypedStorage(stop_gradient(_outlived(storage.buffer)), storage.base)
 
 
-class Beneath(Aside):
-    """Another storage's memory as the transform around its elements does not see it; those further out do.
+class Beneath(DetachedStorage):
+    """Another storage's memory below the innermost transform that traces its elements.
 
-    What is written changes the values alone: the derivative by that transform stays.
+    A write changes only the values: the derivative by that transform stays.
     """
 
     __slots__ = ()
@@ -331,17 +332,17 @@ def beneath(storage: UntypedStorage) -> UntypedStorage:
     """The memory of a traced tensor as its ``data`` is: outside of the transform around it, but of no other.
 
     Raises:
-        RuntimeError: for what differs between the examples of a ``vmap``.
+        RuntimeError: for a value that a ``vmap`` batches.
     """
     if not state.levels and state.duals is None:
-        return aside(storage)
+        return detached(storage)
     if isinstance(_outlived(storage.buffer), BatchTracer):
         raise RuntimeError("accessing `data` under vmap transform is not allowed")
     return Beneath(storage)
 
 
 def check_set_data(*tensors: Any) -> None:
-    """Complains about ``data`` that is assigned, or is assigned to, while it is traced by a transform.
+    """Raises an error for ``data`` that is assigned, or is assigned to, while it is traced by a transform.
 
     Raises:
         RuntimeError: if it is.
@@ -386,7 +387,7 @@ def set_following(*functions: Callable[..., None]) -> None:
 
 
 def in_sight(buffers: Sequence[Any]) -> bool:
-    """Whether results have nodes: inside of ``vmap`` and ``jvp``, what these see has none, whatever was captured."""
+    """Whether results have visible nodes: not inside of ``vmap`` and ``jvp``, even with captured tensors."""
     return not state.levels or state.graphs or not any(isinstance(x, BatchTracer | ForwardTracer) for x in buffers)
 
 
@@ -427,10 +428,10 @@ def _blank(t: Any) -> Any:
 
 
 def _outlived(x: Any) -> Any:
-    """The value of what was kept from a transform that has returned.
+    """The value of a tracer kept from a transform that has returned.
 
     Raises:
-        RuntimeError: for one of an example of a ``vmap``, which has none of its own.
+        RuntimeError: for one batched by a ``vmap``, which has no memory of its own.
     """
     while isinstance(x, ForwardTracer | ReverseTracer) and not x.interpreter.alive:
         x = x.underlying()
@@ -443,7 +444,7 @@ def check_alive(storage: UntypedStorage) -> None:
     """Whether memory can still be looked at.
 
     Raises:
-        RuntimeError: for that of an example of a ``vmap`` that has returned.
+        RuntimeError: for one batched by a ``vmap`` that has returned.
     """
     _outlived(storage.buffer)
 
@@ -456,6 +457,6 @@ _ESCAPED = (
 
 
 def through(interpreter: Interpreter | None) -> None:
-    """Has an interpreter that was the outermost one bind operations, since there is a graph of tensors around it."""
+    """Makes the outermost interpreter bind operations, since a graph of tensors is around it."""
     if isinstance(interpreter, Reverse):
         interpreter.outside = bind

@@ -1,7 +1,7 @@
 """Where the elements of a tensor inside a transform lie, as the function that is transformed sees it.
 
 A transform gives its function arrays of their own: row-major, without gaps. PyTorch gives it views: under ``vmap`` an
-example lies among the others, and what was not contiguous outside is not so inside. So a storage that was made of
+batch element lies among the others, and what was not contiguous outside is not so inside. So a storage that was made of
 another tensor's elements keeps a ``Placing``, which translates between distances in the storage, by which everything
 is computed, and distances in the memory that the elements came from, which are what ``stride``, ``storage_offset``,
 ``is_contiguous``, ``view`` and ``as_strided`` speak of.
@@ -17,7 +17,7 @@ from compat._core.types.errors import size_text
 
 
 class _Axis(NamedTuple):
-    """A dimension of what was read: its size, its step in the storage, and its stride in memory."""
+    """A dimension of an access: its size, its step in the storage, and its stride in memory."""
 
     size: int
     step: int
@@ -28,7 +28,7 @@ class Placing:
     """Distances in a storage, and in the memory that its elements came from.
 
     Attributes:
-        base: what the storage holds.
+        base: the type of the storage's buffer.
         axes: the dimensions of what was read, outermost first; neighbours that lie in memory as one are one.
         start: where in memory it begins.
     """
@@ -127,7 +127,7 @@ def _plus(reached: list[int] | None, places: list[int] | None, times: int) -> li
 
 
 def place_as(made: Any, original: Any, dim: int | None = None) -> Any:
-    """Has a new tensor, of another's elements, be seen where those lie; returns it.
+    """Gives a new tensor of another's elements the strides of that one; returns it.
 
     Args:
         dim: the dimension of ``original`` that ``made`` has not; None if it has all.

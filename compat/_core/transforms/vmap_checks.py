@@ -1,7 +1,7 @@
-"""What is traced by the transforms in this thread, and what the examples of a ``vmap`` refuse.
+"""What the transforms of this thread trace, and checks for operations that ``vmap`` does not support.
 
-Under ``vmap`` there is no value of one example to read, nothing whose size depends on values, and memory that all
-examples share cannot take what differs between them.
+Under ``vmap`` no single value can be read, no size may depend on values, and unbatched memory cannot hold a batched
+value.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from compat._core.memory.meta import Unknown, check_values, refused
 from compat._core.transforms.grad_mode import mode
-from compat._core.transforms.level_stack import Aside, Level, state
+from compat._core.transforms.level_stack import DetachedStorage, Level, state
 from funcgrad import runtime
 from funcgrad.core import tracing
 from funcgrad.core.callers import OWN, Api
@@ -27,12 +27,12 @@ TRACED = (BatchTracer, ForwardTracer, ReverseTracer)
 
 
 def wrapped(x: Any) -> Any:
-    """What the tracer of a transform wraps; under ``vmap`` what there is for all examples."""
+    """The value that the tracer of a transform wraps; under ``vmap`` the values of all batch elements."""
     return x.primal if isinstance(x, ForwardTracer) else x.value
 
 
 def maps(x: Any) -> list[Batching]:
-    """The ``vmap``s over whose examples a value differs, innermost first."""
+    """The ``vmap``s that batch a value, innermost first."""
     found: list[Batching] = []
     while isinstance(x, TRACED):
         if isinstance(x, BatchTracer):
@@ -42,7 +42,7 @@ def maps(x: Any) -> list[Batching]:
 
 
 def inmost(x: Any) -> Any:
-    """What the transforms around a value wrap: under ``vmap`` what there is for all examples."""
+    """The value below all transforms: under ``vmap`` the values of all batch elements."""
     while isinstance(x, TRACED):
         x = wrapped(x)
     return x
@@ -82,7 +82,7 @@ def check_memory(t: Any, storage: bool = False) -> None:
     """Whether a tensor has memory of its own to look at, which no transform follows.
 
     Args:
-        storage: whether its storage is asked for.
+        storage: whether its storage is requested.
 
     Raises:
         NotImplementedError: if it has not, for a storage.
@@ -101,14 +101,14 @@ NO_RULE = "Batching rule not implemented for {0}; the fallback path doesn't work
 
 
 def check_out(name: str, overload: str, tensors: Sequence[Any]) -> None:
-    """Whether an operation may write its result into a given tensor, whose derivatives nobody would know.
+    """Whether an operation may write its result into a given tensor, which would lose its derivative.
 
     Args:
         name, overload: the operation, and PyTorch's name of its variant that writes.
-        tensors: what it reads and writes.
+        tensors: its operands and results.
 
     Raises:
-        RuntimeError: where one differs between the examples of a ``vmap``, or is differentiated in reverse mode.
+        RuntimeError: where one is batched by a ``vmap``, or is differentiated in reverse mode.
         NotImplementedError: where one is differentiated in forward mode.
     """
     kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
@@ -131,7 +131,7 @@ def mapping() -> bool:
 
 
 def refuse(text: str, *tensors: Any) -> None:
-    """Complains about what PyTorch has no rule for, if a tensor differs between the examples of a ``vmap``.
+    """Raises for operations without a batching rule in PyTorch, if a tensor is batched by a ``vmap``.
 
     Raises:
         RuntimeError: if one does.
@@ -141,7 +141,7 @@ def refuse(text: str, *tensors: Any) -> None:
 
 
 def check_product(name: str, a: Any, b: Any, dims: tuple[int, int]) -> None:
-    """Whether the operands of a product have so many dimensions, where one differs between the examples of a ``vmap``.
+    """Whether the operands of a product have so many dimensions and one of them is batched by a ``vmap``.
 
     Raises:
         RuntimeError: if not.
@@ -169,7 +169,7 @@ def concrete(x: Any, asked: str) -> Any:
     """The array that is traced.
 
     Args:
-        asked: what it is for: "item()", "bool()", "its values".
+        asked: the operation that needs it: "item()", "bool()", "its values".
 
     Raises:
         RuntimeError: under ``vmap``.
@@ -200,7 +200,7 @@ def check_counted(name: str, t: Any) -> None:
     """Whether an operation may count elements of a tensor, to give a result of that size.
 
     Raises:
-        RuntimeError: under ``vmap``, where the number differs between examples.
+        RuntimeError: under ``vmap``, for a batched number.
         NotImplementedError: on the meta device, where there is nothing to count.
     """
     if not t._storage.base.traced:
@@ -211,7 +211,7 @@ def check_counted(name: str, t: Any) -> None:
 
 
 def check_format(t: Any, copied: Any = None) -> None:
-    """Whether a tensor may be asked for the memory order of a format other than the usual ones, or copied to it.
+    """Whether a tensor may be checked for, or copied to, a memory format other than the usual ones.
 
     Raises:
         RuntimeError: under ``vmap``.
@@ -259,22 +259,22 @@ def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
         view: whether it is written through a view.
 
     Raises:
-        RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them, and for
-            recorded writes into what is differentiated by.
+        RuntimeError: where unbatched memory would have to hold a value that a ``vmap`` batches, and for recorded writes
+            into what is differentiated by.
     """
     if mode.grad and any(storage is leaf for entered in state.levels for leaf in entered.leaves):
         leaf = "a view of a leaf" if view else "a leaf"
         raise RuntimeError(f"{leaf} Variable that requires grad is being used in an in-place operation.")
     if state.levels:
         check_write(name, storage.buffer, new)
-        while isinstance(storage, Aside):
+        while isinstance(storage, DetachedStorage):
             storage = storage.under
         state.levels[-1].written.append(storage)
 
 
-#: The second value, as one of its own for each example over which the first one differs.
+#: The second value, batched like the first one.
 _each: Primitive = Primitive(
-    "of_each_example",
+    "per_batch_element",
     infer=lambda old, new: new,
     lower=lambda old, new: new,
     batch=lambda size, operands, dims: (_each(*[at_axis(x, d, 0, size) for x, d in zip(operands, dims)]), 0),
@@ -284,12 +284,12 @@ _each: Primitive = Primitive(
 
 
 def of_each(old: Any, new: Any) -> Any:
-    """What memory holds once it is written: what differed between the examples of a ``vmap`` may differ further on."""
+    """The content of memory after a write: where it was batched before, it stays batched."""
     return new if set(maps(old)) <= set(maps(new)) else _each(runtime.ready(old), runtime.ready(new))
 
 
 def check_write(name: str, old: Any, new: Any) -> None:
-    """Complains where memory that examples of a ``vmap`` share is to take what differs between them.
+    """Raises where unbatched memory would have to hold a value that a ``vmap`` batches.
 
     Raises:
         RuntimeError: if so.
@@ -329,7 +329,7 @@ _RANDOM_GRADIENTS = (
 
 
 def drawing() -> list[Batching]:
-    """The ``vmap``s around whose examples each get random numbers of their own, outermost first.
+    """The ``vmap``s that draw different random numbers for each batch element, outermost first.
 
     Raises:
         RuntimeError: if one of them does not want any.
@@ -341,7 +341,7 @@ def drawing() -> list[Batching]:
 
 
 def refuse_out() -> None:
-    """Complains about random numbers that are to be written into a given tensor inside ``vmap``.
+    """Raises an error for random numbers that are to be written into a given tensor inside ``vmap``.
 
     Raises:
         RuntimeError: inside one.
@@ -354,7 +354,7 @@ def refuse_out() -> None:
 
 
 def spread(over: Sequence[Batching], x: Any) -> Any:
-    """An array with leading axes for some ``vmap``s, outermost first, as what their examples see."""
+    """An array with leading axes for some ``vmap``s, outermost first, as a tracer that they batch."""
     for interpreter in over:
         x = BatchTracer(interpreter, x, 0)
     return x

@@ -1,1 +1,1 @@
-"""What tensors are described with: dtypes, devices, sizes, memory formats; and errors."""
+"""Types that describe tensors: dtypes, devices, sizes, memory formats; and errors."""

@@ -96,7 +96,7 @@ def _restored(text: str) -> device:
     return _known.get(text) or device(text)
 
 
-device.__module__ = "torch"  # what users see in its name; in a pickle is where it is made
+device.__module__ = "torch"  # shown in its name; pickles use the defining module
 
 
 def _parse(text: str) -> tuple[str, int | None]:
@@ -131,7 +131,7 @@ def default_device() -> device:
 
 
 def set_default(where: device) -> None:
-    """Says where new tensors are made outside of all devices that are entered."""
+    """Sets the default device, outside of all device contexts."""
     _entered.default = where
 
 
@@ -190,7 +190,7 @@ def set_current(kind: str, index: int) -> None:
 
 
 def jax_device(where: device) -> Any:
-    """The device of JAX's that one is; None for the CPU, where arrays are that nobody has put anywhere."""
+    """The device of JAX's that one is; None for the CPU, to whose device arrays are not committed."""
     return None if where is CPU or where is META else accelerators(where.type)[where.index or 0]
 
 

@@ -23,7 +23,7 @@ class dtype:
 
     Attributes:
         itemsize: bytes an element.
-        is_floating_point, is_complex: what kind of number it holds.
+        is_floating_point, is_complex: the kind of its numbers.
 
     Example:
         >>> import compat as torch
@@ -111,9 +111,9 @@ class dtype:
         return _TO_COMPLEX[self]
 
 
-dtype.__module__ = "torch"  # what users see in its name
+dtype.__module__ = "torch"  # shown in its name
 
-#: What abbreviations of dtypes begin with, for what their names begin with; quantized ones and others have none.
+#: Prefixes of dtypes' abbreviations by prefixes of their names; quantized ones and others have none.
 _LETTERS = {"float": "f", "bfloat": "bf", "complex": "c", "bits": "b", "int": "i", "uint": "u"}
 
 
@@ -152,7 +152,7 @@ complex128 = _of("complex128", fdtypes.complex128, COMPLEX, "ComplexDouble")
 
 
 def _bare(name: str, category: int, scalar_name: str, signed: bool | None, itemsize: int = 1) -> dtype:
-    """A dtype of which there are no arrays here: programs name them, in tables of dtypes above all."""
+    """A dtype without arrays: programs name them, mostly in tables of dtypes."""
     return dtype(name, None, itemsize, category, signed, scalar_name)
 
 
@@ -183,7 +183,7 @@ _by_name = {d._name: d for d in (*ALL, *BARE)}
 
 
 def _named(name: str) -> dtype:
-    """What unpickling a dtype calls."""
+    """The dtype of a name; called by unpickling."""
     return _by_name[name]
 
 
@@ -206,7 +206,7 @@ _NOT_MIXED = frozenset((_FLOAT4, *_SMALL_SIGNED))
 
 
 def from_numpy(d: np.dtype) -> dtype:
-    """The dtype that holds what a NumPy dtype holds.
+    """The dtype of a NumPy dtype.
 
     Raises:
         TypeError: for NumPy dtypes that tensors cannot have (strings, objects, ...).
@@ -244,7 +244,7 @@ _OF_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 
 def wanted(function: str, d: Any) -> Any:
-    """What is given as a ``dtype`` argument as a dtype: Python's own types of numbers stand for one, None for none.
+    """A ``dtype`` argument as a dtype: Python's number types stand for one, None for none.
 
     Raises:
         TypeError: for anything else.
@@ -296,7 +296,7 @@ _listeners: list[Callable[[], None]] = []
 
 
 def when_default_changes(forget: Callable[[], None]) -> None:
-    """Calls ``forget`` whenever the default dtype changes: what was compiled may depend on it."""
+    """Calls ``forget`` whenever the default dtype changes: compiled programs may depend on it."""
     _listeners.append(forget)
 
 
@@ -374,7 +374,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both can be cast to.
 
     Raises:
-        TypeError: for what is no dtype.
+        TypeError: for an argument that is not a dtype.
         RuntimeError: for dtypes that PyTorch does not mix, as ``uint16`` with another integer one.
 
     Example:
@@ -396,7 +396,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
 
 def _check_mixes(a: dtype, b: dtype) -> None:
-    """Whether there is any dtype for two that are not the same.
+    """Raises for two dtypes that cannot be promoted.
 
     Raises:
         RuntimeError: for dtypes that PyTorch does not mix with others.
@@ -506,7 +506,7 @@ class finfo:
         self.dtype = real._name
         info: Any = _limits(real)
         self.bits = real.itemsize * 8
-        # PyTorch has half of what ml_dtypes has for this one.
+        # PyTorch has half of ml_dtypes's value for this one.
         self.eps = 0.125 if real._name == "float8_e5m2fnuz" else float(info.eps)
         self.max = float(info.max)
         self.min = float(info.min)

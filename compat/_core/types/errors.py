@@ -1,4 +1,4 @@
-"""What compat raises when PyTorch would, in PyTorch's words, and the checks that several places share."""
+"""Errors with PyTorch's types and messages, and shared checks."""
 
 from __future__ import annotations
 
@@ -106,17 +106,17 @@ def leading(function: F) -> F:
 
 
 def cpp_name(d: Dtype) -> str:
-    """What PyTorch's C++ side calls a dtype: ``long int`` for ``torch.int64``."""
+    """The C++ name of a dtype in PyTorch's messages: ``long int`` for ``torch.int64``."""
     name = repr(d).removeprefix("torch.")
     return CPP_NAMES.get(name, name)
 
 
-#: The dtypes whose tensors have an old name in messages.
+#: The dtypes whose tensors have a legacy type name in messages.
 _OLD = frozenset(["Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"])
 
 
 def type_text(d: Dtype) -> str:
-    """What messages about the types of tensors call one: ``torch.FloatTensor``, and ``CPUBoolType`` of the newer ones.
+    """The type name of a tensor in messages: ``torch.FloatTensor``, and ``CPUBoolType`` of the newer ones.
 
     Example:
         >>> import compat as torch
@@ -127,7 +127,7 @@ def type_text(d: Dtype) -> str:
 
 
 def lacks(kernel: str, d: Dtype) -> NotImplementedError:
-    """What is raised where there is no code for a dtype.
+    """The error for a dtype without an implementation.
 
     Example:
         >>> import compat as torch
@@ -192,7 +192,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 
 def type_name(x: object) -> str:
-    """What PyTorch calls the type of an argument."""
+    """PyTorch's name of the type of an argument."""
     name = type(x).__name__
     if type(x).__module__.partition(".")[0] == "funcgrad":
         return f"{name} (torch.as_tensor makes a tensor of it)"
@@ -277,7 +277,7 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 class Once:
-    """Warnings that come once in a process, unless all are wanted each time.
+    """Warnings given once per process, unless all are wanted each time.
 
     Attributes:
         said: those that came.

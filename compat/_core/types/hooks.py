@@ -10,7 +10,7 @@ from typing import Any
 
 
 class RemovableHandle:
-    """What registering a hook returns; ``remove()``, or the end of a ``with`` block, takes the hook away.
+    """The handle of a registered hook; ``remove()``, or the end of a ``with`` block, removes the hook.
 
     Args:
         hooks_dict: the dictionary that the hook was put into under this handle's ``id``.

@@ -1,4 +1,4 @@
-"""Layout and memory-format constants: ``torch.strided``, ``torch.channels_last`` and their kin."""
+"""Layout and memory-format constants: ``torch.strided``, ``torch.channels_last`` and the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Constant:
 
 
 class layout(_Constant):
-    """How a tensor's elements are kept; there are tensors of ``torch.strided`` only here."""
+    """The layout of a tensor: ``torch.strided``, or one of the sparse ones."""
 
     __module__ = "compat"
 
@@ -44,7 +44,7 @@ globals().update(LAYOUTS)  # where they are looked for when they are unpickled
 
 
 def check_strided(wanted: Any) -> None:
-    """Whether a new tensor's layout is one that there is.
+    """Raises unless a new tensor's layout is strided.
 
     Raises:
         NotImplementedError: for a sparse one, and oneDNN's.

@@ -1,4 +1,4 @@
-"""Whether a number fits a dtype: as PyTorch converts it, which makes no other number of it silently.
+"""Scalar overflow checks: whether a dtype can represent a number, as PyTorch checks when it converts one.
 
 It is asked of what is written into tensors, and of the arguments that an operation ``fits`` to the dtype it computes
 in.
@@ -120,7 +120,7 @@ def fits(names: str, rule: Rule = own) -> dict[str, Rule]:
 
 
 class Bounds(NamedTuple):
-    """The numbers of a Python type that a plan takes as they are, and what is done about others.
+    """The range of numbers of a Python type that a plan accepts unchecked, and the handling of others.
 
     Attributes:
         least, most: those in between are taken; None for complex numbers, which have no order.
@@ -136,7 +136,7 @@ class Bounds(NamedTuple):
         return value if ordered and self.least <= value <= self.most else self.otherwise(value)
 
     def written(self, value: str, otherwise: str) -> str:
-        """The same as text, of the names of the number and of what is done about others."""
+        """The check as source, with the names of the number and of the handler."""
         if self.least is None:
             return f"{otherwise}({value})"
         return f"{value} if {self.least!r} <= {value} <= {self.most!r} else {otherwise}({value})"
@@ -157,7 +157,7 @@ _INTEGERS = Bounds(-(2**63), 2**63 - 1, checked)
 
 
 def bounds(kind: Any, d: dtype.dtype | None) -> Bounds | None:
-    """What a plan takes of a Python type; None for all.
+    """The bounds of a plan for a Python type; None if it accepts all.
 
     Args:
         kind: the type.

@@ -69,4 +69,4 @@ def _restored(sizes: tuple[int, ...]) -> Size:
     return Size(sizes)
 
 
-Size.__module__ = "torch"  # what users see in its name; in a pickle is where it is made
+Size.__module__ = "torch"  # shown in its name; pickles use the defining module

@@ -10,7 +10,7 @@ _types: dict[str, type] = {}
 
 
 class _Named(tuple):
-    """A tuple whose places have names, printed one a line."""
+    """A named tuple, printed one field a line."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()

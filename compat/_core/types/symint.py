@@ -1,4 +1,4 @@
-"""``torch.SymInt`` and its kin: numbers that are not known yet, and functions of them that take known ones too.
+"""``torch.SymInt``, ``SymFloat``, ``SymBool``: symbolic numbers, and functions that also take plain ones.
 
 Sizes are always known here, under ``torch.compile`` as elsewhere, so nothing makes such a number. The types are there
 for programs that ask ``isinstance(n, (int, torch.SymInt))``, the functions for those that are written for both.

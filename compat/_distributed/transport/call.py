@@ -51,8 +51,8 @@ class Call:
     """One exchange: what it sends and receives has its number.
 
     Args:
-        circle: between whom.
-        name: what users call it.
+        circle: the ranks that take part.
+        name: its public name.
         number: which one of the circle.
         patience: for how many seconds to wait for others.
     """

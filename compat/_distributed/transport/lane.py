@@ -9,10 +9,10 @@ from typing import Any
 
 
 class Job:
-    """Something that is done once, by a lane's thread or by who waits for it.
+    """A task that is run once, by a lane's thread or by the thread that waits for it.
 
     Attributes:
-        error: what it raised.
+        error: the error that it raised.
     """
 
     def __init__(self, run: Callable[[], Any]):
@@ -36,7 +36,7 @@ class Job:
                 callback(self)
 
     def then(self, callback: Callable[[Job], None]) -> None:
-        """Has a function called once it is done."""
+        """Registers a function to be called once it is done."""
         with self._lock:
             if not self._done.is_set():
                 self.after.append(callback)
@@ -66,7 +66,7 @@ class Lane:
         self._closed = False
 
     def later(self, run: Callable[[], Any]) -> Job:
-        """Has the thread do something."""
+        """Adds a task for the thread."""
         job = Job(run)
         with self._changed:
             self._jobs.append(job)
@@ -79,7 +79,7 @@ class Lane:
     def now(self, run: Callable[[], Any]) -> Job:
         """Does something here, once all that came before is done."""
         job = Job(run)
-        if threading.current_thread() is self._thread:  # what follows on a job: its turn has come
+        if threading.current_thread() is self._thread:  # a follow-up of a job: it is next
             job.run()
             return job
         with self._changed:

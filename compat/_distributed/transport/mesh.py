@@ -1,10 +1,10 @@
 """One connection for each pair of processes, and a thread that reads them all.
 
-A message has a key: the group, the number of the call within it, and a part. A message that nobody expects yet is kept;
-one that is expected is read into the memory where it is wanted. Since there is always somebody who reads, whoever
-sends goes on when the operating system has taken the bytes, and no order of messages can lock two processes.
+A message has a key: the group, the number of the call within it, and a part. An unexpected message is kept; an expected
+    one is read into its destination. Since a thread always reads, a sender goes on when the operating system has taken
+    the bytes, and no order of messages can lock two processes.
 
-A connection that ends without a word means that the process has ended: whoever waits for it is told at once.
+A connection that closes without a message means that the process has ended: waiting for it raises at once.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Peer:
 
     Attributes:
         socket: the connection.
-        sending: held by whoever sends.
+        sending: a lock held while sending.
         gone: why it cannot be reached any more.
         left: whether it said so before it went.
         why: the exception that it ended with, if it said so.
@@ -236,7 +236,7 @@ class Mesh:
             del self._expected[source, key]
         return slot
 
-    # ---------------------------------------------------------------- what went wrong
+    # ---------------------------------------------------------------- failures
 
     def abort(self, members: Sequence[int], group: int, call: int, why: str) -> None:
         """Tells others that a call has failed here, so that they do not wait for it."""
@@ -362,7 +362,7 @@ class Mesh:
             self._told[peer.rank] = json.loads(data)
         elif kind == PROBE:
             answer = json.dumps(self._account()).encode()
-            # In a thread: the reader must not wait for who does not read.
+            # In a thread: the reader must not wait for a process that does not read.
             threading.Thread(target=self._quietly, args=(peer.rank, Key(0, 0, 0), answer, STATE), daemon=True).start()
         elif kind == ABORT:
             why = f"{peer} has failed in this call: {data.decode()}"

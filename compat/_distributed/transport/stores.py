@@ -94,7 +94,7 @@ class Table:
 class Store(ABC):
     """Keys and values that several processes see.
 
-    Values are bytes; text that is given becomes UTF-8. Who asks for a key that is not there waits for it.
+    Values are bytes; text that is given becomes UTF-8. Reading a missing key waits for it.
 
     Attributes:
         timeout: how long.
@@ -259,7 +259,7 @@ class PrefixStore(Store):
     """Another store's keys that begin with a prefix.
 
     Args:
-        prefix: what stands before each key, and a slash.
+        prefix: the prefix of each key, before a slash.
         store: the other store.
 
     Example:
@@ -456,7 +456,7 @@ def _leave(path: str) -> None:
     """Counts a process off that had a file's store; the last one removes the file."""
     store = object.__new__(FileStore)
     store._begin(path)
-    with suppress(OSError):  # somebody else has removed it
+    with suppress(OSError):  # another process has removed it
         with store._locked() as file:
             left = int(store._values.get(store._OPEN, b"0")) - 1
             store._write(file, store._SET, store._OPEN, str(left).encode())

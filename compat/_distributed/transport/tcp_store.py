@@ -130,7 +130,7 @@ class TCPStore(Store):
         use_libuv: changes nothing.
 
     Raises:
-        DistNetworkError: if the port is taken, or nobody serves it in time.
+        DistNetworkError: if the port is taken, or no server answers in time.
 
     Example:
         >>> from datetime import timedelta

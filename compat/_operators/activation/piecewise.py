@@ -1,4 +1,4 @@
-"""Nonlinearities made of straight lines: ``relu`` and its kin, clamps, shrinkage."""
+"""Piecewise linear activations: ``relu`` and its variants, clamps, shrinkage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from compat._core.types.scalar_conversion import fits, widened
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
-# ---------------------------------------------------------------- relu and its kin
+# ---------------------------------------------------------------- relu and its variants
 
 _no_bools = refuses("", "bool", message="Boolean inputs not supported for relu", error=RuntimeError)
 _no_complex = refuses("", "complex", message="clamp is not supported for complex types")

@@ -1,4 +1,4 @@
-"""Smooth nonlinearities: ``elu`` and its kin, ``gelu``, ``silu``, ``softplus``."""
+"""Smooth nonlinearities: ``elu`` and its variants, ``gelu``, ``silu``, ``softplus``."""
 
 from __future__ import annotations
 

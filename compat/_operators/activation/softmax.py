@@ -46,7 +46,7 @@ def _is_last(x: Any, dim: int) -> bool:
 
 
 def _noted(x: Any, like: Any) -> Any:
-    """What PyTorch's kernel puts down on its way: of halves rounded to their dtype, which it does not compute in."""
+    """An intermediate value that PyTorch's kernel stores: float16 and bfloat16 round there, not in between."""
     own = type_of(x).dtype
     return x if type_of(like).dtype == own else e.cast(e.cast(x, dtype=type_of(like).dtype), dtype=own)
 

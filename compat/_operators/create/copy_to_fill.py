@@ -104,7 +104,8 @@ def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguou
 
 
 def converted(x: Any, dtype: Dtype) -> Any:
-    """An array in another dtype; of complex numbers in a real one, their real parts; bools say what is not zero."""
+    """An array in another dtype; of complex numbers in a real one, their real parts; bools are true where it is not
+    zero."""
     have = type_of(x).dtype
     wanted = dtypes.array_dtype(dtype)
     if have == wanted and not type_of(x).weak:
@@ -355,7 +356,7 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
 
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
-    """Into a tensor whose elements share places nothing is written but what is there."""
+    """Copies into a tensor with overlapping elements only equal values."""
     if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
         raise RuntimeError(OVERLAPS_ITSELF)
     _check_copy(self, other, non_blocking)
@@ -434,7 +435,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 def _read_before(value: Tensor) -> Tensor:
-    """What a tensor holds now, at its place in the graph: what is written may be the memory that it lies in."""
+    """The present value of a tensor, with its node: the write may be to its own memory."""
     held = value.detach().clone()
     held._rg, held._node, held._nr = value._rg, value._node, value._nr
     return held

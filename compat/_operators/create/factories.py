@@ -23,7 +23,7 @@ from compat._core.memory.strides import (
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.schema.arguments import missing, size_argument
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
-from compat._core.tensor.tracing import of_examples
+from compat._core.tensor.tracing import batched_like
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU, META, available, on, place
 from compat._core.types.device import device as Device
@@ -115,7 +115,7 @@ def _buffer(base: Base, value: Any) -> Any:
 
 
 def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
-    """What is said of a size that there is no memory for, or that no memory could have.
+    """The error for a size that exceeds the memory, or any possible memory.
 
     Args:
         error: what NumPy says; given back if the size is not why.
@@ -138,7 +138,7 @@ def from_table(
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
-        key: what tells it from all others, hashable.
+        key: a hashable key.
         size: of the tensor.
         make: the contents, as an array of any dtype.
         dtype: of the tensor.
@@ -158,7 +158,7 @@ def from_table(
 
 
 def blank(size: Sequence[int], like: Tensor, dtype: Dtype | None = None) -> Tensor:
-    """A tensor on the device of another one, whose values nobody asks for: what draws are on the meta device."""
+    """A tensor on the device of another one, whose values are never read: the result of draws on the meta device."""
     return constant(tuple(size), 0, dtype or like.dtype, where=like.device)
 
 
@@ -205,7 +205,7 @@ def into(out: Tensor | None, made: Tensor) -> Tensor:
 
 
 def check_given(out: Tensor | None, dtype: Dtype | None, device: Any, layout: Any = None) -> None:
-    """Whether a layout is one that there is, and an ``out`` what else was said of the result.
+    """Checks that a layout is supported, and that ``out`` agrees with the other arguments.
 
     Raises:
         NotImplementedError: for the layout.
@@ -445,7 +445,7 @@ def full_like(
         else converted_number(filling(dtype, input.numel(), _fill_value("full_like", fill_value)), dtype)
     )
     new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), value)
-    return with_grad(of_examples(new, input), requires_grad)
+    return with_grad(batched_like(new, input), requires_grad)
 
 
 zeros_like = _like("zeros_like", 0, "zeros")
@@ -467,7 +467,7 @@ def _new(name: str, value: Any, what: str) -> None:
         check_strided(layout)
         where = self.device if device is None else available(device)
         made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)
-        return with_grad(of_examples(made, self), requires_grad)
+        return with_grad(batched_like(made, self), requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {what}, of this one's dtype."
@@ -496,7 +496,7 @@ def new_full(
 ) -> Tensor:
     """A tensor of one value, of this one's dtype."""
     made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
-    return with_grad(of_examples(made, self), requires_grad)
+    return with_grad(batched_like(made, self), requires_grad)
 
 
 @composite(
@@ -515,4 +515,4 @@ def new_empty_strided(
 ) -> Tensor:
     """A tensor of given strides, of this one's dtype."""
     made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
-    return with_grad(of_examples(made, self), requires_grad)
+    return with_grad(batched_like(made, self), requires_grad)

@@ -60,7 +60,7 @@ def over(array: np.ndarray) -> Tensor:
 
 @function("torch.from_numpy")
 def from_numpy(ndarray: np.ndarray, /) -> Tensor:
-    """A tensor over the memory of a NumPy array: what is written into one is seen in the other.
+    """A tensor that shares the memory of a NumPy array.
 
     An array that may not be written stays as it is: the tensor has memory of its own once it is written.
 
@@ -146,7 +146,7 @@ def from_file(
     device: Any = None,
     pin_memory: bool = False,
 ) -> Tensor:
-    """A tensor of one dimension with the first elements of a file; if ``shared``, what is written is in the file.
+    """A tensor of one dimension with the first elements of a file; if ``shared``, writes go to the file.
 
     Args:
         filename: the file; a shared one is made, or made larger, if it has to be.

@@ -1,4 +1,4 @@
-"""Making tensors from data: numbers, nested sequences, NumPy arrays, and the old constructors."""
+"""Creating tensors from data: numbers, nested sequences, NumPy arrays."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
 
 
 def reject_negative_strides(array: np.ndarray) -> None:
-    """Refuses what tensors cannot have.
+    """Raises for negative strides, which tensors cannot have.
 
     Raises:
         ValueError: for a negative stride.
@@ -131,7 +131,7 @@ def reject_negative_strides(array: np.ndarray) -> None:
 
 
 def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
-    """The NumPy array of what ``torch.tensor`` is given, and its dtype."""
+    """The NumPy array of the data of ``torch.tensor``, and its dtype."""
     if isinstance(data, np.ndarray):
         reject_negative_strides(data)
         found = dtypes.from_numpy(data.dtype)
@@ -157,7 +157,7 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
 
 
 def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
-    """What a storage holds; one without a dtype holds integers, if nothing is said."""
+    """The elements of a storage; one without a dtype holds integers by default."""
     if isinstance(data, UntypedStorage):
         dtype = dtype or dtypes.int64
         contents = data.bytes()
@@ -181,7 +181,7 @@ def _only_numbers(data: Any, depth: int = 1) -> bool:
 
 
 def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
-    """The array of nested lists of plain numbers, made by NumPy; None where that may not be what PyTorch makes."""
+    """The array of nested lists of plain numbers, made by NumPy; None where PyTorch's might differ."""
     if type(data) not in (list, tuple) or not data or not _only_numbers(data):
         return None
     try:
@@ -225,7 +225,7 @@ def tensor(
     """A tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array.
 
     Args:
-        data: what it holds.
+        data: its elements.
         dtype: its dtype; by default what ``data`` tells.
         device: where it lives.
         requires_grad: whether gradients are to be computed for it.

@@ -1,4 +1,4 @@
-"""The old constructors: ``torch.Tensor(2, 3)``, ``torch.FloatTensor([1.0])`` and their kin, and ``Tensor.new``."""
+"""Legacy constructors: ``torch.Tensor(2, 3)``, ``torch.FloatTensor([1.0])`` of each dtype, and ``Tensor.new``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _C_NAMES |= {dtypes.int64: "long int", dtypes.float16: "c10::Half", dtypes.bfloa
 
 
 def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact: bool) -> Tensor:
-    """What the constructor of a dtype makes: from sizes an empty tensor, from data a copy, from memory a tensor on it.
+    """The constructor of a dtype: from sizes an empty tensor, from data a copy, from a storage a tensor over it.
 
     Args:
         dtype: of what is made.
@@ -60,7 +60,7 @@ def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact:
 
 
 def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
-    """Which of the forms the arguments have, and what decides it."""
+    """Which form the arguments have, and the argument that decides it."""
     if len(named) == 1 and not args and next(iter(named)) in _MAKERS:
         return next(iter(named.items()))
     if named:
@@ -172,7 +172,7 @@ set_constructor(lambda args, named: construct(dtypes.get_default_dtype(), args, 
 
 @function("Tensor.new")
 def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
-    """What the old constructor of this tensor's dtype makes of the arguments: sizes, data, a tensor, or a storage.
+    """The result of the legacy constructor of this tensor's dtype: of sizes, data, a tensor, or a storage.
 
     Raises:
         TypeError: for arguments of other kinds, and a tensor of another dtype.
@@ -190,11 +190,11 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
     return construct(self.dtype, args, named, exact=True)
 
 
-# ---------------------------------------------------------------- FloatTensor and its kin
+# ---------------------------------------------------------------- FloatTensor and the other dtypes
 
 
 class OfDtype(type):
-    """The class of ``FloatTensor`` and its kin: tensors of their dtype are their instances."""
+    """The metaclass of ``FloatTensor`` and the others: tensors of their dtype are their instances."""
 
     dtype: Dtype
     is_cuda: bool
@@ -222,7 +222,7 @@ def _declare(dtype: Dtype, place: str) -> Any:
         "is_cuda": place != "torch",
         "is_sparse": False,
         "is_xpu": False,
-        "__doc__": f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``.",
+        "__doc__": f"The legacy type of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``.",
     }
     return OfDtype(name, (), members)
 

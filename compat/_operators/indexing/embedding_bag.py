@@ -104,7 +104,7 @@ class _Bags:
         return np.where(np.expand_dims(self.counts, 1), rows, e.number(otherwise, rows))
 
     def sums(self, rows: Any) -> Any:
-        """The sum over each bag; what comes after the last one is left out."""
+        """The sum over each bag; indices after the last bag are ignored."""
         shape = (self.count + 1, *type_of(rows).shape[1:])
         return np.at(np.zeros(shape, type_of(rows).dtype))[self.of].add(rows)[: self.count]
 

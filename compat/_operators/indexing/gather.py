@@ -21,7 +21,7 @@ from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, warn, wrap_dim
-from compat._operators.shape.vmap_fallback import by_example
+from compat._operators.shape.vmap_fallback import sequential_vmap
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -225,7 +225,7 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
                 [5, 3]])
     """
     if input._view is not None:
-        sync(input)  # whether it may be asked for its place in the graph comes first
+        sync(input)  # whether its node may be read is checked first
     check_indices(input, indices)
     found = positions(input, indices)
     made: Tensor = index_positions.function(input, found)
@@ -290,7 +290,7 @@ def index_select(input, dim, index):
 
 
 def check_index_size(input: Tensor, dim: int, index: Tensor, name: str, source: Any = None) -> None:
-    """Whether an index, and what is written at it, go with a tensor, along a dimension.
+    """Checks the sizes of an index and of the source against a tensor, along a dimension.
 
     Raises:
         RuntimeError: for another dtype than int32 or int64, another number of dimensions, or a tensor to be written of
@@ -336,7 +336,7 @@ def gather(input, dim, index, *, sparse_grad):
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not fit, and an index of another dtype.
+        RuntimeError: for positions outside, sizes that do not match, and an index of another dtype.
 
     Example:
         >>> import compat as torch
@@ -548,7 +548,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
 
 
 @composite("argwhere(Tensor self) -> Tensor")
-@by_example("argwhere")
+@sequential_vmap("argwhere")
 def argwhere(input: Tensor) -> Tensor:
     """Where the elements are nonzero, one row of positions for each.
 

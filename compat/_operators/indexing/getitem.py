@@ -151,9 +151,9 @@ _local = _Local()
 
 @contextmanager
 def by_tensors() -> Iterator[None]:
-    """Within it an index that is a tensor without dimensions stays one: ``vmap`` may go over it.
+    """Context in which an index that is a tensor without dimensions stays one: ``vmap`` may go over it.
 
-    Elsewhere its value is asked for, as PyTorch does, for which there has to be one.
+    Elsewhere its value is read, as in PyTorch, so it must have one.
     """
     before, _local.by_tensors = _local.by_tensors, True
     try:
@@ -163,7 +163,7 @@ def by_tensors() -> Iterator[None]:
 
 
 def _differs(place: Tensor) -> bool:
-    """Whether an index without dimensions stays a tensor: it may have a value of its own for each example."""
+    """Whether an index without dimensions stays a tensor: it may have a value of its own for each batch element."""
     return _local.by_tensors or (place._layout.base.traced and bool(vmap_checks.maps(place._storage.buffer)))
 
 
@@ -178,7 +178,7 @@ def _places(index: tuple[Any, ...]) -> int:
 
 
 def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
-    """The basic part of an index, done with views, and what is left for a gather: per dimension a tensor or None."""
+    """The basic part of an index, done with views, and the rest for a gather: per dimension a tensor or None."""
     parts = [p if _is_basic(p) else _as_index(p) for p in index]
     ndim = x._layout.ndim
     used = _places(tuple(parts))
@@ -341,7 +341,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
-    """Writes one value where a mask says, if that is what is asked for and nothing is recorded: how many places there
+    """Writes one value where a mask is true, if the index is one and nothing is recorded: how many places there
     are need not be known, and is no size in a program."""
     mask = indices[0]
     if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout.ndim:

@@ -89,7 +89,7 @@ def index_add(input, dim, index, source, *, alpha):
     """The input with ``alpha`` times the slices of ``source`` added at positions along a dimension.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not fit, other dtypes.
+        RuntimeError: for positions outside, sizes that do not match, other dtypes.
         IndexError: for positions outside of a vector.
 
     Example:

@@ -1,4 +1,4 @@
-"""Writing at computed places: ``x[index] = value``, ``put``, ``scatter`` and their kin."""
+"""Writing at indices: ``x[index] = value``, ``put``, ``scatter`` and their variants."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def masked_scatter(input, mask, source):
 
 
 def _result_size(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, ...]:
-    """The size of what ``input[indices]`` is."""
+    """The size of ``input[indices]``."""
     given = [i is not None for i in indices]
     sizes = [tuple(i.shape) for i in indices if i is not None]
     common = broadcast_size(*sizes) if not any(i is not None and i.dtype in MASKS for i in indices) else ()
@@ -202,7 +202,7 @@ def _put_arguments(
 
 @composite("index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor")
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """The input with ``values`` at indices: what ``x[indices] = values`` does, to a copy.
+    """A copy of the input with ``values`` at indices, as after ``x[indices] = values``.
 
     Args:
         indices: per dimension a tensor of positions, a mask, or None for all.
@@ -297,7 +297,7 @@ def _extents(t: Tensor) -> tuple[int, ...]:
 
 
 def check_scattered(input: Tensor, along: int, index: Tensor, src: Tensor | None) -> None:
-    """Whether an index fits into what is written, along all dimensions but one, and into ``src``, if there is one.
+    """Checks that an index is within the written tensor, along all dimensions but one, and within ``src``, if given.
 
     Raises:
         RuntimeError: if not.
@@ -361,7 +361,7 @@ def scatter_tensor(input, dim, index, src):
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not fit, other dtypes.
+        RuntimeError: for positions outside, sizes that do not match, other dtypes.
 
     Example:
         >>> import compat as torch

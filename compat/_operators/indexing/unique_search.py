@@ -22,7 +22,7 @@ from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once, size_text, wrap_dim, wrong_combination
 from compat._core.types.scalar_conversion import fits
-from compat._operators.shape.vmap_fallback import by_example
+from compat._operators.shape.vmap_fallback import sequential_vmap
 from compat._operators.tensor.set_resize_detach import result_type
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -113,7 +113,7 @@ def unique(
         dim: compare slices along this dimension.
 
     Returns:
-        A tensor, or a tuple of what was asked for.
+        A tensor, or a tuple of the requested results.
 
     Raises:
         RuntimeError: for slices without elements.
@@ -143,7 +143,7 @@ def unique(
 def unique2(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``unique`` of all elements with all three results; what was not asked for is empty.
+    """``unique`` of all elements with all three results; results that were not requested are empty.
 
     Example:
         >>> import compat as torch
@@ -215,7 +215,7 @@ def unique_consecutive(
 
 
 @composite("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
-@by_example("bincount")
+@sequential_vmap("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 on is there; or the sum of the weights of its occurrences.
 

@@ -102,7 +102,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         increasing: from the zeroth to the highest.
 
     Raises:
-        RuntimeError: for what is no vector, and a negative number of powers.
+        RuntimeError: for an argument that is not a vector, and a negative number of powers.
 
     Example:
         >>> import compat as torch

@@ -194,7 +194,7 @@ def _check_strided(input: Tensor, src: Tensor, size: Any, stride: Any, storage_o
     out=False,
 )  # fmt: skip
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """A copy of the input with ``src`` in place of what ``as_strided`` shows of it.
+    """A copy of the input with ``src`` in place of its ``as_strided`` view.
 
     Example:
         >>> import compat as torch
@@ -296,7 +296,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for another reduction, positions outside, and sizes that do not fit.
+        RuntimeError: for another reduction, positions outside, and sizes that do not match.
 
     Example:
         >>> import compat as torch
@@ -346,7 +346,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self):
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for another reduction, and sizes that do not fit.
+        RuntimeError: for another reduction, and sizes that do not match.
         IndexError: for positions outside.
 
     Example:

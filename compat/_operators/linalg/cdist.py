@@ -136,7 +136,7 @@ def dist_backward(ct: Any, input: Any, other: Any, p: Any, result: Any) -> Any:
 
 
 def _summed_to(grad: Any, like: Any) -> Any:
-    """A gradient added up over what broadcasting repeated."""
+    """A gradient summed over broadcast dimensions."""
     shape, wanted = type_of(grad).shape, type_of(like).shape
     extra = len(shape) - len(wanted)
     axes = tuple(range(extra)) + tuple(d for d in range(extra, len(shape)) if wanted[d - extra] == 1 and shape[d] != 1)
@@ -251,7 +251,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
     Raises:
         ValueError: for an unknown mode.
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -579,7 +579,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         ``(*, out)``.
 
     Raises:
-        RuntimeError: where sizes do not fit.
+        RuntimeError: where sizes do not match.
 
     Example:
         >>> import compat as torch

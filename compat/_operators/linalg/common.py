@@ -1,5 +1,5 @@
-"""What operations on matrices share: the checks of their operands, the order of their results in memory, and what is
-raised where the numbers are to blame.
+"""Shared parts of operations on matrices: checks of operands, memory order of results, and errors for singular
+matrices.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.numpy.linalg.operands import value_of
 from funcgrad.primitives.elementwise import add, conj, scale
-from funcgrad.primitives.linalg import adjoint
+from funcgrad.primitives.linalg.common import adjoint
 from funcgrad.primitives.shape import broadcast, zeros
 
 # ---------------------------------------------------------------- errors
 
 
 class LinAlgError(RuntimeError):
-    """What the numbers of a matrix are makes an operation impossible: it is singular, or not positive definite."""
+    """Raised for matrices whose values make an operation impossible: singular, or not positive definite."""
 
 
 LinAlgError.__module__, LinAlgError.__name__, LinAlgError.__qualname__ = "torch._C", "_LinAlgError", "_LinAlgError"
@@ -40,7 +40,7 @@ publish(LinAlgError, "linalg.LinAlgError")
 
 
 def failure(info: Tensor) -> tuple[str, int] | None:
-    """The first number of ``info`` that is not zero, and what messages say of where it is; None if there is none.
+    """The first number of ``info`` that is not zero, and its batch index for messages; None if there is none.
 
     Inside transforms that have no numbers, nothing is known to fail.
     """
@@ -251,7 +251,7 @@ def into_outs(
 
 
 def refuse_backward(op: Op, text: str) -> None:
-    """Has the nodes of an operation raise when a gradient comes in."""
+    """Makes the nodes of an operation raise when a gradient comes in."""
 
     def apply(self: Any, grads: Any) -> Any:
         raise RuntimeError(text)

@@ -27,7 +27,7 @@ _INCOMPLETE = (
 
 
 class Equation:
-    """What an equation says of the operands: the labels of each one's dimensions, and of the result's.
+    """A parsed equation: the labels of each operand's dimensions, and of the result's.
 
     Raises:
         RuntimeError: for an equation that is not well formed or does not fit the operands.

@@ -30,9 +30,9 @@ from funcgrad import numpy as np
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives.linalg_solving import first_zero_pivot
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg.solve import first_zero_pivot
 from funcgrad.primitives.shape import zeros
 
 # ---------------------------------------------------------------- Cholesky
@@ -161,7 +161,7 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
 @composite("cholesky(Tensor self, bool upper=False) -> Tensor")
 @castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The older name of ``torch.linalg.cholesky``."""
+    """A deprecated name of ``torch.linalg.cholesky``."""
     warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
@@ -265,7 +265,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 @composite(names="torch.lu Tensor.lu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
-    """The older name of ``torch.linalg.lu_factor``.
+    """A deprecated name of ``torch.linalg.lu_factor``.
 
     Args:
         get_infos: return, as a third tensor, the numbers of the first pivots that are zero.
@@ -375,7 +375,7 @@ def _inspect_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True
     gradients=Gradients(without="LU_pivots", constant=(2,)),
 )  # fmt: skip
 def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
-    """``P``, ``L`` and ``U`` from what ``linalg.lu_factor`` returns.
+    """``P``, ``L`` and ``U`` from the result of ``linalg.lu_factor``.
 
     Args:
         LU_data: ``(*, m, n)``.
@@ -481,7 +481,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", errors="before")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
-    """The older name of ``torch.linalg.qr``.
+    """A deprecated name of ``torch.linalg.qr``.
 
     Args:
         some: False for ``mode="complete"``.

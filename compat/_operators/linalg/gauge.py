@@ -35,7 +35,7 @@ class Vectors(NamedTuple):
 
 
 def refuse_phases(text: str, *found: Vectors) -> None:
-    """Has the node of an operation look whether gradients turn its complex vectors, each of a group by one angle.
+    """Makes the node of an operation look whether gradients turn its complex vectors, each of a group by one angle.
 
     Its backward raises a RuntimeError of ``text`` if they do. Where there are only types there is nothing to look at.
     """

@@ -1,4 +1,4 @@
-"""``beta * x + alpha * product``, what the products that add to something have in common."""
+"""``beta * x + alpha * product``, shared by ``addmm`` and similar products."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def times(factor: Any, x: Any) -> Any:
 
 
 def scaled(beta: Any, x: Any) -> Any:
-    """``beta * x``; where ``beta`` is 0, what ``x`` holds does not matter, be it NaN."""
+    """``beta * x``; where ``beta`` is 0, values of ``x`` are ignored, even NaN."""
     if _left_out(beta):
         return x
     zero = type_of(x).dtype.type(0)
@@ -35,9 +35,10 @@ def plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
 
 
 def combined(multiply: Callable[[Any, Any], Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any) -> Any:
-    """``beta * x + alpha * multiply(a, b)``, in single precision for halves: PyTorch rounds the result alone.
+    """``beta * x + alpha * multiply(a, b)``, in single precision for float16 and bfloat16: PyTorch rounds only the
+    result.
 
-    Where no factor was given the product is one of halves, which some devices have units for.
+    Without factors the product is in half precision, which some devices have units for.
     """
 
     def body(x: Any, a: Any, b: Any) -> Any:

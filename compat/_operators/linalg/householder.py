@@ -11,8 +11,8 @@ from compat._core.operators.out import of_dtype
 from compat._core.tensor.tensor import Tensor
 from compat._operators.linalg.common import by_columns, casts_safely, check_implemented, gradients
 from funcgrad.core.tracing import type_of
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
 
 
 def _check_geqrf(input: Tensor) -> None:
@@ -86,7 +86,7 @@ def householder_product(input, tau):
         ``(*, m, n)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -162,7 +162,7 @@ def ormqr(input, input2, input3, left, transpose):
         transpose: take its conjugate transpose.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

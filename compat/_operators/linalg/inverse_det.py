@@ -23,9 +23,9 @@ from compat._operators.linalg.common import (
 )
 from compat._operators.linalg.solve import solve
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import solve as solving
 
 # ---------------------------------------------------------------- inverses
 

@@ -57,7 +57,7 @@ def _pivot(a: Any, k: Any, i: Any) -> tuple[Any, Any]:
 
 
 class _State(NamedTuple):
-    """A matrix of which some columns are done: what is left, the result, and whether a block's second row is next."""
+    """A matrix with some columns done: the rest, the result, and whether a block's second row is next."""
 
     left: Any
     packed: Any
@@ -253,7 +253,7 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = Fal
     gradients=Gradients(without="pivots", undefined=True),
 )  # fmt: skip
 def ldl_solve(LD, pivots, B, *, hermitian):
-    """``X`` with ``A @ X = B``, by what ``linalg.ldl_factor`` returns of ``A``.
+    """``X`` with ``A @ X = B``, from the result of ``linalg.ldl_factor`` of ``A``.
 
     Args:
         LD: ``(*, n, n)``.
@@ -262,7 +262,7 @@ def ldl_solve(LD, pivots, B, *, hermitian):
         hermitian: as for ``linalg.ldl_factor``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

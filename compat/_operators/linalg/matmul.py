@@ -112,7 +112,7 @@ def mm(input, mat2):
         ``(n, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -123,7 +123,7 @@ def mm(input, mat2):
 
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
-    """Raises what ``addmm`` raises of its arguments."""
+    """Raises ``addmm``'s errors for its arguments."""
     _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
     _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
     for name, m in (("mat1", mat1), ("mat2", mat2)):
@@ -145,14 +145,14 @@ def addmm(input, mat1, mat2, *, beta, alpha):
     """``beta * input + alpha * (mat1 @ mat2)``.
 
     Args:
-        input: what is added, of a size that broadcasts to ``(n, m)``.
+        input: the summand, of a size that broadcasts to ``(n, m)``.
         mat1: ``(n, k)``.
         mat2: ``(k, m)``.
         beta: with 0, the contents of ``input`` do not matter, not even NaN.
         alpha: the factor of the product.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -245,7 +245,7 @@ def mv(input, vec):
         vec: ``(k,)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -280,7 +280,7 @@ def addmv(input, mat, vec, *, beta, alpha):
         vec: ``(k,)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -315,7 +315,7 @@ def addr(input, vec1, vec2, *, beta, alpha):
         vec2: ``(m,)``.
 
     Raises:
-        RuntimeError: where sizes do not fit.
+        RuntimeError: where sizes do not match.
 
     Example:
         >>> import compat as torch
@@ -355,7 +355,7 @@ def bmm(input, mat2):
         ``(b, n, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -387,7 +387,7 @@ def baddbmm(input, batch1, batch2, *, beta, alpha):
         batch2: ``(b, k, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -429,7 +429,7 @@ def addbmm(input, batch1, batch2, *, beta, alpha):
         batch2: ``(b, k, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -473,7 +473,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         ``(*batch, n, m)``, without ``n`` or ``m`` where that operand is a vector.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -572,7 +572,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         ``(*, out_features)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

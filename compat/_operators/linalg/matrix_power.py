@@ -112,7 +112,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         tensors: matrices; the first may be a row and the last a column, as vectors.
 
     Raises:
-        RuntimeError: for less than two, and where sizes or dtypes do not fit.
+        RuntimeError: for less than two, and where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -135,7 +135,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 @function("torch.chain_matmul")
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
-    """The older name of ``torch.linalg.multi_dot``, of matrices one by one."""
+    """The deprecated form of ``torch.linalg.multi_dot``, of matrices as separate arguments."""
     warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."

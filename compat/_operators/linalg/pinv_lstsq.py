@@ -32,10 +32,10 @@ from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_solving as solving
-from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.elementwise import stop_gradient
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import solve as solving
+from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.shape import expanded, full, reshape, zeros
 
 _DOUBLES = (dtypes.float64, dtypes.complex128)
@@ -123,7 +123,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
     Args:
         A: ``(*, m, n)``.
-        rcond: an older name of ``rtol``.
+        rcond: a deprecated name of ``rtol``.
         hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
         atol: singular values up to it count as zero; a number or a tensor.
         rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's
@@ -246,7 +246,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         ``gelsy``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit, and for another driver.
+        RuntimeError: where sizes or dtypes do not match, and for another driver.
 
     Example:
         >>> import compat as torch
@@ -292,7 +292,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
 
     Args:
         A: ``(*, m, n)``.
-        tol: an older name of ``atol``.
+        tol: a deprecated name of ``atol``.
         hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
         atol: singular values up to it count as zero; a number or a tensor.
         rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's

@@ -34,9 +34,9 @@ from funcgrad import numpy as np
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import solve as solving
 from funcgrad.primitives.shape import expanded, reshape
 
 # ---------------------------------------------------------------- triangular systems
@@ -77,7 +77,7 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
         unitriangular: take the diagonal for ones.
 
     Raises:
-        RuntimeError: where sizes do not fit.
+        RuntimeError: where sizes do not match.
 
     Example:
         >>> import compat as torch
@@ -145,7 +145,7 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> Any:
-    """The older form of ``torch.linalg.solve_triangular``, with the right-hand side first.
+    """The deprecated form of ``torch.linalg.solve_triangular``, with the right-hand side first.
 
     Returns:
         A named tuple of ``solution`` and ``cloned_coefficient``, a copy of ``A``.
@@ -192,7 +192,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         upper: whether they are upper triangular.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -348,7 +348,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
         LinAlgError: for a singular matrix.
 
     Example:
@@ -438,7 +438,7 @@ class _Factored:
     gradients=Gradients(without="pivots"),
 )  # fmt: skip
 def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
-    """``X`` with ``A @ X = B``, by what ``linalg.lu_factor`` returns of ``A``.
+    """``X`` with ``A @ X = B``, from the result of ``linalg.lu_factor`` of ``A``.
 
     Args:
         LU: ``(*, n, n)``.
@@ -448,7 +448,7 @@ def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
         adjoint: take the conjugate transpose of ``A``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -477,7 +477,7 @@ def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, r
 
 @composite("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """The older form of ``torch.linalg.lu_solve``, with the right-hand side first."""
+    """The deprecated form of ``torch.linalg.lu_solve``, with the right-hand side first."""
     warn(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release."
         "\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "

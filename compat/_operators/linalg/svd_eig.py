@@ -32,9 +32,9 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_spectral as spectral
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.shape import zeros
 
 # ---------------------------------------------------------------- singular values
@@ -167,7 +167,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     errors="before",
 )
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """The older form of ``torch.linalg.svd``.
+    """The deprecated form of ``torch.linalg.svd``.
 
     Args:
         some: False to make ``U`` and ``V`` square.

@@ -55,7 +55,7 @@ def _shifted(x: Any, by: int, after: bool) -> Any:
 
 
 class _Lattice:
-    """The labels with a blank before, between and after them, and what leads from one to the next.
+    """The labels with a blank before, between and after them, and the allowed transitions.
 
     Args:
         log_probs: ``(T, n, classes)``.
@@ -313,7 +313,7 @@ def ctc_loss(
         zero_infinity: whether the losses of sequences that are too short for their labels are zero.
 
     Raises:
-        RuntimeError: where sizes and lengths do not fit.
+        RuntimeError: where sizes and lengths do not match.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""The cross entropy of what a linear map makes."""
+"""The cross entropy of a linear map's output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def linear_cross_entropy(
     weight: Tensor | None = None, reduction: str = "mean", ignore_index: int | None = None,
     label_smoothing: float = 0.0, options: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The cross entropy of what a linear map makes, and of targets.
+    """The cross entropy of a linear map's output and targets.
 
     Args:
         input: ``(N, F)``, or without ``N``.
@@ -50,7 +50,7 @@ def linear_cross_entropy(
         options: a ``LinearCrossEntropyOptions``; accepted.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

@@ -166,7 +166,7 @@ def multi_margin_loss(
 
     Raises:
         ValueError: for another ``p``.
-        RuntimeError: where sizes do not fit, and for a target that is no class.
+        RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
         >>> import compat as torch
@@ -235,7 +235,7 @@ def multilabel_margin_loss(
         target: of the same size: classes, and -1 after the last.
 
     Raises:
-        RuntimeError: where sizes do not fit, and for a target that is no class.
+        RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
         >>> import compat as torch

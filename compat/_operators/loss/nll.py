@@ -167,7 +167,7 @@ def nll_loss(
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
 
     Raises:
-        ValueError, RuntimeError: for sizes and dtypes that do not fit.
+        ValueError, RuntimeError: for sizes and dtypes that do not match.
         IndexError: for a target that is no class.
 
     Example:
@@ -250,7 +250,7 @@ def cross_entropy(
         label_smoothing: how much, from 0 to 1, of the target is spread over all classes.
 
     Raises:
-        ValueError, RuntimeError: for sizes and dtypes that do not fit.
+        ValueError, RuntimeError: for sizes and dtypes that do not match.
         IndexError: for a target that is no class.
 
     Example:

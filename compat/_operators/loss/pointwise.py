@@ -1,4 +1,4 @@
-"""How far results are from what was wanted, element by element: squares, absolute values, binary cross entropy."""
+"""Elementwise losses: squares, absolute values, binary cross entropy."""
 
 from __future__ import annotations
 

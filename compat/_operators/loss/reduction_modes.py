@@ -1,4 +1,4 @@
-"""The reductions of losses, and their older spelling."""
+"""The reductions of losses, and the deprecated ``size_average`` and ``reduce``."""
 
 from __future__ import annotations
 

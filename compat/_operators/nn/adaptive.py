@@ -170,7 +170,7 @@ def _check_max(n: int) -> Any:
 
 
 def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
-    """The greatest element of each window, and its place.
+    """The maximum of each window, and its index.
 
     Args:
         windows: ``(..., k)``.
@@ -232,7 +232,7 @@ _DOC = """The {what} of windows over the last {n} dimensions, so many that the r
         output_size: the size of the result in the pooled dimensions, a number or one each; None keeps a size.{more}
 
     Raises:
-        RuntimeError: where these do not fit the input.
+        RuntimeError: where these do not match the input.
 
     Example:
         >>> import compat as torch

@@ -370,7 +370,7 @@ def _declare_conv(n: int) -> None:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch
@@ -410,14 +410,14 @@ def _declare_conv_transpose(n: int) -> None:
         weight: ``(C, O / groups, {size})``.
         bias: ``(O,)``.
         stride, padding, dilation: those of the convolution; a number for all dimensions, or one each.
-        output_padding: what is added to the size of the result at one side.
+        output_padding: an addition to the size of the result at one side.
         groups: how many groups the channels fall into.
 
     Returns:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

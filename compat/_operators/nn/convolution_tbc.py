@@ -1,4 +1,4 @@
-"""Convolution in one dimension of what has the time first: ``(time, batch, channels)``."""
+"""Convolution in one dimension with the time first: ``(time, batch, channels)``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
     out=False,
 )  # fmt: skip
 def conv_tbc(input, weight, bias, pad):
-    """The convolution in one dimension of what has the time first.
+    """The convolution in one dimension with the time first.
 
     Args:
         input: ``(time, batch, C)``.
@@ -45,7 +45,7 @@ def conv_tbc(input, weight, bias, pad):
         ``(time', batch, O)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

@@ -1,10 +1,10 @@
 """Operations that run as one, and stand in the graph as the many steps that PyTorch takes.
 
-A recurrent layer is one program here, and in PyTorch's graph some ten nodes a step. While nobody looks, the graph has
-what ran, and for each result a node in front of it that hands gradients on: a ``Folded``, named as PyTorch's node there
-is. When somebody looks behind that node, the steps are recorded on the same operands, and it becomes the node that it
-is named after; backward then goes through the steps. What looks at it alone (printing the tensor, the node's name, a
-hook on the gradient) unfolds nothing.
+A recurrent layer is one program here, and in PyTorch's graph some ten nodes a step. Unless its nodes are read, the
+graph has what ran, and for each result a node in front of it that hands gradients on: a ``Folded``, named as PyTorch's
+node there is. When that node's edges are read, the steps are recorded on the same operands, and it becomes the
+node that it is named after; backward then goes through the steps. What looks at it alone (printing the tensor, the
+node's name, a hook on the gradient) unfolds nothing.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Fold:
         return found
 
     def _stand_in(self, i: int) -> Tensor | None:
-        """An operand outside its graph; where it was let go, another of its layout."""
+        """An operand outside its graph; where it was released, another of its layout."""
         layout = self.layouts[i]
         if layout is None:
             return None
@@ -91,7 +91,7 @@ class Fold:
         return t.requires_grad_() if self.edges[i] is not NO_EDGE else t
 
     def _age(self, node: OpNode, given: Sequence[Tensor | None]) -> None:
-        """Has a step's node be as after the call and what followed: what it saved of the operands is theirs, and of
+        """Brings a step's node to its state after the call: its saved operands are the call's, and of
         the version that they had then; what backward let go of is not there."""
         if self.operands is None:
             node.release()
@@ -144,7 +144,7 @@ def _class_of(kind: type[OpNode]) -> type[OpNode]:
 
 
 def _become(node: Any, other: Any) -> None:
-    """Makes a folded node what another one is; hooks and notes stay."""
+    """Makes a folded node a copy of another one; hooks and metadata stay."""
     node.__class__ = other.__class__
     for slot in ("plan", "saved", "numbers", "next_functions"):
         setattr(node, slot, getattr(other, slot))
@@ -190,7 +190,7 @@ def _number(ordered: Sequence[Any], last: int) -> None:
 def folded(
     run: Callable[..., Results], steps: Callable[..., Results], kinds: Sequence[type], operands: Sequence[Tensor | None]
 ) -> Results:
-    """The results of ``run``, with the graph of ``steps``, which is recorded when somebody looks.
+    """The results of ``run``, with the graph of ``steps``, which is recorded when it is read.
 
     Args:
         run: a function of the operands.
@@ -199,13 +199,13 @@ def folded(
             follow from the earlier one.
         operands: tensors, or None.
     """
-    if mode.grad and (HookStack.used or mode.anomaly):  # somebody sees each node as it is made
+    if mode.grad and (HookStack.used or mode.anomaly):  # each node is seen when it is made
         return steps(*operands)
     made = run(*operands)
     if any(t._node is None for t in made):
         return made
     fold = Fold(steps, operands)
-    # What ran may have saved its results; those who get them may write into them, since the steps would allow it.
+    # The program may have saved its results; callers may write into them, since the steps would allow it.
     results = [from_buffer(t._storage.buffer, t._layout) for t in made]
     for i, t in reversed(list(enumerate(made))):
         node = object.__new__(_class_of(kinds[i]))

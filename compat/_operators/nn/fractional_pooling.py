@@ -138,7 +138,7 @@ _DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
 
     Raises:
         ValueError: if neither a size nor a ratio is given.
-        RuntimeError: where these do not fit the input.
+        RuntimeError: where these do not match the input.
 
     Example:
         >>> import compat as torch

@@ -235,12 +235,12 @@ def grid_sample(
         input: (batch, channels, height, width), or with a depth before the height.
         grid: (batch, ..., 2 or 3): for each place of the result x, y (and z), from -1 to 1 across the image.
         mode: ``bilinear``, ``nearest`` or ``bicubic``.
-        padding_mode: what lies outside: ``zeros``, the nearest element (``border``), or mirror images.
+        padding_mode: the values outside: ``zeros``, the nearest element (``border``), or mirror images.
         align_corners: whether -1 and 1 are the middles of the outermost elements rather than their outer edges.
 
     Raises:
         ValueError: for a mode that does not exist.
-        RuntimeError: for sizes that do not fit.
+        RuntimeError: for sizes that do not match.
 
     Example:
         >>> import compat as torch

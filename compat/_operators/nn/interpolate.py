@@ -171,7 +171,7 @@ def _repeated(x: Any, places: numpy.ndarray, axis: int) -> Any:
 
 
 def _back_along(ct: Any, table: Table, size: int, axis: int) -> Any:
-    """The gradient of what ``_along`` was given."""
+    """The gradient of ``_along``."""
     times = _each(table.places[:, 0], size) if table.weights is None else None
     if times is None:
         return _along(ct, table.turned(size), axis)

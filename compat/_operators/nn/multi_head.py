@@ -187,12 +187,12 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """What ``nn.MultiheadAttention`` computes.
+    """The function of ``nn.MultiheadAttention``.
 
     Args:
         query: ``(l, n, e)``, or ``(l, e)`` without batch.
         key, value: ``(s, n, ...)``, or ``(s, ...)``.
-        embed_dim_to_check: what ``e`` must be.
+        embed_dim_to_check: the expected ``e``.
         in_proj_weight: ``(3 * e, e)``; or, with ``use_separate_proj_weight``, ``q_proj_weight``, ``k_proj_weight``
             and ``v_proj_weight``.
         bias_k, bias_v: ``(1, 1, e)``: one more key and value.
@@ -208,7 +208,7 @@ def multi_head_attention_forward(
         unless ``need_weights``.
 
     Raises:
-        AssertionError: where sizes do not fit.
+        AssertionError: where sizes do not match.
         RuntimeError: for a mask of the wrong size.
     """
     batched = _batched(query, key, value, key_padding_mask, attn_mask, num_heads)

@@ -34,7 +34,7 @@ _HALVES = (fdtypes.float16, fdtypes.bfloat16)
 
 
 def _wide(x: Any) -> Any:
-    """The halves as float32: too many of them are added up here."""
+    """float16 and bfloat16 as float32: too many of them are summed here."""
     return np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x
 
 
@@ -53,7 +53,7 @@ def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
 
 
 def _fused(x: Any, mean: Any, inverse: Any) -> Any:
-    """``(x - mean) * inverse`` as PyTorch has it of the halves: ``x * inverse`` less a product, rounded once."""
+    """``(x - mean) * inverse`` as PyTorch does in half precision: ``x * inverse`` less a product, rounded once."""
     shift = np.multiply(mean, inverse)
     x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # where that product is exact
     return np.astype(np.subtract(np.multiply(x, inverse), shift), fdtypes.float32)
@@ -84,7 +84,7 @@ def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
-    """Whether the parameters' dtype goes with the input's: the same, or float32 for the halves.
+    """Whether the parameters' dtype goes with the input's: the same, or float32 for float16 and bfloat16.
 
     The first parameter says which of the two it is.
     """
@@ -210,7 +210,7 @@ def layer_norm(
         eps: added to the variance.
 
     Raises:
-        RuntimeError: for sizes or dtypes that do not fit.
+        RuntimeError: for sizes or dtypes that do not match.
 
     Example:
         >>> import compat as torch
@@ -317,7 +317,7 @@ def functional_group_norm(
         eps: added to the variance.
 
     Raises:
-        RuntimeError: for sizes or dtypes that do not fit.
+        RuntimeError: for sizes or dtypes that do not match.
         ValueError: for groups of one value.
 
     Example:
@@ -345,7 +345,7 @@ def group_norm(
     """As ``torch.nn.functional.group_norm``, which besides refuses groups of one value.
 
     Raises:
-        RuntimeError: for sizes or dtypes that do not fit.
+        RuntimeError: for sizes or dtypes that do not match.
     """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
@@ -468,7 +468,7 @@ def _batch_norm(
 
 
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Writes running statistics, which is no change that counts; examples of a ``vmap`` have to have their own."""
+    """Writes running statistics without counting a version; under ``vmap`` they must be batched."""
     for running, new in statistics:
         if not set(vmap_checks.maps(new._storage.buffer)) <= set(vmap_checks.maps(running._storage.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
@@ -524,7 +524,7 @@ def batch_norm(
 
     Raises:
         ValueError: in training, for a single value per channel, and unless ``eps`` is positive; else if it is negative.
-        RuntimeError: for sizes that do not fit, missing statistics, and running ones that require grad.
+        RuntimeError: for sizes that do not match, missing statistics, and running ones that require grad.
 
     Example:
         >>> import compat as torch

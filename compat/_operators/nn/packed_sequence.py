@@ -165,7 +165,7 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
 def pad_rows(data, batch_sizes, padding_value, batch, total_length):
-    """Packed rows as (steps, batch, ...), what is missing filled up."""
+    """Packed rows as (steps, batch, ...), padded."""
     places = packed_places(batch_sizes, type_of(data).shape[0], batch)
     padded = spread(data, places, total_length, batch)
     active = active_steps(batch_sizes, total_length, batch)
@@ -218,7 +218,7 @@ def _check_sequences(sequences: Sequence[Any], padding_side: str) -> None:
 
 
 def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
-    """Sequences of different lengths in one tensor, what is missing filled up; see ``torch.nn.utils.rnn``."""
+    """Sequences of different lengths in one padded tensor; see ``torch.nn.utils.rnn``."""
     _check_sequences(sequences, padding_side)
     first, longest = sequences[0], max(len(t) for t in sequences)
     lead = (len(sequences), longest) if batch_first else (longest, len(sequences))

@@ -242,7 +242,7 @@ _POOL_DOC = """The {what} of windows over the last {n} dimensions.
         {more}
 
     Raises:
-        RuntimeError: where these do not fit the input.
+        RuntimeError: where these do not match the input.
 
     Example:
         >>> import compat as torch

@@ -57,7 +57,7 @@ for _n in (1, 2, 3):
     names="torch.adaptive_max_pool1d",
 )
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
-    """The maxima of windows over the last dimension, as many as asked for, and their places.
+    """The maxima of ``output_size`` windows over the last dimension, and their indices.
 
     Example:
         >>> import compat as torch

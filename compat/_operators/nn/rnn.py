@@ -67,7 +67,7 @@ def mkldnn_rnn_layer_backward(
     gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
 def rnn_layer(input, weight0, weight1, weight2, weight3, weight4, hx, cx, batch_sizes, reverse, mode, keep):
-    """The same for what PyTorch has no operation for: packed sequences, projections, and without a graph."""
+    """The same for cases without an operation of PyTorch's: packed sequences, projections, and without a graph."""
     w = Weights(weight0, weight1, weight2, weight3, weight4)
     return layer(mode, input, w, hx, cx, _active(input, batch_sizes), reverse, keep)
 
@@ -274,7 +274,7 @@ def _is_states(mode: int, value: Any) -> bool:
     names="torch.lstm",
 )
 def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """What ``torch.nn.LSTM`` computes.
+    """The function of ``torch.nn.LSTM``.
 
     Args:
         args: ``input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first``, or for
@@ -285,7 +285,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
         The states of the last layer after all steps, and the last ``h`` and ``c`` of all layers.
 
     Raises:
-        RuntimeError: for states and weights that are not as many as the layers need, and sizes that do not fit.
+        RuntimeError: for states and weights that are not as many as the layers need, and sizes that do not match.
 
     Example:
         >>> import compat as torch

@@ -64,7 +64,7 @@ def lstm_cell(
         The next ``h`` and ``c``.
 
     Raises:
-        RuntimeError: for sizes that do not fit.
+        RuntimeError: for sizes that do not match.
 
     Example:
         >>> import compat as torch

@@ -33,7 +33,7 @@ class Weights(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a backward step reads: states before the step, the new one, gates, and the gradient of these."""
+    """Values that a backward step reads: states before the step, the new one, gates, and their gradients."""
 
     h: Any
     c: Any
@@ -132,7 +132,7 @@ _STEPS: dict[int, Callable[..., tuple[State, Any]]] = {
 
 
 def _bias_of_inputs(mode: int, w: Weights) -> Any:
-    """What is added to the inputs' share of the gates. The GRU's new gate has its own for the states."""
+    """The bias of the inputs' part of the gates. The GRU's new gate has its own for the states."""
     if w.b_ih is None or w.b_hh is None:
         return None
     if mode != GRU:

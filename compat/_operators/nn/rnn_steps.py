@@ -59,7 +59,7 @@ def layer_in_steps(
 
 
 def _from_first(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, state: State) -> State:
-    """Shorter sequences end on the way: their states are set aside."""
+    """Shorter sequences end earlier: their states are collected separately."""
     found, ended, begin = [], [], 0
     for i, size in enumerate(sizes):
         if i and size < sizes[i - 1]:

@@ -105,9 +105,9 @@ def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale:
 
 
 def _wide(*xs: Any) -> list[Any]:
-    """The halves as float32: their exponentials are added up."""
-    halves = (fdtypes.float16, fdtypes.bfloat16)
-    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in halves else x for x in xs]
+    """float16 and bfloat16 as float32: their exponentials are summed."""
+    half = (fdtypes.float16, fdtypes.bfloat16)
+    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in half else x for x in xs]
 
 
 def _factor(scale: float | None, width: int) -> float:
@@ -158,7 +158,7 @@ def flash_attention_backward(
     grad_value = _product(weights, rows, 1, 1)
     towards = _product(rows, heads.of_key(value), 2, 2)
     inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
-    # The logarithms are results too, for nobody but the derivative of this.
+    # The logarithms are results too, only for this operator's derivative.
     through = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
     grad_scores = np.multiply(np.multiply(weights, np.add(np.subtract(towards, inner), through)), factor)
     grad_query = _product(grad_scores, heads.of_key(key), 2, 1)
@@ -171,7 +171,7 @@ def flash_attention_backward(
 
 
 def _added_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
-    """What is added to the scores: 0 where attention is allowed, ``-inf`` elsewhere; or the given numbers."""
+    """The mask added to the scores: 0 where attention is allowed, ``-inf`` elsewhere; or the given numbers."""
     if causal:
         if mask is not None:
             raise RuntimeError(
@@ -292,7 +292,7 @@ def scaled_dot_product_attention(
         ``(*, l, v)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not fit.
+        RuntimeError: where sizes or dtypes do not match.
 
     Example:
         >>> import compat as torch

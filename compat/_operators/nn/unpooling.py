@@ -126,13 +126,13 @@ def _size_of_unpooled(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, 
 _UNPOOL_DOC = """Maxima put back where ``max_pool{n}d`` found them, zeros elsewhere.
 
     Args:
-        input: what ``max_pool{n}d`` gave.
+        input: the result of ``max_pool{n}d``.
         indices: where the maxima were, as ``return_indices`` has it.
         kernel_size, stride, padding: those of the pooling.
         output_size: the size before pooling, where the others leave it open.
 
     Raises:
-        RuntimeError: for sizes that do not fit, and places outside.
+        RuntimeError: for sizes that do not match, and places outside.
         ValueError: for a size that pooling cannot have come from.
     """
 

@@ -31,7 +31,7 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
-    dtype.array_dtype(first.dtype.to_complex())  # of halves there are none
+    dtype.array_dtype(first.dtype.to_complex())  # raises for bfloat16, which has no complex dtype
 
 
 def _call(op: Op, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:

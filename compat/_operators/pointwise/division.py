@@ -83,7 +83,7 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
 
 
 def _floor_quotient(x: Any, y: Any) -> Any:
-    """The quotient rounded down, so that for floats too ``x - y * result`` is what ``remainder`` gives."""
+    """The quotient rounded down, so that ``x - y * result`` equals ``remainder`` for floats, too."""
     if category(x) < dtype.FLOATING:
         return np.floor_divide(x, y)
     zero, one = e.number(0, x), e.number(1, x)

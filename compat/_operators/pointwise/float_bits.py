@@ -1,4 +1,4 @@
-"""What machine numbers are made of: common divisors of integers, the parts and the neighbours of floating ones."""
+"""Number theory and floating-point parts: common divisors, exponents and mantissas, neighbours."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _FORMATS = {4: _Format(fdtypes.int32, 23, 127), 8: _Format(fdtypes.int64, 52, 10
 
 
 def _exponents(x: Any) -> Any:
-    """The integers ``n`` with ``0.5 <= abs(x) * 2**-n < 1``; 0 for zero and what is not finite."""
+    """The integers ``n`` with ``0.5 <= abs(x) * 2**-n < 1``; 0 for zero and non-finite numbers."""
     form = _FORMATS[type_of(x).dtype.itemsize]
     # Numbers too small for the format's own exponents are scaled up first.
     scaling = e.number(2.0 ** (form.mantissa + 1), x)

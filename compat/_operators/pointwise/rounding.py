@@ -1,4 +1,4 @@
-"""Rounding: floor, ceil, round, trunc, and what trunc leaves."""
+"""Rounding: floor, ceil, round, trunc, frac."""
 
 from __future__ import annotations
 

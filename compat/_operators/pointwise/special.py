@@ -21,11 +21,11 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-# ---------------------------------------------------------------- the error function and its kin
+# ---------------------------------------------------------------- the error function and its relatives
 
 
 def _bell(x: Any) -> Any:
-    """``exp(-x**2)``. Gradients are stated where halves round at other steps than in what would be derived."""
+    """``exp(-x**2)``. Explicit gradients are for half precision, which rounds at other steps than derived ones."""
     return e.exp(-e.square(x))
 
 
@@ -78,7 +78,7 @@ def ndtr(input: Tensor) -> Tensor:
     return mul_number.function(add_number.function(erf.function(scaled), 1.0), 0.5)
 
 
-# ---------------------------------------------------------------- the gamma function and its kin
+# ---------------------------------------------------------------- the gamma function and its relatives
 
 lgamma = unary(
     "lgamma",

@@ -1,4 +1,4 @@
-"""``torch.special`` beyond what ``torch`` has: Bessel functions, incomplete gamma, zeta, orthogonal polynomials."""
+"""Functions that only ``torch.special`` has: Bessel functions, incomplete gamma, zeta, orthogonal polynomials."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from compat._core.operators.pointwise import binary, checks, common, document, n
 from compat._core.types import dtype
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import special as p
-from funcgrad.primitives.special_polynomials import orthogonal_polynomial
+from funcgrad.primitives.special import functions as p
+from funcgrad.primitives.special.polynomials import orthogonal_polynomial
 
 
 def _no_halves(kernel: str) -> Callable[..., None]:

@@ -98,7 +98,7 @@ atanh = unary(
 
 
 def _overwriting(op: Op, alias: str) -> None:
-    """The in-place variant, which has no derivative: its own result does not tell what it came from."""
+    """The in-place variant, which has no derivative: its result does not determine its operand."""
     inplace = " ".join(f"{place}.{n}_" for n in (op.name, alias) for place in ("Tensor", "torch"))
     declare = pointwise(*op.schemas, node=f"{op.name.title()}Backward1", names=inplace, dtypes="float")
     declared = declare(op.body)

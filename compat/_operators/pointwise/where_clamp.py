@@ -452,8 +452,8 @@ def nan_to_num(input, nan, posinf, neginf):
 
     Args:
         input: a tensor.
-        nan: what stands for NaN, 0 if left out.
-        posinf, neginf: what stands for the infinities, the dtype's largest and smallest number if left out.
+        nan: the replacement of NaN, 0 by default.
+        posinf, neginf: the replacements of infinities, by default the dtype's largest and smallest number.
         out: a tensor to write the result into.
 
     Example:

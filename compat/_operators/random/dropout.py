@@ -30,7 +30,7 @@ def _check(p: float, error: type[Exception] = RuntimeError) -> None:
 
 
 def _keep(dtype: np.dtype, p: float) -> Any:
-    """What a kept element is multiplied by; 16-bit floats are divided in float32."""
+    """The scale of kept elements; 16-bit floats are divided in float32."""
     wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
     return (wide.type(1) / wide.type(1 - p)).astype(dtype)
 

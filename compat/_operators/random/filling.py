@@ -34,7 +34,7 @@ from funcgrad.primitives.shape import zeros
 
 
 def _zeros_for(count: int) -> Callable[..., list[Any]]:
-    """A backward that gives the first ``count`` inputs zeros: what was drawn depends on none."""
+    """A backward that gives the first ``count`` inputs zeros: draws depend on none."""
 
     def stated(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         return [zeros(type_of(x).strong()) if i < count else None for i, x in enumerate(inputs)]
@@ -296,14 +296,14 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         return self
     wide = p.detach().expand(self.shape)
     if level_stack.state.levels:
-        return _bernoulli_of_examples(self, wide, engine)
+        return _batched_bernoulli(self, wide, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
     # As many probabilities as there are elements, in the order in which these are drawn.
     probabilities = array_of(wide).transpose(order).reshape(-1)
     return fill(self, lambda n, dtype: random.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
-def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
+def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     """``bernoulli_`` with a tensor of as many probabilities inside transforms."""
     (probabilities,), over = given(p)
     vmap_checks.check_write("bernoulli", t._storage.buffer, p._storage.buffer)

@@ -21,7 +21,7 @@ from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives.special import betainc_by_parameters, gamma_sample_slope
+from funcgrad.primitives.special.functions import betainc_by_parameters, gamma_sample_slope
 
 
 def _moved(shape: Any, sample: Any) -> Any:

@@ -37,7 +37,7 @@ def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
 
 
 class Options:
-    """What the functions that make tensors take besides: where and as what.
+    """Further arguments of factories: device, dtype, layout.
 
     Args:
         function: which one, for messages.
@@ -104,7 +104,7 @@ def laid_like(
     """A tensor of draws in the memory order of ``t``.
 
     Args:
-        apart: whether the examples of a ``vmap`` are drawn one after the other, wherever ``t`` has them.
+        apart: whether batch elements are drawn one after the other, whichever ``t``'s batch dimension is.
     """
     if t._view is not None:
         refresh(t)

@@ -1,4 +1,4 @@
-"""Random numbers inside ``vmap``: the same for all examples, or for each its own."""
+"""Random numbers inside ``vmap``: the same or different ones for the batch elements."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _IN_PLACE = (
 
 
 def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
-    """A tensor of draws in the order of its memory: those of each example one after the other.
+    """A tensor of draws in memory order, one batch element after the other.
 
     Args:
-        like: whose memory it is to be like; there the examples may lie in another order.
+        like: the tensor whose strides it gets, in which batch elements may be interleaved.
     """
     base, over = layout.base, vmap_checks.drawing()
     dtype = base.dtype.numpy
@@ -55,7 +55,7 @@ def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
 
 
 def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> list[int]:
-    """The axes for ``vmap``s, outermost first, and those of an example as they follow each other in memory."""
+    """The axes for ``vmap``s, outermost first, and those of a batch element as they follow each other in memory."""
     count = len(over)
     usual = list(range(count + ndim))
     if like is None or not like._storage.base.traced:
@@ -74,7 +74,7 @@ def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> li
 
 
 def in_usual_order(t: Tensor) -> bool:
-    """Whether the examples of a ``vmap`` lie one after the other."""
+    """Whether batch elements lie one after the other in memory."""
     over = vmap_checks.drawing() if level_stack.state.levels else []
     ndim = len(t._layout.base.shape)
     return not over or memory_order(t, over, ndim) == list(range(len(over) + ndim))
@@ -85,7 +85,7 @@ def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
     and these ``vmap``s, outermost first.
 
     Raises:
-        RuntimeError: where they differ between examples that are to see the same numbers.
+        RuntimeError: where they are batched and the ``vmap`` draws the same numbers.
     """
     over = vmap_checks.drawing()
     check_same(over, *tensors)
@@ -93,10 +93,10 @@ def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
 
 
 def check_same(over: Sequence[Batching], *tensors: Any) -> None:
-    """Whether no tensor differs between examples that are to see the same numbers.
+    """Whether no tensor is batched by a ``vmap`` that draws the same numbers.
 
     Args:
-        over: the ``vmap``s whose examples see numbers of their own.
+        over: the ``vmap``s that draw different numbers.
     """
     differing = {m for t in tensors if isinstance(t, Tensor) for m in vmap_checks.maps(t._storage.buffer)}
     if differing - set(over):
@@ -131,7 +131,7 @@ def check_fill(t: Tensor) -> None:
     """Whether draws can be put into a tensor.
 
     Raises:
-        RuntimeError: where each example is to see its own, but all share the tensor.
+        RuntimeError: where the ``vmap`` draws different numbers, but the tensor is not batched.
     """
     if set(vmap_checks.drawing()) - set(vmap_checks.maps(t._storage.buffer)):
         raise RuntimeError(_IN_PLACE)

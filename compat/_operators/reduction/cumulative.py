@@ -48,7 +48,7 @@ def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any
 
 
 def _declare_in_place(total: Op, primitive: Callable[..., Any]) -> None:
-    """The variant in place, whose result has the dtype of what is there."""
+    """The in-place variant, whose result has the tensor's dtype."""
     check = _check(total.name)
 
     def check_own(input: Tensor, dim: int, *, dtype: Any = None) -> None:

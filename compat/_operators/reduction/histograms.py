@@ -177,7 +177,7 @@ def histogram(
     Args:
         bins: how many equal parts, or a vector of the ends of the parts, sorted.
         range: where the parts begin and end; by default the smallest and the largest element.
-        weight: what each element counts, of the size of ``input``.
+        weight: the weight of each element, of the size of ``input``.
         density: divide by the whole and by the width of the parts, so that the integral is one.
         out: two tensors to write the results into.
 
@@ -185,7 +185,7 @@ def histogram(
         ``hist`` and ``bin_edges``.
 
     Raises:
-        RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not fit.
+        RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not match.
 
     Example:
         >>> import compat as torch
@@ -230,7 +230,7 @@ def histogramdd(
         input: vectors along the last dimension, D long.
         bins: for each of the D dimensions how many equal parts, or the ends of the parts; one number for all.
         range: the ends of all ranges one after another; by default the smallest and the largest elements.
-        weight: what each vector counts.
+        weight: the weight of each vector.
         density: divide by the whole and by the size of the cells.
 
     Returns:

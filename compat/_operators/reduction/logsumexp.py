@@ -23,7 +23,7 @@ def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
     ``x`` is one: of large numbers the largest would then differ from itself by more than an exponential can take.
 
     Args:
-        shift: what to subtract instead, where ``peak`` is not finite.
+        shift: the number to subtract instead, where ``peak`` is not finite.
     """
     return np.subtract(np.where(np.greater(x, peak), peak, x), peak if shift is None else shift)
 

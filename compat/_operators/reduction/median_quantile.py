@@ -157,7 +157,7 @@ def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> N
 
 
 def _takes_one(values: str, indices: str) -> Callable[..., None]:
-    """What elements and their places may be written into, and what is said of tensors of other dtypes."""
+    """The dtypes of ``out`` tensors for elements and indices, and the errors for others."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
         of_dtype(values if result.dtype is operands[0].dtype else indices)(result, out, operands)
@@ -171,7 +171,7 @@ def _takes_one(values: str, indices: str) -> Callable[..., None]:
     out=_takes_one("output values must be of same type as input", "output indices must be of scalar type Long"),
 )  # fmt: skip
 def kthvalue(input, k, dim, keepdim):
-    """The ``k``-th smallest element along a dimension, and its place.
+    """The ``k``-th smallest element along a dimension, and its index.
 
     Args:
         k: which, counted from 1.
@@ -285,7 +285,7 @@ def _quantile(
 
 
 def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tensor:
-    """Elements, or what lies between two, at fractions of the ranks along the last dimension."""
+    """Elements, or interpolations of two, at fractions of the ranks along the last dimension."""
     last = ordered.shape[-1] - 1
     missing = ordered.detach().isnan()
     if skip:

@@ -1,4 +1,4 @@
-"""``torch.segment_reduce``: what lies between neighbouring places along a dimension, reduced to one each."""
+"""``torch.segment_reduce``: reductions of segments along a dimension."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Rows:
         self.total = batches * (self.segments + 1)
 
     def rows(self, x: Any) -> Any:
-        """What has a value at each position, as a matrix."""
+        """A tensor with a value at each position, as a matrix."""
         return reshape(x, shape=(type_of(self.of).shape[0], int(numpy.prod(self.rest))))
 
     def reduced(self, rows: Any, how: str, first: float) -> Any:
@@ -62,7 +62,7 @@ class _Rows:
         return reshape(cut, shape=(*self.batch, self.segments, *self.rest))
 
     def spread(self, x: Any) -> Any:
-        """What has a value per segment, for each position; zero in none."""
+        """A tensor with a value per segment, expanded to each position; zero outside of segments."""
         width = int(numpy.prod(self.rest))
         found = reshape(x, shape=(self.batches, self.segments, width))
         none = np.zeros((self.batches, 1, width), type_of(x).dtype)
@@ -157,7 +157,7 @@ def segments_reduced_backward(
 
 
 def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
-    """The product of all others of each element's segment, and of what it begins with."""
+    """The product of all other elements of each element's segment, and of the initial value."""
     dtype = type_of(x).dtype
 
     def elsewhere(mask: Any) -> Any:
@@ -200,13 +200,13 @@ def segment_reduce(
         offsets: instead of lengths: where the segments begin, and where the last one ends.
         axis: the dimension, which is the one after the batches.
         unsafe: whether the lengths are taken as they are, instead of being looked at.
-        initial: what each segment begins with.
+        initial: the initial value of each segment.
 
     Returns:
         ``(*batch, segments, *rest)``; an empty segment gives ``initial``, or what reducing nothing gives.
 
     Raises:
-        RuntimeError: for lengths that do not fit, and another reduction.
+        RuntimeError: for lengths that do not match, and another reduction.
         NotImplementedError: for other dtypes.
 
     Example:

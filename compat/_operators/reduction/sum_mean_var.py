@@ -39,7 +39,7 @@ def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]
 
 
 def restore(reduced: Any, like: Any, axes: tuple[int, ...]) -> Any:
-    """A reduction's result with the axes back that it lost, to broadcast against what was reduced."""
+    """A reduction's result with the reduced axes restored, to broadcast against the operand."""
     return reshape(reduced, shape=kept_shape(type_of(like).shape, axes))
 
 
@@ -516,7 +516,7 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
         f"{what} over dimensions, by default over all.\n\nArgs:\n    input: a floating-point or complex tensor.\n"
         "    dim: a dimension, several, or None for all.\n    correction: what is taken off the number of elements; 1 "
         "unless given.\n"
-        "    unbiased: the older way to say so: True is a correction of 1, False of 0.\n"
+        "    unbiased: the deprecated argument for it: True is a correction of 1, False of 0.\n"
         "    keepdim: leave the reduced dimensions with size 1.\n    out: a tensor to write the result "
         "into.\n\nRaises:\n"
         f"    RuntimeError: for integers and bools.\n\nExample:\n    >>> import compat as torch\n    >>> {example}\n"

@@ -318,7 +318,7 @@ def _wrapped(d: int, ndim: int) -> int:
 
 
 def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Has a function take NumPy's names of its arguments, too."""
+    """Makes a function take NumPy's names of its arguments, too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -438,7 +438,7 @@ def _older(name: str, instead: str) -> None:
     names="torch.nuclear_norm", out=True,
 )  # fmt: skip
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The older name of ``torch.linalg.matrix_norm(input, "nuc")``.
+    """A deprecated name of ``torch.linalg.matrix_norm(input, "nuc")``.
 
     Args:
         dim: the two dimensions that make a matrix; None for the last two. A bool is ``keepdim``.
@@ -456,7 +456,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     names="torch.frobenius_norm", out=True,
 )  # fmt: skip
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """The older name of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
+    """A deprecated name of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
 
     Args:
         dim: a dimension, or several.

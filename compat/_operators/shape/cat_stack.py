@@ -83,7 +83,7 @@ def cat(tensors, dim):
         dim: along which dimension.
 
     Raises:
-        RuntimeError: where sizes do not fit.
+        RuntimeError: where sizes do not match.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""Padding: by a constant, and by what stands in the tensor itself."""
+"""Padding: constant, reflection, replication, circular."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def constant_pad_nd(input, pad, value):
     Args:
         input: any size.
         pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
-        value: what is put there.
+        value: the padding value.
 
     Raises:
         RuntimeError: for an odd number of paddings, more than twice the dimensions, or a cut of more than there is.
@@ -163,7 +163,7 @@ _MIRRORS = {
 
 
 def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
-    """What falls off one end comes back at the other; made in place, and so shown in the graph."""
+    """Circular padding; made in place, as its graph shows."""
     n, spatial = input.dim(), len(pad) // 2
     size, before = list(input.shape), [0] * n
     for i in range(spatial):
@@ -198,7 +198,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         input: any size; except in mode ``"constant"``, channels in front of the padded dimensions.
         pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        value: what is put there, in mode ``"constant"``.
+        value: the padding value, in mode ``"constant"``.
 
     Raises:
         RuntimeError: where ``pad`` does not fit the tensor.

@@ -197,7 +197,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         stride: the step between blocks.
 
     Raises:
-        RuntimeError: where these do not fit the input.
+        RuntimeError: where these do not match the input.
 
     Example:
         >>> import compat as torch
@@ -214,7 +214,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Columns of blocks added up to images: what ``unfold`` undoes where blocks do not overlap.
+    """Columns of blocks summed to images: the inverse of ``unfold`` if blocks do not overlap.
 
     Args:
         input: columns, with or without a batch.
@@ -222,7 +222,7 @@ def fold(
         kernel_size, dilation, padding, stride: as for ``unfold``.
 
     Raises:
-        RuntimeError: where these do not fit the input.
+        RuntimeError: where these do not match the input.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""Operations whose results depend on values too much to be done for all examples of a ``vmap`` at once."""
+"""Operations that ``vmap`` cannot vectorize, because sizes of their results depend on values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from funcgrad.interpreters.reverse import ReverseTracer
 Function = Callable[..., Tensor]
 
 
-def by_example(name: str) -> Callable[[Function], Function]:
-    """Declares that a function, which has no derivatives, is called with one example of a ``vmap`` after the other.
+def sequential_vmap(name: str) -> Callable[[Function], Function]:
+    """Declares that ``vmap`` calls a function, which has no derivatives, with one batch element after the other.
 
     What it gives for them has to be of one size.
 
     Args:
-        name: what the warning calls it.
+        name: its name in the warning.
     """
 
     def declare(function: Function) -> Function:
@@ -55,7 +55,7 @@ def _innermost(arguments: tuple) -> Batching | None:
 
 
 def _of(x: Any, over: Batching, i: int) -> Any:
-    """What an argument is to one example."""
+    """An argument for one batch element."""
     if not isinstance(x, Tensor) or over not in vmap_checks.maps(x._storage.buffer):
         return x
     value = elements(x)

@@ -43,10 +43,10 @@ def diff(
     Args:
         n: how often.
         dim: the dimension.
-        prepend, append: what to put before and behind the input first.
+        prepend, append: values to concatenate before and after the input first.
 
     Raises:
-        RuntimeError: for a tensor without dimensions, and sizes that do not fit.
+        RuntimeError: for a tensor without dimensions, and sizes that do not match.
 
     Example:
         >>> import compat as torch
@@ -72,7 +72,7 @@ def diff(
 
 
 def _widths(y: Tensor, x: Tensor, dim: int) -> Tensor:
-    """The distances of neighbouring places, to be multiplied with what lies between."""
+    """The distances of neighbouring positions, to be multiplied with the values between them."""
     if x.dim() == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
@@ -147,7 +147,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         dim: the dimension.
 
     Raises:
-        RuntimeError: for places that do not fit the values.
+        RuntimeError: for places that do not match the values.
 
     Example:
         >>> import compat as torch
@@ -222,7 +222,7 @@ def cov(
         aweights: how much each observation counts.
 
     Raises:
-        RuntimeError: for more dimensions, and weights that do not fit.
+        RuntimeError: for more dimensions, and weights that do not match.
 
     Example:
         >>> import compat as torch

@@ -82,7 +82,7 @@ def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool)
 
 
 def _divisible(input: Tensor, step: Any) -> Tensor:
-    """The samples in the dtype of what they are when divided by a step."""
+    """The samples in the dtype of their quotient by a step."""
     dtype = input.dtype if input.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
     return input.to(dtype.to_complex() if isinstance(step, complex) else dtype)
 
@@ -110,7 +110,7 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
         A tensor of the size of ``input`` for each dimension.
 
     Raises:
-        RuntimeError: for too few samples, and spacings that do not fit.
+        RuntimeError: for too few samples, and spacings that do not match.
 
     Example:
         >>> import compat as torch

@@ -67,7 +67,7 @@ def stft(
         n_fft: how long each stretch is.
         hop_length: from one to the next; ``n_fft // 4`` by default.
         win_length: how long the window in it is; ``n_fft`` by default.
-        window: what stretches are multiplied with; ones by default.
+        window: the window function's values; ones by default.
         center: whether stretches are centered about their times; the signal is then padded at both ends.
         pad_mode: how, as for ``torch.nn.functional.pad``.
         normalized: divide by the root of ``n_fft``.
@@ -79,7 +79,7 @@ def stft(
         (batch, frequencies, stretches), or (..., 2) of real and imaginary parts unless ``return_complex``.
 
     Raises:
-        RuntimeError: for sizes and dtypes that do not fit.
+        RuntimeError: for sizes and dtypes that do not match.
 
     Example:
         >>> import compat as torch
@@ -207,7 +207,7 @@ def istft(
         n_fft, hop_length, win_length, window, center, normalized, onesided: as for ``stft``.
 
     Raises:
-        RuntimeError: for sizes and dtypes that do not fit, and windows that leave out parts of the signal.
+        RuntimeError: for sizes and dtypes that do not match, and windows that leave out parts of the signal.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""Elementwise operations of sparse tensors: what keeps zeros where they are, sums and products."""
+"""Elementwise operations of sparse tensors: zero-preserving ones, sums and products."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.backward import grad as derivative
-from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import enable_grad, mode
@@ -38,7 +38,7 @@ def _linear(name: str, input: SparseTensor, added_up: bool = False) -> Tensor:
     """A linear function, of each element for itself, or with those of one place added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input) if added_up else input
-    with apart():
+    with without_recording():
         made = alike(x, function(x.elements))
     return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
 
@@ -47,7 +47,7 @@ def _unary(name: str, input: SparseTensor) -> Tensor:
     """A function that keeps zeros, of each element; those of one place are added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input)
-    with apart():
+    with without_recording():
         made = alike(x, function(x.elements))
     if not made.elements.is_floating_point() and not made.elements.is_complex():
         return made
@@ -88,7 +88,7 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     raised = lambda t: names_of("torch")["pow"](t, number)
     x = coalesced(input)
-    with apart():
+    with without_recording():
         made = alike(x, raised(x.elements))
     return pulled("PowBackward0", made, [input], partial(_pull_unary, raised), self=input, exponent=number)
 
@@ -99,7 +99,7 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
 @rule("clone")
 def clone(input: SparseTensor, **_: Any) -> Tensor:
     """A copy."""
-    with apart():
+    with without_recording():
         made = sparse(input.coordinates.clone(), input.elements.clone(), input.shape, input.coalesced)
     return pulled("CloneBackward0", made, [input], lambda grad, _: [lambda: grad])
 
@@ -107,7 +107,7 @@ def clone(input: SparseTensor, **_: Any) -> Tensor:
 @rule("_to_copy")
 def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
     """A copy in another dtype."""
-    with apart():
+    with without_recording():
         made = alike(input, input.elements.to(dtype or input.dtype))
     before = input.dtype
     return pulled("ToCopyBackward0", made, [input], lambda grad, _: [lambda: grad.to(before)])
@@ -115,7 +115,7 @@ def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
 
 @rule("copy")
 def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
-    """What a tensor is that another one was copied to."""
+    """The value of a tensor after a copy to it."""
     if isinstance(input, SparseTensor) != isinstance(other, SparseTensor):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
@@ -126,7 +126,7 @@ def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
 
 @rule("zero")
 def zero(input: SparseTensor) -> Tensor:
-    """What a tensor is that was set to zero: nothing is kept."""
+    """The value of a tensor set to zero: without stored elements."""
     return nothing(input.shape, input.dtype, input.sparse_dim())
 
 
@@ -165,7 +165,7 @@ def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {size_text(a.shape)} != {size_text(b.shape)}"
         )
-    with apart():
+    with without_recording():
         made = _added(a, b, factor) if isinstance(a, SparseTensor) else _added_to(outside(a), b, factor)
     kinds = a.dtype, b.dtype
 
@@ -232,7 +232,7 @@ def multiply(input: Any, other: Any, **_: Any) -> Tensor:
     if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, SparseTensor)):
         return _scaled("MulBackward0", a, b)
     found: Callable[..., Tensor] = _intersection if isinstance(b, SparseTensor) else _product_with_dense
-    with apart():
+    with without_recording():
         made = found(outside(a), outside(b))
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -243,7 +243,7 @@ def multiply(input: Any, other: Any, **_: Any) -> Tensor:
 
 
 def _along(grad: Tensor, operand: Tensor) -> Tensor:
-    """A gradient in the size of what it is of."""
+    """A gradient in its tensor's size."""
     return grad if grad.shape == operand.shape else grad.to_dense().sum_to_size(operand.shape)
 
 
@@ -265,7 +265,7 @@ def _intersection(a: SparseTensor, b: SparseTensor) -> Tensor:
 def _scaled(name: str, a: SparseTensor, n: Any, inverse: bool = False) -> Tensor:
     """All elements times a number, or divided by it."""
     combine = operator.truediv if inverse else operator.mul
-    with apart():
+    with without_recording():
         made = alike(a, combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
 
     def of_number(grad: Tensor, x: SparseTensor, n: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Dense tensors made sparse and back, and what sparse ones consist of, all differentiable."""
+"""Conversion between dense and sparse tensors, and parts of sparse ones, all differentiable."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import function, names_of, publish
@@ -198,7 +198,7 @@ publish(Invariants, "sparse.check_sparse_tensor_invariants")
 def to_sparse(
     self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Tensor:
-    """The tensor in the layout ``torch.sparse_coo``: only what is not zero.
+    """The tensor in the layout ``torch.sparse_coo``: only its nonzero elements.
 
     Args:
         sparse_dim: how many dimensions get coordinates; all by default.
@@ -228,7 +228,7 @@ def to_sparse(
         )
     if count == 0 and self.dim() > 0:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
-    with apart():
+    with without_recording():
         found = array_of(self)
         rows = found.reshape(*found.shape[:count], -1) if count < self.dim() else found[..., None]
         coordinates = np.stack(np.nonzero((rows != 0).any(-1))) if count else np.zeros((0, 1), np.int64)
@@ -262,7 +262,7 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
             f"sparse_mask(): operands have incompatible sizes; self has size {size_text(self.shape)} but mask has size "
             f"{size_text(mask.shape)}"
         )
-    with apart():
+    with without_recording():
         made = alike(mask, gathered(outside(self), mask))
     pull = _pull_masked_sparse if isinstance(self, SparseTensor) else _pull_masked
     return pulled("SparseMaskBackward0", made, [self], pull, mask=mask.detach())
@@ -321,7 +321,7 @@ def values(self: SparseTensor) -> Tensor:
 
 def with_elements(like: SparseTensor, elements: Tensor) -> Tensor:
     """Other elements at the same places, to which gradients flow."""
-    with apart():
+    with without_recording():
         made = alike(like, outside(elements))
     pull = lambda grad, kept: [lambda: gathered(grad, kept["like"])]
     return pulled("SparseCooTensorWithDimsAndTensorsBackward0", made, [elements], pull, like=like.detach())

@@ -1,4 +1,4 @@
-"""``torch.sparse.FloatTensor`` and its kin: the old names of sparse tensors of a dtype, and their constructors."""
+"""``torch.sparse.FloatTensor`` and the other dtypes: legacy types of sparse tensors, and their constructors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat._operators.sparse.tensor import SparseTensor
 
 
 class _OfSparse(OfDtype):
-    """The class of ``torch.sparse.FloatTensor`` and its kin: sparse tensors of their dtype are their instances."""
+    """The metaclass of the legacy types: sparse tensors of their dtype are their instances."""
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, SparseTensor) and instance.dtype is self.dtype
@@ -42,7 +42,7 @@ def _declare(dtype: dtypes.dtype) -> Any:
         "is_cuda": False,
         "is_sparse": True,
         "is_xpu": False,
-        "__doc__": f"The old name of sparse tensors of ``{dtype}``: a constructor, and a type for ``isinstance``.",
+        "__doc__": f"The legacy type of sparse tensors of ``{dtype}``: a constructor, and a type for ``isinstance``.",
     }
     return _OfSparse(f"{dtype.scalar_name}Tensor", (), members)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
@@ -47,7 +47,7 @@ def _times_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product of two matrices of which one is sparse, outside the graph: sparse if both are."""
-    with apart():
+    with without_recording():
         a, b = outside(a), outside(b)
         dtype = promote_types(a.dtype, b.dtype)
         a, b = a.to(dtype), b.to(dtype)
@@ -108,7 +108,7 @@ def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
         masked: whether a sparse matrix gets a gradient only where it has elements.
     """
     _check_product(a, b)
-    with apart():
+    with without_recording():
         made = outside(input) * beta + product(a, b).to_dense() * alpha
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -153,7 +153,7 @@ def bmm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
 
 @function("torch.dsmm")
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """A sparse matrix times a dense one; the older name of ``mm``."""
+    """A sparse matrix times a dense one; a deprecated name of ``mm``."""
     return input.mm(mat2)
 
 
@@ -173,7 +173,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
                size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
     _check_product(mat1, mat2)
-    with apart():
+    with without_recording():
         rows = np.unique(array_of(mat1.coalesce().indices())[0])
         where = from_array(rows)
         return sparse(where[None], product(mat1, mat2).index_select(0, where), (mat1.shape[0], mat2.shape[1]), True)
@@ -193,7 +193,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
         tensor([[2., 1.],
                 [1., 2.]])
     """
-    with apart():
+    with without_recording():
         rows = hspmm(mat1, mat2)
         at = array_of(rows._indices())[0]
         columns = np.arange(mat2.shape[1])
@@ -221,7 +221,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @function("torch.spmm")
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """``torch.mm`` by its old name.
+    """``torch.mm`` under its deprecated name.
 
     Example:
         >>> import compat as torch
@@ -242,7 +242,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         reduce: what is done with the products of a place: they are added up, as ``"sum"`` says.
 
     Raises:
-        RuntimeError: for what are no matrices that fit.
+        RuntimeError: for operands that are not matching matrices.
         NotImplementedError: for another ``reduce``.
 
     Example:

@@ -1,4 +1,4 @@
-"""Sums, norms and softmax of sparse tensors, and what is new of the same size."""
+"""Sums, norms and softmax of sparse tensors, and factories like them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.callback_node import apart, outside, pulled
+from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
@@ -47,7 +47,7 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
         for d in sorted(_dims(dim, input.dim())) if keepdim else ():
             found = found.unsqueeze(d)
         return found
-    with apart():
+    with without_recording():
         made = input.elements.sum(dtype=dtype)
     size, before = tuple(input.shape), input.dtype
     pull = lambda grad, _: [lambda: grad.to(before).expand(size)]
@@ -56,7 +56,7 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
 
 def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
     dims = _dims(dim, t.dim())
-    with apart():
+    with without_recording():
         made = _total(t, dims)
         made = made if dtype is None else made.to(dtype)
 
@@ -150,7 +150,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
         return with_elements(coalesce(input), function(values(coalesce(input)), dim - count + 1))
     where, slices = _segments(x, dim)
     at = from_array(where)
-    with apart():
+    with without_recording():
         shape = (slices, *x.elements.shape[1:])
         spread = at.reshape(-1, *[1] * (x.elements.dim() - 1)).expand(x.elements.shape)
         highest = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, spread, x.elements, "amax")
@@ -175,7 +175,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
 
 @function("sparse.softmax", "torch._sparse_softmax")
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """Softmax along a dimension of a sparse tensor: what it does not keep counts as minus infinity.
+    """Softmax along a dimension of a sparse tensor: unspecified elements count as minus infinity.
 
     Args:
         input: a sparse tensor.

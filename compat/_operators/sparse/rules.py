@@ -1,4 +1,4 @@
-"""What operations do with sparse tensors: a table of rules, and PyTorch's refusal for what has none.
+"""Rules of operations for sparse tensors: a table, and PyTorch's error for operations without a rule.
 
 A program without sparse tensors pays nothing for them: the first one that is made adds their layer to the dispatcher
 (``compat._core.tensor.dispatcher``), and every call with a sparse tensor goes through the layers.

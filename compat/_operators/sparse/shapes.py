@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.callback_node import apart, pulled
+from compat._core.autograd.callback_node import pulled, without_recording
 from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import names_of
@@ -36,7 +36,7 @@ def _permuted(t: SparseTensor, dims: Sequence[int]) -> SparseTensor:
 def _permutation(name: str, t: SparseTensor, order: Sequence[int], /, **shown: Any) -> Tensor:
     dims = [wrap_dim(d, t.dim()) for d in order]
     back = [int(d) for d in np.argsort(dims)]
-    with apart():
+    with without_recording():
         made = _permuted(t, dims)
     return pulled(name, made, [t], lambda grad, _: [lambda: grad.permute(back)], **shown)
 
@@ -79,7 +79,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
         coordinates.insert(dim, np.zeros(input._nnz(), np.int64))
     else:
         elements = elements.unsqueeze(dim - count + 1)
-    with apart():
+    with without_recording():
         made = sparse(from_array(np.stack(coordinates)), elements, size, input.coalesced)
     return pulled("UnsqueezeBackward0", made, [input], lambda grad, _: [lambda: _first(grad, dim)], dim=dim)
 
@@ -133,7 +133,7 @@ def _whole(grad: Tensor, size: Sequence[int], count: int, dim: int, start: int, 
 
 @rule("select")
 def select(input: SparseTensor, dim: int, index: Any) -> Tensor:
-    """What is at one place along a dimension."""
+    """The slice at one index of a dimension."""
     dim, index = wrap_dim(dim, input.dim()), int(index)
     n = input.shape[dim]
     if not -n <= index < n:
@@ -143,7 +143,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Tensor:
     index, size = index % n, [m for d, m in enumerate(input.shape) if d != dim]
     count = input.sparse_dim()
     shape = tuple(input.shape)
-    with apart():
+    with without_recording():
         if dim < count:
             made = _cut(input, dim, lambda row: row == index, None, size)
         else:
@@ -159,7 +159,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
     start = wrap_dim(int(start), input.shape[dim] + 1)
     size = [length if d == dim else n for d, n in enumerate(input.shape)]
     shape = tuple(input.shape)
-    with apart():
+    with without_recording():
         if dim < count:
             chosen = lambda row: (row >= start) & (row < start + length)
             made = _cut(input, dim, chosen, lambda row: row - start, size)
@@ -186,7 +186,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor, **_: Any) -> Tens
         zeros = torch["zeros"](kept["self_sym_sizes"], dtype=grad.dtype)
         return [lambda: zeros.index_add(dim, kept["index"], grad.to_dense()).to_sparse(count)]
 
-    with apart():
+    with without_recording():
         if dim >= count:
             made = sparse(input.coordinates, input.elements.index_select(dim - count + 1, index), size, input.coalesced)
         else:
@@ -208,7 +208,7 @@ def _picked(t: SparseTensor, dim: int, wanted: np.ndarray, size: Sequence[int]) 
 
 @rule("unbind")
 def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """What is at each place along a dimension."""
+    """The slices at each index of a dimension."""
     return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
 
 
@@ -227,7 +227,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Tensor:
     starts = np.cumsum([0, *sizes[:-1]])
     if dim >= count:
         raise RuntimeError("cat(): sparse tensors are joined along dimensions that have coordinates")
-    with apart():
+    with without_recording():
         parts = []
         for t, start in zip(tensors, starts):
             coordinates = array_of(t.coordinates).copy()

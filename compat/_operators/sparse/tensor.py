@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.callback_node import apart, outside
+from compat._core.autograd.callback_node import outside, without_recording
 from compat._core.autograd.node import Node
 from compat._core.dispatch.dispatched_duals import NoMemory
 from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
@@ -74,7 +74,7 @@ class SparseTensor(Tensor):
     def _layout(self, layout: Layout) -> None:
         _slot.__set__(self, layout.plain if isinstance(layout, OverriddenLayout) else layout)
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- properties
 
     def sparse_dim(self) -> int:
         """How many dimensions have coordinates."""
@@ -156,7 +156,7 @@ class SparseTensor(Tensor):
         """The number that a tensor of one element is."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        with apart():
+        with without_recording():
             return self.to_dense().item()
 
     def __bool__(self) -> bool:
@@ -218,7 +218,7 @@ for _name, (_error, _text) in _REFUSED.items():
 
 
 def _rebuilt(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced: bool, requires: bool) -> Tensor:
-    """What unpickling calls."""
+    """Rebuilds a sparse tensor; called by unpickling."""
     made = sparse(coordinates, elements, size, coalesced)
     return made.requires_grad_() if requires else made
 
@@ -295,7 +295,7 @@ def added_up(places: np.ndarray, elements: Tensor, lengths: Sequence[int], size:
         size: the tensor's.
     """
     found, where = np.unique(places, return_inverse=True)
-    with apart():
+    with without_recording():
         total = summed(elements, where.reshape(-1), len(found))
     return sparse(from_array(unflat(found, lengths)), total, size, True)
 
@@ -320,7 +320,7 @@ def coalesced(t: SparseTensor) -> SparseTensor:
 def dense(t: SparseTensor) -> Tensor:
     """All elements, outside the graph."""
     size, count = t.shape, t.sparse_dim()
-    with apart():
+    with without_recording():
         return summed(t.elements, places_of(t), prod(size[:count])).reshape(size)
 
 

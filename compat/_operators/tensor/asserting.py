@@ -1,4 +1,4 @@
-"""Conditions that programs state: ``torch._check`` and its kin, ``torch._assert_async``."""
+"""Assertions: ``torch._check`` and its variants, ``torch._assert_async``."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ def check_is_size(i: int, message: Message = None, *, max: int | None = None) ->
         check_with(RuntimeError, i <= max, message)
 
 
-def _of_all_examples(name: str, input: Any) -> Tensor:
-    """A tensor of booleans with its values for all the examples of a ``vmap``, where these differ."""
+def _all_batch_elements(name: str, input: Any) -> Tensor:
+    """A tensor of booleans, under ``vmap`` with the values of all batch elements."""
     t = tensor_argument(name, "input", 1, input)
     if t.dtype is not dtype.bool_:
         raise RuntimeError(f"{name}(): expected a tensor of booleans, got one of {t.dtype}")
@@ -117,26 +117,26 @@ def _of_all_examples(name: str, input: Any) -> Tensor:
 
 @composite("_is_all_true(Tensor self) -> Tensor", names="torch._is_all_true")
 def is_all_true(input: Tensor) -> Tensor:
-    """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all examples.
+    """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
 
     Example:
         >>> import compat as torch
         >>> is_all_true(torch.tensor([True, False]))
         tensor(False)
     """
-    return _of_all_examples("_is_all_true", input).all()
+    return _all_batch_elements("_is_all_true", input).all()
 
 
 @composite("_is_any_true(Tensor self) -> Tensor", names="torch._is_any_true")
 def is_any_true(input: Tensor) -> Tensor:
-    """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all examples.
+    """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
 
     Example:
         >>> import compat as torch
         >>> torch.vmap(is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
         tensor(True)
     """
-    return _of_all_examples("_is_any_true", input).any()
+    return _all_batch_elements("_is_any_true", input).any()
 
 
 @composite(

@@ -1,4 +1,4 @@
-"""What few programs ask of a tensor: old names, kinds of tensors that it is not, what NumPy and Python look for."""
+"""Rare attributes of tensors: deprecated names, predicates of tensor kinds, protocols of NumPy and Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ publish(Tensor.grad, "Tensor._grad")
 
 @function("Tensor.storage_type")
 def storage_type(self: Tensor) -> Any:
-    """The class of its storage in the old face of storages; None for a dtype that has none.
+    """The class of its typed storage, which is deprecated; None for a dtype that has none.
 
     Example:
         >>> import compat as torch
@@ -116,7 +116,7 @@ def _check_ambiguity(self: Tensor, check: Any) -> None:
 
 @composite(names="Tensor.resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """The old name of ``view``.
+    """A deprecated name of ``view``.
 
     Raises:
         RuntimeError: for another number of elements.
@@ -218,7 +218,7 @@ for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
 
 @function("Tensor.__array_wrap__")
 def array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """What NumPy's functions make of the arrays that they computed from a tensor: a tensor over them."""
+    """A tensor over an array that a NumPy function computed from a tensor."""
     return over(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
@@ -237,7 +237,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
     """A view of all of the tensor, as an instance of a subclass.
 
     Raises:
-        TypeError: for what is no class of tensors.
+        TypeError: for an argument that is not a class of tensors.
     """
     if not isinstance(cls, type):
         raise TypeError(f"cls must be a type (got {type(cls).__name__})")

@@ -1,4 +1,4 @@
-"""``torch._foreach_add`` and its kin: an operation on each tensor of a list.
+"""``torch._foreach_add`` and the like: an operation on each tensor of a list.
 
 One call notes all of them down; they run together with what is computed around them, so nothing is gained by making
 one program of them here.
@@ -48,7 +48,7 @@ def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor
 
 
 def _each(first: Sequence[Tensor], other: Any) -> list[Any]:
-    """What goes with each tensor of the first list: an element of another, or the same for all.
+    """The operand for each tensor of the first list: an element of another list, or the same for all.
 
     Raises:
         RuntimeError: for a list of another length.
@@ -86,7 +86,7 @@ def _joined(found: tuple[Tensor, ...], name: str, *more: Any, **given: Any) -> t
 
 
 def _overload(other: Any) -> tuple[str, dict[str, Any]]:
-    """What PyTorch's overload for a second operand is called, and where ``join`` finds lists."""
+    """The name of PyTorch's overload for a second operand, and the positions of lists for ``join``."""
     if isinstance(other, Tensor):
         return "Tensor", {"places": (0, 1), "shared": True}
     if not isinstance(other, list | tuple):

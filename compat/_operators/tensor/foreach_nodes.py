@@ -1,4 +1,4 @@
-"""The nodes of ``torch._foreach_add`` and its kin: one node for all tensors of a list, as in PyTorch.
+"""The nodes of ``torch._foreach_add`` and the like: one node for all tensors of a list, as in PyTorch.
 
 It has the node of each tensor's own operation inside, and hands gradients on to it and from it.
 """
@@ -119,10 +119,10 @@ def join(
 
     Args:
         name: the operation on one tensor.
-        overload: what PyTorch's overload for such a list is called.
+        overload: the name of PyTorch's overload for such a list.
         places: which operands there are lists of.
         shared: whether the last of those is one tensor for all.
-        given: numbers that it is called with, by the names under which they are shown.
+        given: numbers that it is called with, by attribute name.
     """
     first = next((t.grad_fn for t in results if t.grad_fn is not None), None)
     if first is None:

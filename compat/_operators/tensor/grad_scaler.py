@@ -1,4 +1,4 @@
-"""What ``GradScaler`` does to gradients and to its scale, without waiting for either.
+"""``GradScaler``'s operations on gradients and on its scale, without reading values.
 
 Example:
     >>> import compat as torch
@@ -80,7 +80,7 @@ def amp_update_scale_(
         self: the scale, of one element, as the two below.
         growth_tracker: for how many steps nothing was infinite, an ``int32``; changes, too.
         found_inf: whether something was; 0 if not.
-        scale_growth_factor, scale_backoff_factor: what the scale is multiplied by in either case.
+        scale_growth_factor, scale_backoff_factor: the factors of the scale in either case.
         growth_interval: after how many steps it grows; it does not become infinite.
 
     Raises:

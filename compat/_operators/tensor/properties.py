@@ -1,4 +1,4 @@
-"""What a tensor is: dtype, device, layout, and the kinds of tensors that it is not."""
+"""Properties of tensors: dtype, device, layout, and predicates of tensor kinds."""
 
 from __future__ import annotations
 

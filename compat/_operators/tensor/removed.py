@@ -1,4 +1,4 @@
-"""Functions that PyTorch has taken away: they say what to call instead."""
+"""Functions that PyTorch has removed: they raise and name the replacement."""
 
 from __future__ import annotations
 

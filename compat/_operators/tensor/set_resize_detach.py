@@ -1,5 +1,4 @@
-"""What changes a tensor itself rather than its values (``unsqueeze_``, ``resize_``, ``set_``), and questions about
-tensors."""
+"""Changes of a tensor's metadata (``unsqueeze_``, ``resize_``, ``set_``), and predicates."""
 
 from __future__ import annotations
 
@@ -296,7 +295,7 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
 
 @composite(names="Tensor.is_shared")
 def is_shared(self: Tensor) -> bool:
-    """Whether other processes see what is written to it: after ``share_memory_``, or where it came from one."""
+    """Whether it is in shared memory: after ``share_memory_``, or received from another process."""
     return self._storage.is_shared()
 
 

@@ -36,10 +36,10 @@ def view_as_real(input):
 
 def _check_seen(input: Tensor) -> None:
     if input.stride()[-1] != 1:
-        raise RuntimeError(_APART)
+        raise RuntimeError(_LAST_STRIDE)
 
 
-_APART = "Tensor must have a last dimension with stride 1"
+_LAST_STRIDE = "Tensor must have a last dimension with stride 1"
 
 
 @view("view_as_complex(Tensor(a) self) -> Tensor(a)", node="ViewAsComplexBackward0", inside=_check_seen)
@@ -61,7 +61,7 @@ def view_as_complex(input):
     if input.size[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.stride[-1] != 1:
-        raise RuntimeError(_APART)
+        raise RuntimeError(_LAST_STRIDE)
     if any(s % 2 for n, s in zip(input.size[:-1], input.stride) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input.offset % 2:

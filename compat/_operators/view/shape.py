@@ -1,4 +1,4 @@
-"""The views: transpose, permute, view, expand, select, slice, split and their kin."""
+"""Views: transpose, permute, view, expand, select, slice, split and their variants."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 
 def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
-    """A size with its -1, if any, replaced by what is left.
+    """A size with its -1, if any, inferred.
 
     Raises:
         RuntimeError: where that is impossible.
@@ -365,7 +365,7 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     node="ReshapeAliasBackward0", saves="self.sym_sizes", names="", undone="always",
 )  # fmt: skip
 def _reshape_alias(input, *size):
-    """``view`` of what is not contiguous, as ``reshape`` names it."""
+    """``view`` of a noncontiguous tensor, with the node of ``reshape``."""
     stride = view_strides(input.size, input.stride, size)
     assert stride is not None, "only where no copy is needed"
     return input._replace(size=tuple(size), stride=stride)
@@ -381,7 +381,7 @@ def reshaped(input, *size):
 
 @composite("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", names="torch._unsafe_view")
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A tensor that nobody else will see, in another shape; not a view for its users, and it counts by itself what
+    """A tensor without other references, in another shape; not a view for its users, and it counts by itself what
     is written."""
     made = reshaped(input, tuple(size))
     made._view = None

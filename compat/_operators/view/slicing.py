@@ -265,4 +265,4 @@ def iterate(self: Tensor) -> Any:
     """The places along the first dimension."""
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))  # as a method, so that a subclass has a say
+    return iter(self.unbind(0))  # as a method, so that a subclass can override it

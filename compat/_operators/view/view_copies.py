@@ -1,4 +1,4 @@
-"""The ``..._copy`` functions: what the views give, with memory of its own."""
+"""The ``..._copy`` functions: views with memory of their own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from funcgrad.primitives.shape import slice_
 
 
 def copying(shown: ViewOp, names: str = "") -> Op:
-    """The operator that copies what a view shows, ``NAME_copy``.
+    """The operator that copies a view, ``NAME_copy``.
 
     Args:
         names: where it appears.

@@ -140,7 +140,7 @@ class Meeting:
             time.sleep(0.05)
 
     def ask_again(self) -> None:
-        """Has all agents meet again: a process of this host has failed."""
+        """Makes all agents meet again: a process of this host has failed."""
         self.store.compare_set("again", str(self.number), str(self.number + 1))
         if self.asked() <= self.number:
             self.store.set("again", str(self.number + 1))
@@ -162,7 +162,7 @@ class Meeting:
             if self.tcp._server is not None:
                 time.sleep(0.3)  # others read the last answer
         except DistNetworkError:
-            pass  # who served it has gone
+            pass  # its server has gone
 
 
 def _address(endpoint: str) -> tuple[str, int]:
@@ -221,7 +221,7 @@ class Agent:
         while True:
             codes = [w.poll() for w in self.workers]
             if any(code not in (None, 0) for code in codes):
-                time.sleep(min(0.1, self.options.monitor_interval))  # who failed of the same
+                time.sleep(min(0.1, self.options.monitor_interval))  # others fail of the same cause
                 failed = self._failures(round)
                 self._stop()
                 return failed

@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     value("rdzv-endpoint", "", "where they meet: HOST[:PORT]")
     value("rdzv-id", "none", "the name of the job")
     value("rdzv-conf", "", "more, as KEY=VALUE,...: timeout, join_timeout, is_host")
-    flag("standalone", "one host, which meets nobody")
+    flag("standalone", "a single host, without rendezvous")
     value("max-restarts", 0, "how often processes are started again after a failure", type=int)
     value("monitor-interval", 0.1, "how many seconds pass between looks at the processes", type=float)
     value(
@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
         help="what goes to files: 1 stdout, 2 stderr, 3 both; or 0:1,1:3 by rank",
     )
     add("-t", "--tee", action=_Or, default="0", help="the same, but shown as well")
-    value("local-ranks-filter", "", "of which local ranks what they print is shown, as 0,1")
+    value("local-ranks-filter", "", "the local ranks whose output is printed, as 0,1")
     value("node-rank", 0, "which host this is, where they meet statically", type=int)
     value("master-addr", "127.0.0.1", "where rank 0 is")
     value("master-port", 29500, "at which port it serves the store", type=int)
@@ -103,7 +103,7 @@ def processes(text: str) -> int:
     """How many processes a host has.
 
     Raises:
-        ValueError: for ``gpu`` where there is none, and for what is no number.
+        ValueError: for ``gpu`` where there is none, and for an argument that is not a number.
     """
     if text in ("auto", "cpu"):
         return os.cpu_count() or 1

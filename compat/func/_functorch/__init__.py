@@ -1,7 +1,7 @@
-"""``functorch``: the transforms under the name that they had before they were ``torch.func``; each says so when called.
+"""``functorch``: the deprecated name of ``torch.func``'s transforms, which warn when called.
 
-What is here and not there takes a module apart into a function and its parameters: ``make_functional`` and its kin,
-for which ``torch.func.functional_call`` and ``torch.func.stack_module_state`` stand now.
+Only here: ``make_functional`` and its variants, which split a module into a function and its parameters, for which
+    ``torch.func.functional_call`` and ``torch.func.stack_module_state`` stand now.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __version__ = version.__version__
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _older(name: str, now: str, function: _F) -> _F:
+def _deprecated(name: str, now: str, function: _F) -> _F:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         warnings.warn(
@@ -42,19 +42,19 @@ def _older(name: str, now: str, function: _F) -> _F:
     return call  # type: ignore[return-value]
 
 
-vmap = _older("vmap", "torch.vmap", func.vmap)
-grad = _older("grad", "torch.func.grad", func.grad)
-grad_and_value = _older("grad_and_value", "torch.func.grad_and_value", func.grad_and_value)
-vjp = _older("vjp", "torch.func.vjp", func.vjp)
-jvp = _older("jvp", "torch.func.jvp", func.jvp)
-jacrev = _older("jacrev", "torch.func.jacrev", func.jacrev)
-jacfwd = _older("jacfwd", "torch.func.jacfwd", func.jacfwd)
-hessian = _older("hessian", "torch.func.hessian", func.hessian)
-functionalize = _older("functionalize", "torch.func.functionalize", func.functionalize)
-make_functional = _older("make_functional", "torch.func.functional_call", stateless.make_functional)
-make_functional_with_buffers = _older(
+vmap = _deprecated("vmap", "torch.vmap", func.vmap)
+grad = _deprecated("grad", "torch.func.grad", func.grad)
+grad_and_value = _deprecated("grad_and_value", "torch.func.grad_and_value", func.grad_and_value)
+vjp = _deprecated("vjp", "torch.func.vjp", func.vjp)
+jvp = _deprecated("jvp", "torch.func.jvp", func.jvp)
+jacrev = _deprecated("jacrev", "torch.func.jacrev", func.jacrev)
+jacfwd = _deprecated("jacfwd", "torch.func.jacfwd", func.jacfwd)
+hessian = _deprecated("hessian", "torch.func.hessian", func.hessian)
+functionalize = _deprecated("functionalize", "torch.func.functionalize", func.functionalize)
+make_functional = _deprecated("make_functional", "torch.func.functional_call", stateless.make_functional)
+make_functional_with_buffers = _deprecated(
     "make_functional_with_buffers", "torch.func.functional_call", stateless.make_functional_with_buffers
 )
-combine_state_for_ensemble = _older(
+combine_state_for_ensemble = _deprecated(
     "combine_state_for_ensemble", "torch.func.stack_module_state", stateless.combine_state_for_ensemble
 )

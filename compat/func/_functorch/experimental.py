@@ -1,4 +1,4 @@
-"""``functorch.experimental``: what was tried there, under the names that it had."""
+"""``functorch.experimental``: experimental transforms under their deprecated names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_a
 def chunk_vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
 ) -> Callable[..., Any]:
-    """``vmap``, with the examples in so many parts, one after the other.
+    """``vmap`` over chunks of the batch, one after the other.
 
     Args:
         in_dims, out_dims, randomness: as for ``vmap``.

@@ -14,7 +14,7 @@ from compat.nn.modules.module import Module
 
 
 class FunctionalModuleWithBuffers(Module):
-    """A module without values: it is called with its parameters, its buffers, and what the module takes.
+    """A stateless module: called with its parameters, its buffers, and the module's arguments.
 
     Attributes:
         stateless_model: the module, on the meta device.
@@ -36,17 +36,17 @@ class FunctionalModuleWithBuffers(Module):
         self.names_map = names_map
 
     def forward(self, params: Sequence[Tensor], buffers: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these values."""
+        """The module's result with these values."""
         values = zip((*self.param_names, *self.buffer_names), (*params, *buffers))
         given = {name: value for first, value in values for name in self.names_map[first]}
         return functional_call(self.stateless_model, given, args, kwargs)
 
 
 class FunctionalModule(FunctionalModuleWithBuffers):
-    """A module without values, which has no buffers: it is called with its parameters, and what the module takes."""
+    """A stateless module without buffers: called with its parameters and the module's arguments."""
 
     def forward(self, params: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        """What the module gives with these parameters."""
+        """The module's result with these parameters."""
         return super().forward(params, (), *args, **kwargs)
 
 

@@ -1,1 +1,1 @@
-"""``torch.fx.experimental``: what packages ask of traces with sizes that are not known; here they always are."""
+"""``torch.fx.experimental``: symbolic sizes of traces; here sizes are always known."""

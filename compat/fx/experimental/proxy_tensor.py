@@ -1,4 +1,4 @@
-"""``make_fx``: what operations a function does to tensors, as a graph of operators."""
+"""``make_fx``: the operators that a function runs, as a graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def make_fx(
     _allow_non_fake_inputs: bool = False, *, pre_dispatch: bool = False, record_module_stack: bool = False,
     **options: Any,
 ) -> Callable[..., GraphModule]:  # fmt: skip
-    """A function that makes the graph of what ``f`` does to its arguments.
+    """A function that traces ``f`` into a graph of operators.
 
     Args:
         f: a function of pytrees of tensors; of a module, the parameters are constants of the graph.
@@ -53,7 +53,7 @@ def make_fx(
 
 
 class _Plain:
-    """A trace of operators as they come."""
+    """A trace of operators without decomposition."""
 
     def __init__(self, table: Any):
         self.table = table
@@ -63,7 +63,7 @@ class _Plain:
 
 
 class _Decomposing(_Plain):
-    """A trace in which operators of a table are what the table does in their place: traced again, node by node."""
+    """A trace in which the operators of a table are decomposed: traced again, node by node."""
 
     def record(self, f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Recorder, Any]:
         first, _ = super().record(f, args)

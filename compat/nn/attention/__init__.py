@@ -14,7 +14,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(IntEnum):
-    """The ways of computing attention; on a CPU there are ``FLASH_ATTENTION`` and ``MATH``."""
+    """The backends of attention; a CPU has ``FLASH_ATTENTION`` and ``MATH``."""
 
     ERROR = -1
     MATH = 0
@@ -38,7 +38,7 @@ _NAMES = {
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = False) -> Iterator[dict]:
-    """Within it, ``scaled_dot_product_attention`` is computed in one of the given ways only.
+    """Context in which ``scaled_dot_product_attention`` is computed in one of the given ways only.
 
     Args:
         backends: one of them or several.

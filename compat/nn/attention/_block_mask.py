@@ -70,7 +70,7 @@ def _combined(
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The function of a mask that lets through what all of some do.
+    """The mask function that is true where all of some mask functions are.
 
     Raises:
         RuntimeError: if one is no function.
@@ -79,7 +79,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The function of a mask that lets through what any of some does.
+    """The mask function that is true where any of some mask functions is.
 
     Raises:
         RuntimeError: if one is no function.
@@ -90,7 +90,7 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
 def create_mask(
     mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
 ) -> Tensor:
-    """A mask written out.
+    """A dense mask.
 
     Args:
         mod_fn: whether a query and a key meet, of the numbers of batch, head, query and key; or a function that changes
@@ -130,14 +130,14 @@ def _blocks(dense: Tensor, block: tuple[int, int]) -> tuple[np.ndarray, np.ndarr
 
 
 def _ordered(dense: np.ndarray) -> tuple[Tensor, Tensor]:
-    """How many blocks of each row there are, and their numbers, those that are not there last."""
+    """The number of blocks in each row, and their indices, absent ones last."""
     order = np.argsort(~dense, axis=-1, kind="stable")
     tensor = names_of("torch")["tensor"]
     return tuple(tensor(x, dtype=dtypes.int32) for x in (dense.sum(-1), order))
 
 
 def _spread(counts: Tensor | None, places: Tensor | None) -> Any:
-    """Counts and numbers as a table of which blocks there are."""
+    """Counts and indices as a table of present blocks."""
     if counts is None or places is None:
         return None
     number, order = counts.numpy(), places.numpy()
@@ -228,7 +228,7 @@ class BlockMask:
         given: Any = (seq_lengths, *by_query, *by_key, block, mask_mod or noop_mask)
         return cls(*given)
 
-    # ---------------------------------------------------------------- what it is
+    # ---------------------------------------------------------------- properties
 
     @property
     def _tables(self) -> tuple[Tensor | None, ...]:
@@ -244,7 +244,7 @@ class BlockMask:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size of the mask written out."""
+        """The size of the dense mask."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
@@ -264,7 +264,7 @@ class BlockMask:
         return names_of("torch")["tensor"](dense if full is None else dense | full, dtype=dtypes.int32)
 
     def to(self, device: Any) -> BlockMask:
-        """One whose tables are on a device."""
+        """The mask with its tables on a device."""
         tables = [t if t is None else t.to(device) for t in self._tables]
         given: Any = (self.seq_lengths, *tables, self.BLOCK_SIZE, self.mask_mod)
         return BlockMask(*given)
@@ -290,7 +290,7 @@ class BlockMask:
     # ---------------------------------------------------------------- pictures
 
     def to_string(self, grid_size: tuple[int, int] | int = (20, 20), limit: int = 4) -> str:
-        """Pictures of it, by batch and head: what is met as a whole, in part, and not.
+        """The mask as text, by batch and head: full, partial and empty blocks.
 
         Args:
             grid_size: how many rows and columns a picture has at most; -1 for all.
@@ -313,7 +313,7 @@ class BlockMask:
 
 
 def _picture(blocks: np.ndarray, rows: int, columns: int) -> str:
-    """Blocks as lines of text, several of them one sign where there are too many."""
+    """Blocks as lines of text, with one character for several where there are too many."""
     high, wide = (max(-(-have // most), 1) for have, most in zip(blocks.shape, (rows, columns)))
     lines = ""
     for r in range(0, blocks.shape[0], high):
@@ -342,7 +342,7 @@ def create_block_mask(
         B, H: how many batches and heads; None for one that stands for all.
         Q_LEN, KV_LEN: how many queries and keys.
         BLOCK_SIZE: how many of them are a block, a number or one each.
-        separate_full_blocks: whether blocks that meet as a whole are listed apart from those that do in part.
+        separate_full_blocks: whether full blocks are listed separately from partial ones.
 
     Raises:
         AssertionError: for a function of other than four arguments.

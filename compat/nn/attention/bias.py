@@ -1,4 +1,4 @@
-"""``torch.nn.attention.bias``: causal masks that need not be written out."""
+"""``torch.nn.attention.bias``: causal masks that need not be materialized."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_le
 
 
 class CausalVariant(IntEnum):
-    """Which corner the diagonal of a causal mask goes through: it matters where there are more keys than queries."""
+    """The corner that the diagonal of a causal mask goes through, for unequal numbers of queries and keys."""
 
     UPPER_LEFT = auto()
     LOWER_RIGHT = auto()
@@ -44,7 +44,7 @@ class CausalBias(Tensor):
         self.seq_len_kv = seq_len_kv
 
     def _materialize(self, device: Any = None) -> Tensor:
-        """The mask, written out."""
+        """The mask, materialized."""
         shift = self.seq_len_kv - self.seq_len_q if self.variant == CausalVariant.LOWER_RIGHT else 0
         torch = names_of("torch")
         whole = torch["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dtypes.bool_)

@@ -33,7 +33,7 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 class AuxRequest(NamedTuple):
-    """What is wanted besides the result.
+    """The requested auxiliary outputs.
 
     Attributes:
         lse: the logarithm of the sum of the exponentials of each query's scores.
@@ -45,7 +45,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What was wanted besides the result; None for what was not."""
+    """The auxiliary outputs; None for those not requested."""
 
     lse: Tensor | None = None
     max_scores: Tensor | None = None
@@ -128,8 +128,7 @@ def flex_attention(
 ) -> Any:
     """Attention whose scores a function changes before the softmax.
 
-    The scores are written out, all of them, as PyTorch does when it does not compile; gradients flow, which PyTorch's
-    own lacks on a CPU.
+    All scores are materialized, as in PyTorch without ``torch.compile``. Unlike PyTorch's, it has gradients on a CPU.
 
     Args:
         query: ``(B, H, L, E)``.
@@ -137,8 +136,8 @@ def flex_attention(
         score_mod: the score in place of another, of that and the numbers of batch, head, query and key: tensors
             without dimensions.
         block_mask: which queries and keys meet.
-        scale: what products are multiplied by, ``1 / sqrt(E)`` by default.
-        return_lse, return_aux: what is returned besides.
+        scale: the factor of products, ``1 / sqrt(E)`` by default.
+        return_lse, return_aux: auxiliary outputs to return.
         kernel_options: accepted.
 
     Returns:
@@ -146,7 +145,7 @@ def flex_attention(
 
     Raises:
         NotImplementedError: for tensors of other than four dimensions.
-        ValueError: for sizes that do not fit.
+        ValueError: for sizes that do not match.
 
     Example:
         >>> import compat as torch

@@ -1,4 +1,4 @@
-"""The layers, and what holds them."""
+"""Layers and containers."""
 
 from compat.nn.modules import (
     activation,

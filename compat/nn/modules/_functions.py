@@ -32,7 +32,7 @@ def _gathered(which: np.ndarray, values: Tensor) -> Tensor:
 
 
 class CrossMapLRN2d(Function):
-    """What ``nn.CrossMapLRN2d`` does to (batch, channels, height, width).
+    """The function of ``nn.CrossMapLRN2d``, of (batch, channels, height, width).
 
     Both ways the channels that count are PyTorch's, whose sums run along the channels: the first one's square is never
     taken out again, and gradients come from channels before rather than around; so that is not quite the derivative.

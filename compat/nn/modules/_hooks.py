@@ -1,4 +1,4 @@
-"""Hooks of modules: what runs before and after ``forward`` and around backward, and the call that runs them."""
+"""Hooks of modules, before and after ``forward`` and around backward, and the call that runs them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _NO_INPUT_NEEDS_GRAD = (
 
 
 def add(hooks: Any, hook: Any, *flags: tuple[Any, bool], prepend: bool = False) -> RemovableHandle:
-    """Puts a hook into ``hooks``, and its id into each dictionary whose flag is true; returns the handle."""
+    """Adds a hook to ``hooks``, and its id to each dictionary whose flag is true; returns the handle."""
     handle = RemovableHandle(hooks, extra_dict=[table for table, _ in flags])
     hooks[handle.id] = hook
     for table, wanted in flags:
@@ -80,7 +80,7 @@ class Hooks:
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Calls ``hook(module, args)`` before ``forward``; what it returns, if not None, replaces the arguments.
+        """Calls ``hook(module, args)`` before ``forward``; its result, if not None, replaces the arguments.
 
         Args:
             hook: with ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns both, or None.
@@ -92,7 +92,7 @@ class Hooks:
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """Calls ``hook(module, args, output)`` after ``forward``; what it returns, if not None, replaces the output.
+        """Calls ``hook(module, args, output)`` after ``forward``; its result, if not None, replaces the output.
 
         Args:
             hook: with ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``.
@@ -104,7 +104,7 @@ class Hooks:
         return add(self._forward_hooks, hook, kwargs, always, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(module, grad_output)`` when the outputs' gradients are there; what it returns replaces them."""
+        """Calls ``hook(module, grad_output)`` when the outputs' gradients are computed; its result replaces them."""
         return add(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
@@ -210,7 +210,7 @@ def _forward_hooks(module: Any) -> list[tuple[int, Hook, bool]]:
 
 
 def _run_always_called(module: Any, args: tuple, kwargs: dict, done: set[int]) -> None:
-    """After an exception: the hooks that are to run nevertheless and have not; what they raise becomes a warning."""
+    """Runs the remaining ``always_call`` hooks after an exception; their errors become warnings."""
     always = everywhere.forward_always.keys() | module._forward_hooks_always_called.keys()
     for key, hook, with_kwargs in _forward_hooks(module):
         if key not in always or key in done:
@@ -313,7 +313,7 @@ class _Around:
 
     def _at_inputs(self, grad_inputs: Any, _: Any) -> Any:
         if self.grad_outputs is None:
-            return None  # only inputs are asked for that do not depend on the outputs
+            return None  # only inputs are requested that do not depend on the outputs
         assert self.input_places is not None
         grads = _spread(self.input_places, grad_inputs, self.input_count)
         for hook in self.hooks:
@@ -378,7 +378,7 @@ def _hook_last_node(module: Any, hooks: list[Hook], args: tuple, result: Any) ->
 
 
 def _warn_of_missing(args: tuple, result: Any, node: Any) -> None:
-    """Says which gradients a hook on one node will not see."""
+    """Warns of gradients that a hook on one node will not see."""
     when = "Using a non-full backward hook when"
     of_module = "Using non-full backward hooks on a Module that does not"
     prefer = "Please use register_full_backward_hook to get the documented behavior."

@@ -15,7 +15,7 @@ __all__ = ["LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of what a linear layer makes, and of targets.
+    """The cross entropy of a linear layer's output and targets.
 
     Args:
         in_features: the size of the input.

@@ -315,7 +315,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Minus the logarithm of the probability of labels in a sequence whose time is not known.
+    """The connectionist temporal classification loss: minus the log-probability of labels without alignment.
 
     Args:
         blank: the class for no label.

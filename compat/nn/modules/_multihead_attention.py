@@ -154,7 +154,7 @@ class MultiheadAttention(Module):
         return output.contiguous() if together else output, weights
 
     def _inference(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """Whether PyTorch has a function of its own for this, whose result is contiguous."""
+        """Whether PyTorch has a fused function for this, whose result is contiguous."""
         plain = self._qkv_same_embed_dim and self.bias_k is None and self.bias_v is None and not self.add_zero_attn
         alike = query.dim() == 3 and query is key and key is value
         if self.training or not (plain and alike and self.batch_first) or self.num_heads % 2:
@@ -164,7 +164,7 @@ class MultiheadAttention(Module):
 
 
 def recorded(tensors: Any) -> bool:
-    """Whether what is computed of these tensors is part of a graph."""
+    """Whether operations on these tensors are recorded in a graph."""
     return bool(mode.grad) and any(t is not None and t.requires_grad for t in tensors)
 
 

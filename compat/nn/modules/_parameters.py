@@ -30,7 +30,7 @@ class ParameterList(Module):
     """A list of parameters, and of anything else; tensors become parameters.
 
     Args:
-        values: what it holds at first.
+        values: the initial parameters.
 
     Example:
         >>> import compat as torch
@@ -102,7 +102,7 @@ class ParameterDict(Module):
     ``OrderedDict``.
 
     Args:
-        parameters: what it holds at first: a mapping, or pairs.
+        parameters: the initial parameters: a mapping, or pairs.
     """
 
     __module__ = "compat.nn.modules.container"
@@ -168,7 +168,7 @@ class ParameterDict(Module):
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Takes out what was added last, key and value."""
+        """Removes the last entry, and returns its key and value."""
         key, _ = self._keys.popitem()
         self._keys[key] = None
         return key, self.pop(key)

@@ -10,14 +10,14 @@ from typing import Any
 from compat._core.types.hooks import RemovableHandle
 from compat.nn.modules._hooks import add
 
-# Called with the module, the name and the object; what they return replaces it.
+# Called with the module, the name and the object; their results replace it.
 on_parameter: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 on_buffer: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 on_module: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
 
 def announced(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: str, value: Any) -> Any:
-    """The value, or what hooks put in its place."""
+    """The value, or its replacement by hooks."""
     for hook in hooks.values():
         new = hook(module, name, value)
         if new is not None:
@@ -43,15 +43,15 @@ def set_buffer(module: Any, name: str, value: Any) -> None:
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, parameter)`` whenever one is registered; what it returns, if not None, replaces it."""
+    """Calls ``hook(module, name, parameter)`` whenever one is registered; its result, if not None, replaces it."""
     return add(on_parameter, hook)
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, buffer)`` whenever one is registered; what it returns, if not None, replaces it."""
+    """Calls ``hook(module, name, buffer)`` whenever one is registered; its result, if not None, replaces it."""
     return add(on_buffer, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Calls ``hook(module, name, submodule)`` whenever one is registered; what it returns, if not None, replaces it."""
+    """Calls ``hook(module, name, submodule)`` whenever one is registered; its result, if not None, replaces it."""
     return add(on_module, hook)

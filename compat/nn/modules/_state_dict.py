@@ -1,4 +1,4 @@
-"""What a module holds as a dictionary by dotted names, and loading it back."""
+"""``state_dict``: a module's parameters and buffers by dotted names, and loading them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What ``load_state_dict`` did not find, and what it found no place for."""
+    """The missing and the unexpected keys of ``load_state_dict``."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class PreHook:
 class State:
     """The part of ``Module`` that saves and loads it."""
 
-    #: A number that a class raises when what it saves changes; the saved one is in the metadata when it is loaded.
+    #: A version number that a class raises when its saved state changes; the saved one is in the metadata when loading.
     _version = 1
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -74,11 +74,11 @@ class State:
     _load_state_dict_post_hooks: OrderedDict[int, Any]
 
     def get_extra_state(self) -> Any:
-        """What else is to be saved under ``_extra_state``: override it together with ``set_extra_state``."""
+        """Extra state to be saved under ``_extra_state``: override it together with ``set_extra_state``."""
         raise RuntimeError(_not_overridden("get_extra_state"))
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes what ``get_extra_state`` gave."""
+        """Loads the extra state that ``get_extra_state`` returned."""
         raise RuntimeError(_not_overridden("set_extra_state"))
 
     # ---------------------------------------------------------------- saving
@@ -130,7 +130,7 @@ class State:
         return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Puts what the module itself holds, without its submodules, into ``destination``."""
+        """Adds the module's own tensors, without its submodules', to ``destination``."""
         for name, tensor in (*self._parameters.items(), *self._persistent_buffers()):
             if tensor is not None:
                 destination[prefix + name] = tensor if keep_vars else tensor.detach()
@@ -143,7 +143,7 @@ class State:
     # ---------------------------------------------------------------- loading
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Copies what ``state_dict`` holds into the parameters and buffers of the same names.
+        """Copies the tensors of ``state_dict`` into the parameters and buffers of the same names.
 
         Args:
             state_dict: as ``state_dict()`` gives it; it is not changed.
@@ -205,11 +205,11 @@ class State:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Loads what the module itself holds, without its submodules; override it to read what older versions saved.
+        """Loads the module's own tensors, not those of its submodules; override it to read files of older versions.
 
         Args:
             state_dict: holds at least the entries whose names begin with ``prefix``.
-            local_metadata: what was noted when the module was saved, such as its ``version``.
+            local_metadata: metadata saved with the module, such as its ``version``.
             strict: whether names without a place here are to be added to ``unexpected_keys``.
             missing_keys, unexpected_keys, error_msgs: lists to add to.
         """
@@ -302,7 +302,7 @@ _NO_OP = (
 
 
 def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assign: bool) -> str:
-    """Puts one entry into its place; what is wrong with it as text, or nothing."""
+    """Loads one entry; returns an error's text, or None."""
     if not isinstance(given, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
@@ -337,7 +337,7 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
 
 
 def _assigned(tensor: Tensor, given: Any) -> Any:
-    """What takes the place of ``tensor``: a parameter for a parameter, requiring a gradient where it did."""
+    """The replacement of ``tensor``: a parameter for a parameter, with the same ``requires_grad``."""
     if not isinstance(tensor, Parameter):
         return given
     if not isinstance(given, Parameter):

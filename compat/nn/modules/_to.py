@@ -25,10 +25,10 @@ def emptied(t: Tensor, device: Any) -> Tensor:
 
 
 def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
-    """A parameter, and its gradient, with what ``fn`` makes of them.
+    """A parameter, and its gradient, after applying ``fn``.
 
     Args:
-        name: what it is called in an error.
+        name: its name in errors.
 
     Returns:
         The parameter itself, over other memory or swapped with a new one; a new one where that is on another device or
@@ -68,12 +68,12 @@ def _swapped(parameter: Any, new: Tensor, new_grad: Any, name: str) -> Any:
 
 @function("Tensor.module_load")
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What takes the place of a parameter when ``other`` is loaded for it and parameters are swapped."""
+    """The replacement of a parameter when ``other`` is loaded for it and parameters are swapped."""
     return other.detach() if assign else self.copy_(other).detach()
 
 
 def swap_loaded(tensor: Any, given: Tensor, assign: bool) -> None:
-    """Swaps a parameter or buffer with what is loaded for it."""
+    """Swaps a parameter or buffer with the loaded one."""
     new: Any = tensor.module_load(given, assign=assign)
     if new is given or new is tensor:
         raise RuntimeError(

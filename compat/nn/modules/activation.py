@@ -223,7 +223,7 @@ class ELU(_Alpha):
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
     Args:
-        alpha: what the negative numbers tend to, negated.
+        alpha: minus the limit for negative numbers.
         inplace: whether to overwrite the input.
 
     Example:
@@ -240,7 +240,7 @@ class CELU(_Alpha):
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
 
     Args:
-        alpha: what the negative numbers tend to, negated.
+        alpha: minus the limit for negative numbers.
         inplace: whether to overwrite the input.
 
     Example:
@@ -316,7 +316,7 @@ class Threshold(Module):
 
     Args:
         threshold: the bound.
-        value: what takes the place of the elements that are not above it.
+        value: the value of elements that are not above the threshold.
         inplace: whether to overwrite the input.
 
     Example:
@@ -518,7 +518,7 @@ class Softsign(Module):
 
 @each_by_its_name("__init__")
 class _AlongDim(Module):
-    """Something along one dimension; None, with a warning, stands for 0 (of 0, 1 or 3 dimensions) or 1."""
+    """Base of modules along one dimension; None, with a warning, means 0 (of 0, 1 or 3 dimensions) or 1."""
 
     def __init__(self, dim: int | None = None):
         super().__init__()

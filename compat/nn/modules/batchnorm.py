@@ -19,7 +19,7 @@ __all__ += ["SyncBatchNorm"]
 
 @each_by_its_name("__init__")
 class _NormBase(Module):
-    """What they share: scale and shift for each channel, and running statistics."""
+    """Base of normalizations: scale and shift for each channel, and running statistics."""
 
     _version = 2
     weight: Any
@@ -55,14 +55,14 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forgets what was seen."""
+        """Resets the running statistics."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Forgets what was seen, and sets scale to 1 and shift to 0."""
+        """Resets the running statistics, and sets scale to 1 and shift to 0."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -70,7 +70,7 @@ class _NormBase(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        """Complains about an input with another number of dimensions."""
+        """Raises an error for an input with another number of dimensions."""
 
     def extra_repr(self) -> str:
         return (
@@ -177,7 +177,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Normalizes each channel by the statistics of all processes' batches; there is one process here.
+    """Normalizes each channel by the statistics of all processes' batches; here of one process.
 
     Args:
         process_group: the processes; accepted.
@@ -218,7 +218,7 @@ class SyncBatchNorm(_BatchNorm):
             process_group: what they get.
 
         Returns:
-            The module, or what takes its place.
+            The module, or its replacement.
 
         Example:
             >>> import compat as torch

@@ -66,7 +66,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules that run one after the other: each gets what the one before returned.
+    """Modules that run one after the other: each gets the result of the previous one.
 
     Args:
         *args: the modules, or one ``OrderedDict`` of names and modules.
@@ -149,7 +149,7 @@ class ModuleList(_Numbered):
     """A list of modules; it is registered, and so are they.
 
     Args:
-        modules: what it holds at first.
+        modules: the initial modules.
 
     Example:
         >>> import compat as torch
@@ -208,7 +208,7 @@ class ModuleDict(Module):
     """A dictionary of modules; it is registered, and so are they.
 
     Args:
-        modules: what it holds at first: a mapping, or pairs.
+        modules: the initial modules: a mapping, or pairs.
 
     Example:
         >>> import compat as torch
@@ -271,7 +271,7 @@ class ModuleDict(Module):
 
 
 def pairs_of(given: Any, call: str, name: str) -> list[tuple[Any, Any]]:
-    """The items of a mapping, or what is pairs already.
+    """The items of a mapping, or of an iterable of pairs.
 
     Raises:
         TypeError, ValueError: if it is neither, in the name of ``call.update`` or of ``name``.

@@ -19,7 +19,7 @@ _MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """What all of them share: their settings, weight and bias."""
+    """Base of convolutions: settings, weight and bias."""
 
     weight: Any
     bias: Any
@@ -169,7 +169,7 @@ class Conv2d(_Convolution):
         dilation: the step within a window.
         groups: channels are split into so many groups, each convolved by itself.
         bias: whether to add one to each output channel.
-        padding_mode: what is added: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        padding_mode: the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
 
     Attributes:
         weight: of shape (out_channels, in_channels / groups, *kernel_size).
@@ -276,7 +276,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Transposed convolution of (batch, in_channels, height, width): what ``Conv2d`` does to gradients.
+    """Transposed convolution of (batch, in_channels, height, width): the gradient of ``Conv2d``.
 
     Args:
         output_padding: how much is added at the end of each dimension, as several sizes are convolved to the same one.

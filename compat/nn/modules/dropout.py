@@ -96,7 +96,7 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean 0 and variance 1: it goes with ``SELU``.
+    """Dropout that keeps mean 0 and variance 1, for use with ``SELU``.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
 

@@ -1,4 +1,4 @@
-"""Layers that take images apart into columns of blocks, and put them together again."""
+"""``Unfold``, which extracts blocks of images as columns, and ``Fold``, which sums them back."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns of blocks added up to images: what ``Unfold`` undoes where blocks do not overlap.
+    """Columns of blocks summed to images: the inverse of ``Unfold`` if blocks do not overlap.
 
     Args:
         output_size: height and width of the images.

@@ -74,7 +74,7 @@ class LazyModuleMixin:
                     tensor.materialize(given.shape)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Gives the parameters their sizes, by what ``forward`` is about to get.
+        """Initializes the parameters' sizes from the inputs of ``forward``.
 
         Raises:
             NotImplementedError: if the class does not define it.
@@ -103,7 +103,7 @@ class LazyModuleMixin:
 
 
 class _Lazy(LazyModuleMixin):
-    """A lazy layer whose sizes follow from one number, that of its inputs.
+    """A lazy layer whose sizes follow from the number of input features.
 
     Attributes:
         _counted: the attribute that has the number; 0 as long as it is not known.
@@ -167,7 +167,7 @@ class _LazyConv(_Lazy):
     _dims: int
 
     def _later(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
-        """Registers what is to get a size later."""
+        """Registers an uninitialized parameter or buffer."""
         self.weight = _parameter(device, dtype)
         self.out_channels = out_channels
         if bias:

@@ -16,7 +16,7 @@ __all__ = ["Identity", "Linear"]
 
 
 class Identity(Module):
-    """Gives back what it gets; takes any arguments and ignores them.
+    """Returns its input; the constructor ignores its arguments.
 
     Example:
         >>> import compat as torch

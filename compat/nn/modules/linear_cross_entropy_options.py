@@ -12,7 +12,7 @@ _Policy = Literal["accurate", "balanced", "compact", "auto"]
 
 @dataclass(frozen=True)
 class LinearCrossEntropyOptions:
-    """That the scores of all classes be made in pieces; accepted, since XLA makes of one program what it makes of them.
+    """Options to compute the scores of all classes in chunks; ignored, since XLA plans the whole program.
 
     Args:
         allow_retain_graph: whether it may be gone back through twice.

@@ -1,4 +1,4 @@
-"""How far results are from what was wanted."""
+"""Loss functions as modules."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = [
 
 
 class _Loss(Module):
-    """Losses, with what becomes of those of the elements.
+    """Base of losses with a reduction over elements.
 
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average, reduce: older ways to say it.
+        size_average, reduce: deprecated arguments for it.
     """
 
     reduction: str
@@ -33,7 +33,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """Losses whose elements can be weighted."""
+    """Base of losses with weights."""
 
     weight: Any
 
@@ -150,7 +150,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """The old name of ``NLLLoss`` for images."""
+    """A deprecated name of ``NLLLoss`` for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):

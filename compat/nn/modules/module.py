@@ -1,4 +1,4 @@
-"""``Module``: parameters, buffers and submodules under names, and what to do to all of them."""
+"""``Module``: named parameters, buffers and submodules, and methods for all of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _COMPLEX = (
 
 
 def _forward_missing(self: Any, *input: Any) -> None:
-    """What calling the module computes: every subclass defines it.
+    """The computation of a call: every subclass defines it.
 
     Raises:
         NotImplementedError: if it does not.
@@ -69,7 +69,7 @@ class Module(Hooks, State):
     """The base of all layers and networks.
 
     Parameters, buffers and modules assigned to an attribute are registered under its name: ``parameters()``, ``to()``,
-    ``state_dict()`` and their kin find them.
+    ``state_dict()`` and similar methods find them.
 
     Attributes:
         training: whether the module is in training rather than evaluation mode.
@@ -394,7 +394,7 @@ class Module(Hooks, State):
     # ---------------------------------------------------------------- changing all of it
 
     def _apply(self: Self, fn: Callable[[Tensor], Any], recurse: bool = True) -> Self:
-        """Replaces the contents of every parameter, gradient and buffer by what ``fn`` makes of it."""
+        """Applies ``fn`` to every parameter, gradient and buffer, and replaces their contents."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -493,7 +493,7 @@ class Module(Hooks, State):
         return self.train(False)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Asks for calls to be compiled, as they are in any case once they come again; ``torch.compile`` does more."""
+        """Compiles calls, as repeated windows are in any case; ``torch.compile`` does more."""
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Sets ``requires_grad`` of all parameters; returns the module."""
@@ -512,7 +512,7 @@ class Module(Hooks, State):
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows of the module itself; override it to show more than its name."""
+        """The module's own part of its ``repr``; override it to show more than its name."""
         return ""
 
     def __repr__(self) -> str:
@@ -565,8 +565,8 @@ def _set_module(module: Module, name: str, value: Module) -> None:
     module._modules[name] = announced(on_module, module, name, value)
 
 
-#: Kind of value, where it goes, what it is called before there is a place, what registers it, who is told; in the
-#: order in which assignment looks.
+#: Kind of value, the dictionary that holds it, its name in errors before there is one, the registering method, the
+#: hooks; in the order in which assignment looks.
 _ASSIGNED: tuple[tuple[Any, str, str, Callable[..., None], OrderedDict], ...] = (
     (Parameter, "_parameters", "parameters", Module.register_parameter, on_parameter),
     (Module, "_modules", "module", _set_module, on_module),

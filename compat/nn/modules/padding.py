@@ -64,7 +64,7 @@ class ConstantPad1d(_ConstantPadNd):
 
     Args:
         padding: how much before and after, or one number for both.
-        value: what is added.
+        value: the padding value.
 
     Example:
         >>> import compat as torch
@@ -80,7 +80,7 @@ class ConstantPad2d(_ConstantPadNd):
 
     Args:
         padding: left, right, top, bottom, or one number for all.
-        value: what is added.
+        value: the padding value.
 
     Example:
         >>> import compat as torch
@@ -96,7 +96,7 @@ class ConstantPad3d(_ConstantPadNd):
 
     Args:
         padding: left, right, top, bottom, front, back, or one number for all.
-        value: what is added.
+        value: the padding value.
 
     Example:
         >>> import compat as torch
@@ -156,7 +156,7 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
 
 
 class ReflectionPad1d(_Pad):
-    """Adds what the last dimension shows mirrored at its ends.
+    """Pads the last dimension by reflection at its ends.
 
     Args:
         padding: how much before and after, or one number for both. Less than there is.
@@ -171,7 +171,7 @@ class ReflectionPad1d(_Pad):
 
 
 class ReflectionPad2d(_Pad):
-    """Adds what the last two dimensions show mirrored at their ends.
+    """Pads the last two dimensions by reflection at their ends.
 
     Args:
         padding: left, right, top, bottom, or one number for all. Less than there is.
@@ -186,7 +186,7 @@ class ReflectionPad2d(_Pad):
 
 
 class ReflectionPad3d(_Pad):
-    """Adds what the last three dimensions show mirrored at their ends.
+    """Pads the last three dimensions by reflection at their ends.
 
     Args:
         padding: left, right, top, bottom, front, back, or one number for all. Less than there is.

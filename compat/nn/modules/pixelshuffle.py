@@ -1,4 +1,4 @@
-"""An address of PyTorch's: what is here is in ``resampling``."""
+"""PyTorch's module of ``PixelShuffle`` and ``PixelUnshuffle``, defined in ``upsampling``."""
 
 from compat.nn.modules.upsampling import PixelShuffle, PixelUnshuffle
 

@@ -1,4 +1,4 @@
-"""Pooling: what windows of the input have in common."""
+"""Pooling layers: reductions over windows of the input."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ class AvgPool2d(_AvgPoolNd):
     Args:
         kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``; zeros are added.
         count_include_pad: whether the added zeros count.
-        divisor_override: what to divide by instead of the number of elements.
+        divisor_override: a divisor in place of the number of elements.
 
     Example:
         >>> import compat as torch

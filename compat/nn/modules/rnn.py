@@ -58,7 +58,7 @@ def _check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: 
 
 @each_by_its_name("forward")
 class RNNBase(Module):
-    """What ``RNN``, ``LSTM`` and ``GRU`` have in common: their parameters, and the checks of what they are given.
+    """Base of ``RNN``, ``LSTM`` and ``GRU``: parameters, and checks of inputs.
 
     Args:
         mode: ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
@@ -154,7 +154,7 @@ class RNNBase(Module):
         super().__setattr__(name, value)
 
     def flatten_parameters(self) -> None:
-        """Nothing: there is one layout of the weights only."""
+        """Does nothing: weights have only one layout here."""
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         self._flat_weight_refs = []
@@ -399,7 +399,7 @@ class LSTM(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What the modules of single steps have in common.
+    """Base of recurrent cells.
 
     Args:
         input_size, hidden_size: the sizes of an input and of a state.

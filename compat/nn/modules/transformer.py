@@ -43,7 +43,7 @@ def _length(x: Tensor, batch_first: bool) -> int:
 
 
 def _is_causal(mask: Any, hint: bool | None, size: int) -> bool:
-    """Whether a mask is the causal one: as the hint says, or, without one, as its elements say."""
+    """Whether a mask is causal: by the hint, or, without one, by its elements."""
     if hint is not None or mask is None:
         return hint is True
     causal = _causal_mask(size, dtype=mask.dtype)
@@ -63,7 +63,7 @@ def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], T
 
 @each_by_its_name("__init__")
 class _Layer(Module):
-    """What layers of encoders and decoders share: attention to oneself and the network at each place.
+    """Base of encoder and decoder layers: self-attention and the feed-forward network.
 
     Each of the attentions, and the network, has a normalization and a dropout of its own, numbered from 1.
 
@@ -159,7 +159,7 @@ class TransformerEncoderLayer(_Layer):
         return self.norm2(x + self._ff_block(x))
 
     def _tensors(self) -> list[Any]:
-        """What PyTorch's own function for this layer works on."""
+        """The tensors that PyTorch's fused function for this layer takes."""
         attention = self.self_attn
         layers = (self.norm1, self.norm2, self.linear1, self.linear2)
         return [
@@ -237,9 +237,9 @@ class TransformerEncoder(Module):
     """Several layers, one after the other.
 
     Args:
-        encoder_layer: what to make copies of.
+        encoder_layer: the layer to copy.
         num_layers: how many.
-        norm: what to apply to the output.
+        norm: a module applied to the output.
         enable_nested_tensor: whether, in inference, the output is zero at the padding.
         mask_check: whether that is only for padding at the end.
 
@@ -299,9 +299,9 @@ class TransformerDecoder(Module):
     """Several layers, one after the other, all of which attend to the same memory.
 
     Args:
-        decoder_layer: what to make copies of.
+        decoder_layer: the layer to copy.
         num_layers: how many.
-        norm: what to apply to the output.
+        norm: a module applied to the output.
 
     Example:
         >>> import compat as torch
@@ -340,7 +340,7 @@ class Transformer(Module):
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as for
             ``TransformerEncoderLayer``.
         num_encoder_layers, num_decoder_layers: how many layers each has.
-        custom_encoder, custom_decoder: what to use instead.
+        custom_encoder, custom_decoder: modules to use instead.
 
     Example:
         >>> import compat as torch
@@ -399,7 +399,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The mask that hides what comes later: ``-inf`` above the diagonal.
+        """The causal mask: ``-inf`` above the diagonal.
 
         Example:
             >>> Transformer.generate_square_subsequent_mask(2)

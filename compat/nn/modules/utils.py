@@ -1,4 +1,4 @@
-"""What several modules need: arguments for each dimension, empty tensors, where and as what a module is to be."""
+"""Helpers of modules: arguments for each dimension, empty tensors, devices and dtypes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _quadruple = ntuple(4, "_quadruple")
 
 
 def typename(x: Any) -> str:
-    """What error messages call the type of ``x``: ``torch.FloatTensor``, ``int``, ``collections.OrderedDict``."""
+    """The name of the type of ``x`` in error messages: ``torch.FloatTensor``, ``int``, ``collections.OrderedDict``."""
     if isinstance(x, Tensor):
         return tensor_type(x)
     kind = type(x)
@@ -46,7 +46,7 @@ def tensor_type(t: Tensor) -> str:
 
 
 def empty(size: Iterable[int], device: Any = None, dtype: Any = None) -> Tensor:
-    """A contiguous tensor whose values are to be set."""
+    """An uninitialized contiguous tensor."""
     return factories.empty(tuple(size), device=device, dtype=dtype)
 
 
@@ -61,7 +61,7 @@ _TO = (
 
 
 class Destination(NamedTuple):
-    """Where and as what tensors are to be: None leaves that as it is."""
+    """The device and dtype of tensors: None leaves them unchanged."""
 
     device: Any = None
     dtype: Any = None
@@ -110,8 +110,8 @@ def described(module: Any, *names: str) -> str:
 
 
 def each_by_its_name(*names: str) -> Callable[[type], Any]:
-    """A decorator for what several layers share: each has some functions under its own name, by which Python calls them
-    in complaints about arguments.
+    """A decorator that gives each layer copies of shared methods under its own name, which Python uses in errors about
+    arguments.
 
     Args:
         names: of those functions.
@@ -172,7 +172,7 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     if metadata is None:
         return
     for key in list(metadata):
-        # The module itself is noted as "", one below it without the dot at the end.
+        # The module itself is listed as "", one below it without the dot at the end.
         if key == prefix.removesuffix(".") or key.startswith(prefix):
             value = metadata.pop(key)
             if key or not prefix:

@@ -1,4 +1,4 @@
-"""Gradients averaged over processes in buckets, while the backward pass goes on.
+"""Gradients averaged over processes in buckets, during the backward pass.
 
 Parameters are put into buckets in the reverse of their order, which is about that in which their gradients come. When
 the last gradient of a bucket is there the bucket is summed over the processes by a thread of the group's, and the

@@ -13,7 +13,7 @@ class DataParallel(Module):
     """Splits batches over GPUs; without any it calls the module.
 
     Args:
-        module: what is called.
+        module: the module to call.
         device_ids, output_device, dim: for GPUs.
 
     Attributes:

@@ -142,7 +142,7 @@ class DistributedDataParallel(Module):
     # ---------------------------------------------------------------- calls
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Calls the module, and expects a backward pass if there is to be one."""
+        """Calls the module, and prepares the reducer if gradients are recorded."""
         differentiates = mode.grad and self.require_backward_grad_sync
         if differentiates:
             self.reducer.check_finished()
@@ -160,7 +160,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Within it gradients are accumulated in each process for itself; the next pass outside averages the sums.
+        """Context in which each process accumulates gradients locally; the next pass outside averages the sums.
 
         Example:
             >>> import compat as torch, compat.distributed as dist
@@ -181,10 +181,10 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Has a function exchange each bucket, in place of the average.
+        """Registers a function that exchanges each bucket, in place of the average.
 
         Args:
-            state: what the function is given first.
+            state: the first argument of the function.
             hook: called with ``state`` and a ``GradBucket``; returns a ``Future`` of the tensor that replaces
                 its buffer.
 

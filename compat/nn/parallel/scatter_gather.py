@@ -1,4 +1,4 @@
-"""Batches split over GPUs and put together again: of which there are none."""
+"""Splitting batches over GPUs and gathering them: GPUs are not supported."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def _check_tracked(bn: Any) -> None:
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that computes what ``bn(conv(x))`` does in evaluation.
+    """A convolution equal to ``bn(conv(x))`` in evaluation.
 
     Args:
         transpose: whether it is a transposed one.
@@ -61,10 +61,10 @@ def fuse_conv_bn_weights(
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A linear layer that computes what ``bn(linear(x))`` does in evaluation.
+    """A linear layer equal to ``bn(linear(x))`` in evaluation.
 
     Raises:
-        AssertionError: if one of them is in training, no statistics are tracked, or the features do not fit.
+        AssertionError: if one of them is in training, no statistics are tracked, or the features do not match.
     """
     _check(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
@@ -90,7 +90,7 @@ def fuse_linear_bn_weights(
 def _fused(
     weight: Tensor, bias: Tensor | None, mean: Any, variance: Any, eps: float, scale: Any, shift: Any, dim: int
 ) -> tuple[Any, Any]:
-    """Weight and bias, times and plus what the normalization does to each slice along ``dim``."""
+    """Weight and bias, scaled and shifted as the normalization does with each slice along ``dim``."""
     inverse = (variance + eps).rsqrt()
     scale = ones_like(mean) if scale is None else scale
     shift = zeros_like(mean) if shift is None else shift

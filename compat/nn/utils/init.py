@@ -12,11 +12,11 @@ __all__ = ["skip_init"]
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Makes a module whose parameters and buffers have any values, without drawing random numbers.
+    """Creates a module with uninitialized parameters and buffers.
 
     Args:
         module_cls: its class, which takes a ``device``.
-        args, kwargs: what it is made with.
+        args, kwargs: arguments of its constructor.
 
     Raises:
         RuntimeError: if it is no class of modules, or takes no ``device``.

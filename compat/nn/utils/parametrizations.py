@@ -42,7 +42,7 @@ def _orthogonalized(a: Any) -> Any:
 
 
 class _Orthogonal(Module):
-    """From any matrix to one with orthonormal columns, or rows if there are fewer of them."""
+    """Maps any matrix to one with orthonormal columns, or rows if these are fewer."""
 
     base: Any
 
@@ -84,7 +84,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Any) -> Any:
-        """What gives ``Q``; a ``Q`` that is not orthogonal is made so first."""
+        """The parameter that gives ``Q``; a ``Q`` that is not orthogonal is made so first."""
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
@@ -122,7 +122,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Keeps a matrix, or batch of matrices, orthogonal: orthonormal columns, or rows if there are fewer of them.
+    """Keeps a matrix, or batch of matrices, orthogonal: orthonormal columns, or rows if these are fewer.
 
     Source: M. Lezcano Casado, "Trivializations for gradient-based optimization on manifolds", NeurIPS 2019.
 
@@ -177,9 +177,9 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Trains the lengths of a weight's slices and their directions apart.
+    """Trains the norms of a weight's slices separately from their directions.
 
-    What the older ``torch.nn.utils.weight_norm`` saved can be loaded.
+    Files saved with the deprecated ``torch.nn.utils.weight_norm`` can be loaded.
 
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 

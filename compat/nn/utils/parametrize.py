@@ -38,7 +38,7 @@ _cache = _Cache()
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it, each parametrized tensor is computed once, when it is first asked for.
+    """Context in which each parametrized tensor is computed once, at the first access.
 
     Example:
         >>> import compat as torch
@@ -63,11 +63,11 @@ def _register(module: Module, name: str, tensor: Any) -> None:
         module.register_buffer(name, tensor)
 
 
-# ---------------------------------------------------------------- what a tensor is computed by
+# ---------------------------------------------------------------- ParametrizationList
 
 
 class ParametrizationList(ModuleList):
-    """The modules that compute a parametrized tensor, one after the other, and what they compute it from.
+    """The modules that compute a parametrized tensor, one after the other, and the original tensors.
 
     Args:
         modules: the first takes what is trained, each further one what the one before it gave.
@@ -75,7 +75,7 @@ class ParametrizationList(ModuleList):
         unsafe: whether dtype and shape may change.
 
     Attributes:
-        original: what is trained; ``original0``, ``original1``, ... where the first module takes several tensors.
+        original: the trained tensor; ``original0``, ``original1``, ... where the first module takes several tensors.
 
     Raises:
         ValueError: without modules, and if what they give is no tensor or of another dtype or shape.
@@ -101,7 +101,7 @@ class ParametrizationList(ModuleList):
                     )
 
     def _inverted(self, original: Any) -> Any:
-        """What ``original`` would be computed from, as far as the modules can tell."""
+        """The ``right_inverse`` of the modules at ``original``, as far as they define one."""
         found = original
         with no_grad():
             for module in reversed(list(self)):
@@ -111,7 +111,7 @@ class ParametrizationList(ModuleList):
         return found
 
     def _keep(self, original: Any, found: Any) -> None:
-        """Registers what is to be trained."""
+        """Registers the original tensors, which are trained."""
         self.is_tensor = isinstance(found, Tensor)
         if isinstance(found, Tensor):
             for what in ("dtype", "device"):
@@ -144,7 +144,7 @@ class ParametrizationList(ModuleList):
             _register(self, f"original{i}", tensor)
 
     def right_inverse(self, value: Any) -> None:
-        """Changes what is trained so that the modules compute ``value``.
+        """Changes the original tensors so that the modules compute ``value``.
 
         Raises:
             RuntimeError: if one of them has no ``right_inverse``.
@@ -214,7 +214,7 @@ def _refuse_pickling(self: Any) -> Any:
 
 
 def _copy(self: Any, memo: dict) -> Any:
-    """``deepcopy`` of a module that cannot be pickled: the same class, copies of what it holds."""
+    """``deepcopy`` of a module that cannot be pickled: the same class, copies of its attributes."""
     found = memo.get(id(self))
     if found is not None:
         return found
@@ -235,7 +235,7 @@ def _give_own_class(module: Any) -> None:
 
 
 def _property(name: str) -> property:
-    """What the class has under the name of a parametrized tensor."""
+    """The property of the class for a parametrized tensor."""
 
     def get(self: Any) -> Any:
         compute = self.parametrizations[name]
@@ -256,7 +256,7 @@ def _property(name: str) -> property:
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
-    """Makes a parameter or buffer of a module what ``parametrization`` computes from a tensor in its place.
+    """Replaces a parameter or buffer of a module by the result of ``parametrization``, of an original tensor.
 
     Where it is parametrized already, the new one is applied after those that are there.
 
@@ -304,7 +304,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
 
 
 def _check_fits(name: str, value: Any, parametrization: Any) -> None:
-    """Complains about a further parametrization that changes dtype or shape, forwards or backwards."""
+    """Raises an error for a further parametrization that changes dtype or shape, forwards or backwards."""
     found = parametrization(value)
     _check_tensor(found)
     for what in ("dtype", "shape"):
@@ -382,7 +382,7 @@ def type_before_parametrizations(module: Any) -> type:
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
-    """Gives a module the parametrizations of another, and what is trained for them; returns the module.
+    """Gives a module the parametrizations and original tensors of another; returns the module.
 
     Args:
         tensor_name: of this tensor only; of all by default.

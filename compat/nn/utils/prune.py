@@ -18,7 +18,7 @@ from compat.nn.utils.convert_parameters import parameters_to_vector
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned, which is also the hook that applies the mask.
+    """Base of pruning methods, which choose elements to prune, and are hooks that apply the mask.
 
     A class defines ``compute_mask`` and says in ``PRUNING_TYPE`` what a further pruning of the same parameter is to
     see: ``"unstructured"`` the elements left, ``"structured"`` the slices left along its ``dim``, ``"global"`` all.
@@ -32,11 +32,11 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask, ones for what stays.
+        """The mask, ones for elements that stay.
 
         Args:
-            t: what tells how important each element is.
-            default_mask: what stays so far.
+            t: the importance of each element.
+            default_mask: the mask so far.
         """
 
     def apply_mask(self, module: Any) -> Any:
@@ -48,10 +48,10 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prunes a parameter; what is pruned already stays so.
+        """Prunes a parameter; elements pruned before stay pruned.
 
         Args:
-            args, kwargs: what the method is made with.
+            args, kwargs: arguments of the method's constructor.
             importance_scores: a tensor of the parameter's shape to choose by instead of the parameter.
 
         Returns:
@@ -107,7 +107,7 @@ class BasePruningMethod(ABC):
 
 
 def _joined(method: Any, module: Any, name: str) -> Any:
-    """The hook for a new method, together with what pruned the parameter before; that one is taken away."""
+    """The hook for a new method combined with the parameter's previous one, which is removed."""
     method._tensor_name = name
     hooks = module._forward_pre_hooks
     found = [k for k, hook in hooks.items() if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
@@ -124,7 +124,7 @@ def _joined(method: Any, module: Any, name: str) -> Any:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, each of which prunes what the ones before it left.
+    """Several methods, each of which prunes elements left by the previous ones.
 
     Args:
         args: the methods, all of the same parameter.
@@ -173,7 +173,7 @@ class PruningContainer(BasePruningMethod):
 
 
 def _left(method: Any, t: Any, mask: Any) -> Any:
-    """The index of what a method is to see of a tensor that is partly pruned."""
+    """The index of the elements that a method considers in a partly pruned tensor."""
     every = [slice(None)] * t.dim()
     if method.PRUNING_TYPE == "unstructured":
         return mask == 1
@@ -207,7 +207,7 @@ class Identity(BasePruningMethod):
 
 
 class _ByAmount(BasePruningMethod):
-    """Prunes a given number, or share, of what there is."""
+    """Prunes a given number or fraction of the elements."""
 
     def __init__(self, amount: Any):
         if not isinstance(amount, numbers.Real):
@@ -284,7 +284,7 @@ class _Structured(_ByAmount):
     dim: int
 
     def _kept(self, t: Any, count: int) -> Any:
-        """An index along ``dim`` of what stays."""
+        """An index along ``dim`` of the slices that stay."""
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -470,7 +470,7 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
 
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
-    """Prunes a parameter by a mask, ones for what stays; returns the module."""
+    """Prunes a parameter by a mask, ones for elements that stay; returns the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 

@@ -56,7 +56,7 @@ def pad_packed_sequence(
 
     Args:
         batch_first: as for ``pack_padded_sequence``.
-        padding_value: what is put after the ends.
+        padding_value: the value after the ends.
         total_length: to how many steps; by default as many as the longest has.
 
     Returns:
@@ -98,11 +98,11 @@ def pad_sequence(
     Args:
         sequences: tensors of sizes (length, ...).
         batch_first: the result is (batch, steps, ...) rather than (steps, batch, ...).
-        padding_value: what is put where a sequence has nothing.
+        padding_value: the value after a sequence's end.
         padding_side: ``"right"``, after its end, or ``"left"``, before its beginning.
 
     Raises:
-        RuntimeError: for what is no sequence of tensors, and sizes that do not fit.
+        RuntimeError: for an argument that is not a sequence of tensors, and sizes that do not match.
 
     Example:
         >>> import compat as torch

@@ -78,13 +78,13 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     def _right_vector(self, matrix: Any, u: Any, sigma: Any) -> Any:
-        """The ``v`` that goes with ``u`` and a singular value."""
+        """The ``v`` for ``u`` and a singular value."""
         v = names_of("linalg")["multi_dot"]([matrix.t().mm(matrix).pinverse(), matrix.t(), u.unsqueeze(1)]).squeeze(1)
         return v.mul_(sigma / u.dot(matrix.mv(v)))
 
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Registers the hook, and what it computes the weight from.
+        """Registers the hook, and the tensors of which it computes the weight.
 
         Raises:
             RuntimeError: if there is one for that weight already.
@@ -117,7 +117,7 @@ class SpectralNorm:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Completes what was saved before ``v`` was kept."""
+    """Completes state dicts saved before ``v`` was stored."""
 
     def __init__(self, fn: SpectralNorm):
         self.fn = fn
@@ -145,7 +145,7 @@ class SpectralNormLoadStateDictPreHook:
 
 
 class SpectralNormStateDictHook:
-    """Notes the version of what is saved."""
+    """Saves the version in the state dict."""
 
     def __init__(self, fn: SpectralNorm):
         self.fn = fn

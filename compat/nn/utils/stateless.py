@@ -46,7 +46,7 @@ def reparametrized(
 ) -> Iterator[None]:
     """Runs the body while a module has other parameters and buffers, given by dotted name."""
     given = tensors
-    if tie_weights or strict:  # else its own names are not asked for: a module may hold itself
+    if tie_weights or strict:  # else its own names are not read: a module may contain itself
         own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
         given = _untied(own, tensors) if tie_weights else tensors
         if strict and given.keys() != own.keys():
@@ -72,7 +72,7 @@ _ABSENT = object()
 
 
 def _untied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """What is given, for all names of the tensors that it is given for."""
+    """The given values under all names of the tensors that they replace."""
     names: dict[int, list[str]] = {}
     for name, tensor in own.items():
         names.setdefault(id(tensor), []).append(name)

@@ -1,4 +1,4 @@
-"""Weight normalization by a hook before each call; ``parametrizations.weight_norm`` is what to use instead."""
+"""Weight normalization by a hook before each call; use ``parametrizations.weight_norm`` instead."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Any) -> Any:
-        """The weight, from what the module holds of it."""
+        """The weight, from its norms and directions."""
         length, direction = getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v")
         return names_of("torch")["_weight_norm"](direction, length, self.dim)
 
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
-        """Registers the hook, and what it computes the weight from.
+        """Registers the hook, and the tensors of which it computes the weight.
 
         Raises:
             RuntimeError: if there is one for that weight already.
@@ -71,7 +71,7 @@ class WeightNorm:
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Trains the lengths of a weight's slices, ``name_g``, and their directions, ``name_v``, apart.
+    """Trains the norms of a weight's slices, ``name_g``, separately from their directions, ``name_v``.
 
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 

@@ -117,7 +117,7 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave."""
+        """Loads the result of ``state_dict``."""
         self.__dict__.update(state_dict)
 
 

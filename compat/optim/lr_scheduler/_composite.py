@@ -12,7 +12,7 @@ from compat.optim.optimizer import Optimizer
 
 
 def _check(name: str, optimizer: Any, schedulers: Sequence[Any]) -> None:
-    """Complains about schedules that cannot be put together."""
+    """Raises an error for schedules that cannot be put together."""
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
@@ -40,7 +40,7 @@ class _Several(LRScheduler):
         return state | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave."""
+        """Loads the result of ``state_dict``."""
         state = dict(state_dict)
         for scheduler, saved in zip(self._schedulers, state.pop("_schedulers")):
             scheduler.load_state_dict(saved)

@@ -1,4 +1,4 @@
-"""Schedules that come back, and those that also move the momentum."""
+"""Cyclic schedules, and those that also change the momentum."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class CyclicLR(_WithMomentum):
         return state | {"_scale_fn_custom": None if plain else dict(custom.__dict__)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave."""
+        """Loads the result of ``state_dict``."""
         state = dict(state_dict)
         attributes = state.pop("_scale_fn_custom")
         if attributes is not None and self._scale_fn_custom is not None:
@@ -348,7 +348,7 @@ class OneCycleLR(_WithMomentum):
 
 
 def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
-    """How many steps there are."""
+    """The total number of steps."""
     given = {"total_steps": total_steps} if total_steps is not None else {}
     if not given and epochs is not None and steps_per_epoch is not None:
         given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}

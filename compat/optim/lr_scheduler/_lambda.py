@@ -27,7 +27,7 @@ class _ByFunctions(LRScheduler):
         return state | {"lr_lambdas": functions}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over what ``state_dict`` gave."""
+        """Loads the result of ``state_dict``."""
         state = dict(state_dict)
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
             if attributes is not None:

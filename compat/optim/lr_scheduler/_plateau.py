@@ -113,7 +113,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [group["lr"] for group in self._groups]
 
     def _check_groups(self) -> None:
-        """Complains where groups came, and it is not known how far down theirs may go."""
+        """Raises an error where groups came, and it is not known how far down theirs may go."""
         groups = len(self._groups)
         if groups == len(self.min_lrs):
             return

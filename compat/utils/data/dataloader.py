@@ -35,12 +35,12 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 class DataLoader(Generic[T_co]):
     """Batches of a data set, in order or shuffled.
 
-    Without workers, batches are made in this process when they are asked for; with them, ahead of that, in processes
+    Without workers, batches are made in this process when they are requested; with them, ahead of that, in processes
     that send their tensors through shared memory. The order, and what is drawn for it and in workers, are PyTorch's.
     The workers end with the epoch, or with the loader if they are persistent, and when this process ends, however.
 
     Args:
-        dataset: what has ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
+        dataset: an object with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
         batch_size: how many samples are a batch; None gives single samples, not stacked.
         shuffle: whether to go through it in random order, a new one each time.
         sampler: the order instead.
@@ -355,7 +355,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._tell()
 
     def _tell(self) -> None:
-        """Tells the worker whose turn it is what to make next, if there is anything."""
+        """Sends the next request to the worker whose turn it is, if there is one."""
         try:
             index = next(self._sampler_iter)
         except StopIteration:

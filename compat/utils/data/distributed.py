@@ -17,7 +17,7 @@ class DistributedSampler(Sampler[int]):
     """Every so-manyth sample, of an order that all processes share.
 
     Args:
-        dataset: what is gone through.
+        dataset: the data set.
         num_replicas: how many processes there are; by default as many as work together.
         rank: which of them this is; by default this process's rank.
         shuffle: whether the order is a random one, drawn from ``seed`` and the epoch.

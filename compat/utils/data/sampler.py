@@ -52,7 +52,7 @@ class RandomSampler(Sampler[int]):
     """At random.
 
     Args:
-        data_source: what is gone through.
+        data_source: the data set.
         replacement: whether a sample can come again before all have come.
         num_samples: how many to give; all, if left out.
         generator: where to draw from.

@@ -1,4 +1,4 @@
-// Convolutions as products of matrices whose left or right operand are the windows of an image, never written out.
+// Convolutions as products of matrices whose left or right operand are the windows of an image, never materialized.
 //
 //     out[n, o, i] = sum over c, k of x[n, c, j] * w[o, c, k],    i * stride + k * window_dilation - low = j * dilation
 //

@@ -30,7 +30,7 @@ def subtract(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, and bools, whose difference is not defined; use ``logical_xor``.
+        TypeError: for operands that are not arrays, and bools, whose difference is not defined; use ``logical_xor``.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -56,7 +56,7 @@ def positive(x: Any, /) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(positive([1, -2]))
@@ -75,7 +75,7 @@ def reciprocal(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of ``x``; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(reciprocal(4.0))
@@ -94,7 +94,7 @@ def square(x: Any, /) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(square(3.0))
@@ -119,7 +119,7 @@ def absolute(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of ``x``, or of its parts.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(absolute(-2.0))
@@ -145,7 +145,7 @@ def fabs(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of ``x``, or of its parts; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(fabs(-2))
@@ -164,7 +164,7 @@ def sign(x: Any, /) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, and bools.
+        TypeError: for operands that are not arrays, and bools.
 
     Example:
         >>> print(sign(-3.0))
@@ -190,7 +190,7 @@ def power(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype; int8 of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an integer array to a negative Python exponent, and shapes that do not broadcast.
 
     Example:
@@ -248,7 +248,7 @@ def fmax(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -270,7 +270,7 @@ def fmin(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -293,7 +293,7 @@ def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: 
         of whole numbers): then what they promote to.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
         ValueError: for shapes that do not broadcast.
 
     Example:

@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def _document(primitive: Primitive, what: str, arity: int, example: str, shown: str, floating: bool) -> str:
-    """The docstring of a row; which dtypes are taken, and what comes of them, is asked of the primitive."""
+    """The docstring of a row, with the dtypes of operands and results from the primitive."""
     results = {}
     for dtype in _KINDS:
         operand = ArrayType((), dtypes.float32 if floating and not dtypes.is_inexact(dtype) else dtype)

@@ -52,7 +52,7 @@ def logical_not(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(logical_not([True, False]))
@@ -71,7 +71,7 @@ def logical_and(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -91,7 +91,7 @@ def logical_or(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -111,7 +111,7 @@ def logical_xor(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -134,7 +134,7 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the dtype that ``x`` and ``y`` promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -147,7 +147,7 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
     return p.select(_truth(condition, "where"), x, y)
 
 
-# ---------------------------------------------------------------- what is finite
+# ---------------------------------------------------------------- finite and infinite
 
 
 def isnan(x: Any, /) -> Any:
@@ -160,7 +160,7 @@ def isnan(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(isnan([1.0, float("inf"), float("nan")]))
@@ -180,7 +180,7 @@ def isfinite(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(isfinite([1.0, float("inf"), float("nan")]))
@@ -204,7 +204,7 @@ def isinf(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(isinf([1.0, float("inf"), float("nan")]))
@@ -227,7 +227,7 @@ def isposinf(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
 
     Example:
         >>> print(isposinf([float("-inf"), float("inf")]))
@@ -247,7 +247,7 @@ def isneginf(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
 
     Example:
         >>> print(isneginf([float("-inf"), float("inf")]))

@@ -1,4 +1,4 @@
-"""What numbers are made of: signs, neighbours, real and imaginary parts."""
+"""Parts of numbers: signs, neighbours, real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def signbit(x: Any, /) -> Any:
         An array of the shape of ``x``, of bools.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
 
     Example:
         >>> print(signbit([0.0, -0.0]))
@@ -48,7 +48,7 @@ def copysign(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -70,7 +70,7 @@ def heaviside(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -103,7 +103,7 @@ def real(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of its parts.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(real(1 + 2j))
@@ -123,7 +123,7 @@ def imag(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of its parts.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(imag(1 + 2j))
@@ -143,7 +143,7 @@ def conj(x: Any, /) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(conj(1 + 2j))

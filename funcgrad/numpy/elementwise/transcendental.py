@@ -48,7 +48,7 @@ def hypot(x: Any, y: Any, /) -> Any:
         An array of the broadcast shape, of the promoted dtype; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, and complex numbers.
+        TypeError: for operands that are not arrays, and complex numbers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -75,7 +75,7 @@ def sinc(x: Any, /) -> Any:
         An array of the shape of ``x``, of the dtype of ``x``; float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(sinc(0.0))

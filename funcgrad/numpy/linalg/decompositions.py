@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
-from funcgrad.numpy.indexing import take_along_axis
+from funcgrad.numpy.indexing.getitem import take_along_axis
 from funcgrad.numpy.linalg.operands import matrices, require
 from funcgrad.numpy.sorting import argsort
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_spectral as spectral
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.shape import broadcast, expanded
 from funcgrad.runtime.call_cache import composite
 
@@ -115,8 +115,8 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
         ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix, or is not positive definite.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices, or not positive definite.
 
     Example:
         >>> print(cholesky([[4.0, 2.0], [2.0, 5.0]]))
@@ -174,7 +174,7 @@ def lu(a: Any, /) -> LUResult:
         ``m`` and ``n``; of the dtype of ``a``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         LinAlgError: for less than two axes.
 
     Example:
@@ -220,9 +220,9 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
         for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for another ``UPLO``.
-        LinAlgError: for what is no square matrix.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> print(eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues)
@@ -243,9 +243,9 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
         ``(*, n)``, real: of the precision of ``a``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for another ``UPLO``.
-        LinAlgError: for what is no square matrix.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> print(eigvalsh([[2.0, 1.0], [1.0, 2.0]]))
@@ -267,8 +267,8 @@ def eig(a: Any, /) -> EigResult:
         complex64 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix, and for numbers that are not finite.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices, and for numbers that are not finite.
 
     Example:
         >>> print(eig([[1.0, 5.0], [0.0, 2.0]]).eigenvalues)
@@ -290,8 +290,8 @@ def eigvals(a: Any, /) -> Any:
         ``(*, n)``, complex of the precision of ``a``; complex64 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix, and for numbers that are not finite.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices, and for numbers that are not finite.
 
     Example:
         >>> print(eigvals([[1.0, 5.0], [0.0, 2.0]]))
@@ -320,7 +320,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
         dtype of ``a``, float32 for integers and booleans. Or ``S`` alone.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         LinAlgError: for less than two axes, or, if ``hermitian``, no square matrix; without it, for numbers that are
             not finite.
 
@@ -360,7 +360,7 @@ def svdvals(x: Any, /) -> Any:
         ``(*, k)``, ``k`` the smaller of ``m`` and ``n``; real, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         LinAlgError: for less than two axes, and for numbers that are not finite.
 
     Example:

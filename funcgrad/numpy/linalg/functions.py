@@ -14,8 +14,8 @@ from funcgrad.numpy.linalg.systems import inv
 from funcgrad.numpy.products import matmul
 from funcgrad.numpy.promotion import asoperand, operands
 from funcgrad.numpy.shape import reshape
-from funcgrad.primitives.linalg import identity
-from funcgrad.primitives.linalg_spectral import matrix_exponential
+from funcgrad.primitives.linalg.common import identity
+from funcgrad.primitives.linalg.svd_eig import matrix_exponential
 from funcgrad.runtime.call_cache import composite
 
 
@@ -30,7 +30,8 @@ def matrix_power(a: Any, n: int) -> Any:
         ``(*, m, m)``, of the dtype of ``a``; for a negative ``n``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, an ``n`` that is no int, and a negative power of float16 or bfloat16.
+        TypeError: for operands that are not arrays, an ``n`` that is no int, and a negative power of float16 or
+            bfloat16.
         LinAlgError: for matrices that are not square, and for a singular one and a negative power.
 
     Example:
@@ -84,7 +85,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
         dtype that they promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for fewer, and for sizes that do not fit.
         LinAlgError: for other numbers of axes.
 
@@ -119,8 +120,8 @@ def expm(a: Any, /) -> Any:
         ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> print(np.round(expm(np.array([[0.0, 1.0], [0.0, 0.0]])), 6))

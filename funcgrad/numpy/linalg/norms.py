@@ -1,4 +1,4 @@
-"""Norms, and what is known of a matrix by its singular values."""
+"""Norms, condition numbers and ranks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise import power
-from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.indexing.getitem import getitem
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, ravel, reshape
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives.linalg_solving import inverse
+from funcgrad.primitives.linalg.solve import inverse
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.call_cache import composite
 
@@ -76,7 +76,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and an order that is no number.
+        TypeError: for operands that are not arrays, and an order that is no number.
         ValueError: for an axis that is out of range or named twice, and the greatest or least magnitude of nothing.
 
     Example:
@@ -108,7 +108,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         ``(*)``, or ``(*, 1, 1)``; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16 where singular values are asked for.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16 where singular values are asked for.
         ValueError: for another order.
         LinAlgError: for less than two axes; where singular values are asked for, for numbers that are not finite.
 
@@ -145,7 +145,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
         The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16 where singular values are asked for.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16 where singular values are asked for.
         ValueError: for more axes than two, an axis that is out of range or named twice, and an order that there is none
             of.
         LinAlgError: where singular values are asked for, for numbers that are not finite.
@@ -182,7 +182,7 @@ def cond(x: Any, p: Any = None) -> Any:
         ``(*)``, real, of the precision of ``x``; float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for another order.
         LinAlgError: for less than two axes, for no square matrix where one is wanted; by singular values, for numbers
             that are not finite.
@@ -218,7 +218,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         ``(*)``, int64; of a vector or a number, one number.
 
     Raises:
-        TypeError: for what is no array, and for matrices of float16 or bfloat16.
+        TypeError: for operands that are not arrays, and for matrices of float16 or bfloat16.
         ValueError: for both tolerances, and more of them than matrices.
         LinAlgError: for numbers that are not finite, and, if ``hermitian``, no square matrix.
 

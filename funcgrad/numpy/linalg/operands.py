@@ -1,4 +1,4 @@
-"""What functions of matrices do to their operands first, and what they raise."""
+"""Conversion and checks of the operands of functions of matrices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def together(name: str, *xs: Any) -> list[Any]:
 
 
 def value_of(x: Any) -> np.ndarray | None:
-    """The numbers of an array, also inside ``grad``; None where there are none: under ``jit`` and ``vmap``."""
+    """The values of an array, also inside ``grad``; None under ``jit`` and ``vmap``, where they are unknown."""
     try:
         x = concrete(x)
     except ConcretizationError:
@@ -52,7 +52,7 @@ def value_of(x: Any) -> np.ndarray | None:
 
 
 def require(good: Any, message: str, given: Any = None) -> None:
-    """Raises unless all numbers of ``good``, where there are numbers.
+    """Raises unless all of ``good`` is true, if its values are known.
 
     Args:
         given: what was asked about; where it is finite, what is not good is too large a number, which is no error.

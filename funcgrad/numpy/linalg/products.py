@@ -7,7 +7,8 @@ from typing import Any
 from funcgrad.arguments import validate
 from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
-from funcgrad.numpy import indexing, numerical, products, reductions
+from funcgrad.numpy import numerical, products, reductions
+from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.products import matmul, tensordot, vecdot
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import matrix_transpose
@@ -16,7 +17,7 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The products of vectors of three along an axis that stand upright on both.
+    """The cross products of vectors of three elements along an axis.
 
     Args:
         x1, x2: numbers with three elements along the axis; the other axes broadcast.
@@ -26,7 +27,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         The broadcast shape, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array, and for booleans.
+        TypeError: for operands that are not arrays, and for booleans.
         ValueError: for vectors of other than three elements, an axis out of range, shapes that do not broadcast.
 
     Example:
@@ -51,7 +52,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
         ``(m, n)``, of the dtype that the two promote to.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where an operand is no vector.
 
     Example:
@@ -76,14 +77,14 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
         ``(*, k)`` with the diagonal's ``k`` elements, 0 for one outside; of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for less than two axes.
 
     Example:
         >>> print(diagonal([[1, 2], [3, 4]], offset=1))
         [2]
     """
-    return indexing.diagonal(x, offset, -2, -1)
+    return getitem.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
@@ -98,7 +99,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
         ``(*)``, of that dtype: int64 for integers and booleans, uint64 for unsigned ones, otherwise the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or no dtype.
+        TypeError: for operands that are not arrays, or no dtype.
         ValueError: for less than two axes.
 
     Example:

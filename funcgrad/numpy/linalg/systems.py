@@ -17,8 +17,8 @@ from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import solve as solving
 from funcgrad.primitives.reductions import reduce_max
 from funcgrad.primitives.shape import expanded, full, reduce_sum, zeros
 from funcgrad.runtime.call_cache import composite
@@ -69,9 +69,9 @@ def solve(a: Any, b: Any, /) -> Any:
         integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: where sizes do not fit, or leading axes do not broadcast.
-        LinAlgError: for what is no square matrix, or is singular.
+        LinAlgError: for operands that are not square matrices, or singular ones.
 
     Example:
         >>> print(solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])))
@@ -102,9 +102,9 @@ def solve_triangular(a: Any, b: Any, /, *, lower: bool = False, unit_diagonal: b
         integers and booleans. Not finite for a singular matrix.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: where sizes do not fit, or leading axes do not broadcast.
-        LinAlgError: for what is no square matrix.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> print(solve_triangular(np.array([[2.0, 2.0], [0.0, 4.0]]), np.array([2.0, 4.0])))
@@ -125,8 +125,8 @@ def inv(a: Any, /) -> Any:
         ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix, or is singular.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices, or singular ones.
 
     Example:
         >>> print(inv(np.array([[2.0, 0.0], [0.0, 4.0]])))
@@ -150,7 +150,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         The other axes, then the first ``ind``; of the dtype of ``a``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: unless ``ind`` is positive.
         LinAlgError: where it is singular or not square.
 
@@ -179,7 +179,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
         booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for axes out of range.
         LinAlgError: where it is singular or not square.
 
@@ -211,8 +211,8 @@ def det(a: Any, /) -> Any:
         ``(*)``, of the dtype of ``a``; float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> print(det(np.array([[1.0, 2.0], [3.0, 4.0]])))
@@ -235,8 +235,8 @@ def slogdet(a: Any, /) -> SlogdetResult:
         ``(*)``, real; of a singular matrix, 0 and ``-inf``.
 
     Raises:
-        TypeError: for what is no array, and for float16 and bfloat16.
-        LinAlgError: for what is no square matrix.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16.
+        LinAlgError: for operands that are not square matrices.
 
     Example:
         >>> found = slogdet(np.array([[1.0, 2.0], [3.0, 4.0]]))

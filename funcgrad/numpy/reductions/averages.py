@@ -1,4 +1,4 @@
-"""Means and what elements differ from them by."""
+"""Means, variances and standard deviations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from funcgrad.runtime.call_cache import composite
 
 
 def _weight(x: Any, axis: Axis, keepdims: bool, where: Any, name: str) -> Any:
-    """How many elements a mean is over: a number, or an array where a mask says."""
+    """The number of elements of a mean: a number, or an array if there is a mask."""
     real = dtypes.real_of(type_of(x).dtype)
     if where is None:
         return real.type(count(x, axis, name))
@@ -27,7 +27,7 @@ def _weight(x: Any, axis: Axis, keepdims: bool, where: Any, name: str) -> Any:
 
 
 def _averaged(x: Any, dtype: Any, name: str) -> tuple[Any, np.dtype]:
-    """``x`` in the dtype to average in, and the result's dtype: sums of halves overflow, so they are float32."""
+    """``x`` in the dtype to average in, and the result's dtype: float16 and bfloat16 are summed in float32."""
     (x,) = promoted(asoperand(x, name), floating=True)
     own = type_of(x).dtype if dtype is None else dtypes.canonical(dtype)
     return astype(x, dtypes.float32 if own in (dtypes.float16, dtypes.bfloat16) else own), own
@@ -40,7 +40,7 @@ def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        dtype: of the result, and what to compute in; halves are averaged in float32.
+        dtype: of the result and of the computation; float16 and bfloat16 are averaged in float32.
         keepdims: whether the axes stay, of size 1.
         where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
 
@@ -48,7 +48,7 @@ def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
         An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -80,7 +80,7 @@ def var(
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -110,7 +110,7 @@ def std(
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:

@@ -33,7 +33,7 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         elements.
 
     Raises:
-        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
         ValueError: for an axis out of range or named twice.
 
     Example:
@@ -67,7 +67,7 @@ def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
         An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
             broadcast.
 
@@ -94,7 +94,7 @@ def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
         An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
             broadcast.
 

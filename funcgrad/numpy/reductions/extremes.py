@@ -36,7 +36,7 @@ def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = Non
         An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
             a mask that does not broadcast.
 
@@ -61,7 +61,7 @@ def min(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = Non
         An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
             a mask that does not broadcast.
 
@@ -110,7 +110,7 @@ def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         An array of the axes that remain, of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, bools, or an axis that is no int.
+        TypeError: for operands that are not arrays, bools, or an axis that is no int.
         ValueError: over no elements; for an axis out of range or named twice.
 
     Example:
@@ -137,7 +137,7 @@ def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callabl
         "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
         "    keepdims: whether the axes stay, of size 1.\n\n"
         "Returns:\n    An array of the axes that remain, int64.\n\n"
-        "Raises:\n    TypeError: for what is no array, complex numbers, or an axis that is no int.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.\n"
         "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}(np.array([3, 1, 2])))\n    {shown}\n"
     )

@@ -1,4 +1,4 @@
-"""What reductions share: their axes, and the elements that count."""
+"""Shared parts of reductions: axes and masks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def summable(x: Any, dtype: Any, name: str) -> Any:
 
 
 def masked(x: Any, where: Any, neutral: Any) -> Any:
-    """``x`` with what changes nothing in place of the elements that ``where`` leaves out."""
+    """``x`` with the reduction's identity in place of the elements that ``where`` leaves out."""
     return x if where is None else e.where(where, x, p.number(neutral, x))
 
 

@@ -32,7 +32,7 @@ def _running(primitive: Primitive, name: str, what: str, shown: str, summing: bo
         "    axis: one; by default all elements are taken in order.\n    dtype: what to compute in.\n\n"
         "Returns:\n    An array of the shape of ``x``, or without ``axis`` a vector;\n"
         f"    {kind}of the dtype of ``x``, or of ``dtype``.\n\n"
-        "Raises:\n    TypeError: for what is no array, an axis that is no int, or an unknown dtype.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.\n"
         "    ValueError: for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([3, 1, 2]))\n    {shown}\n"
     )
@@ -57,7 +57,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     Args:
         x: an array of any dtype, of at least one axis.
         axis: one; may be left out where there is one only.
-        dtype: what to compute in.
+        dtype: of the computation.
         include_initial: whether a 0 comes first.
 
     Returns:
@@ -65,7 +65,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
         integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range, or none where ``x`` has not exactly one.
 
     Example:
@@ -82,7 +82,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
     Args:
         x: an array of any dtype, of at least one axis.
         axis: one; may be left out where there is one only.
-        dtype: what to compute in.
+        dtype: of the computation.
         include_initial: whether a 1 comes first.
 
     Returns:
@@ -90,7 +90,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
         integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range, or none where ``x`` has not exactly one.
 
     Example:

@@ -19,7 +19,7 @@ def sum(
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        dtype: what to compute in.
+        dtype: of the computation.
         keepdims: whether the axes stay, of size 1.
         initial: a number to add.
         where: a mask, True for the elements that count; it broadcasts with ``x``.
@@ -29,7 +29,7 @@ def sum(
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -49,7 +49,7 @@ def prod(
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        dtype: what to compute in.
+        dtype: of the computation.
         keepdims: whether the axes stay, of size 1.
         initial: a number to multiply with.
         where: a mask, True for the elements that count; it broadcasts with ``x``.
@@ -59,7 +59,7 @@ def prod(
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -85,7 +85,7 @@ def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
         An array of the axes that remain, of bools.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -109,7 +109,7 @@ def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
         An array of the axes that remain, of bools.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
@@ -132,7 +132,7 @@ def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         An array of the axes that remain, int64.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range or named twice.
 
     Example:

@@ -22,7 +22,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for axes that are not each axis of ``x`` once.
 
     Example:
@@ -53,7 +53,7 @@ def matrix_transpose(x: Any) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for fewer than two axes.
 
     Example:
@@ -78,7 +78,7 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
 
     Example:
@@ -104,7 +104,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: where they name different numbers of axes, one out of range or one twice.
 
     Example:
@@ -133,7 +133,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
 
     Example:
@@ -157,7 +157,7 @@ def flip(x: Any, axis: Any = None) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range or named twice.
 
     Example:
@@ -178,7 +178,7 @@ def flipud(x: Any) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for an array without axes.
 
     Example:
@@ -199,7 +199,7 @@ def fliplr(x: Any) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for fewer than two axes.
 
     Example:
@@ -222,7 +222,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
         An array of the dtype of ``x``, with the two axes swapped where ``k`` is odd.
 
     Raises:
-        TypeError: for what is no array, or numbers that are no ints.
+        TypeError: for operands that are not arrays, or numbers that are no ints.
         ValueError: for anything but two different axes of ``x``.
 
     Example:

@@ -23,7 +23,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or a shape that is no ints.
+        TypeError: for operands that are not arrays, or a shape that is no ints.
         ValueError: where it does not broadcast.
 
     Example:
@@ -51,7 +51,7 @@ def broadcast_arrays(*xs: Any) -> list[Any]:
         A list of as many arrays of that shape, each of its own dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -73,7 +73,7 @@ def broadcast_shapes(*shapes: Any) -> Dims:
         A tuple of ints; of no shapes, an empty one.
 
     Raises:
-        TypeError: for what is no shape.
+        TypeError: for an argument that is not a shape.
         ValueError: for shapes that do not broadcast.
 
     Example:

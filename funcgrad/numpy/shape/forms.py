@@ -1,4 +1,4 @@
-"""What shape an array has, and the same elements in another."""
+"""The shape of an array, and reshaping."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shape(x: Any) -> Dims:
         A tuple of Python ints, of a traced array too.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> shape([[1, 2]])
@@ -43,7 +43,7 @@ def ndim(x: Any) -> int:
         A Python int, of a traced array too.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> ndim([[1, 2]])
@@ -63,7 +63,7 @@ def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
         A Python int, of a traced array too.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range or named twice.
 
     Example:
@@ -87,7 +87,7 @@ def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | No
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or sizes that are no ints.
+        TypeError: for operands that are not arrays, or sizes that are no ints.
         ValueError: where the number of elements does not fit, for another order, and for negative sizes but one -1.
 
     Example:
@@ -120,7 +120,7 @@ def ravel(x: Any, order: str = "C") -> Any:
         A vector of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for another order.
 
     Example:
@@ -148,7 +148,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
         An array of the dtype of ``x``, of as many more axes.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range of the result, or named twice.
 
     Example:
@@ -175,7 +175,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for a named axis that is not of size one, out of range or named twice.
 
     Example:
@@ -206,7 +206,7 @@ def atleast_1d(*arrays: Any) -> Any:
         An array of the dtype of the given one; of several, or none, a tuple.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> atleast_1d(3).shape
@@ -225,7 +225,7 @@ def atleast_2d(*arrays: Any) -> Any:
         An array of the dtype of the given one; of several, or none, a tuple.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> atleast_2d([1, 2, 3]).shape
@@ -244,7 +244,7 @@ def atleast_3d(*arrays: Any) -> Any:
         An array of the dtype of the given one; of several, or none, a tuple.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> atleast_3d([1, 2, 3]).shape

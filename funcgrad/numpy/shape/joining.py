@@ -25,7 +25,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
         An array of that dtype.
 
     Raises:
-        TypeError: for what is no array or no sequence of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
         ValueError: for no arrays, shapes that differ elsewhere, or an axis out of range.
 
     Example:
@@ -56,7 +56,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
         An array of that dtype and one axis more.
 
     Raises:
-        TypeError: for what is no array or no sequence of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
         ValueError: for arrays of several shapes, or none, or an axis out of range.
 
     Example:
@@ -82,7 +82,7 @@ def hstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
         An array of the that dtype.
 
     Raises:
-        TypeError: for what is no array, or no sequence of arrays, or an unknown dtype.
+        TypeError: for operands that are not arrays, or no sequence of arrays, or an unknown dtype.
         ValueError: for no arrays, or shapes that do not fit.
 
     Example:
@@ -104,7 +104,7 @@ def vstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
         An array of the that dtype.
 
     Raises:
-        TypeError: for what is no array, or no sequence of arrays, or an unknown dtype.
+        TypeError: for operands that are not arrays, or no sequence of arrays, or an unknown dtype.
         ValueError: for no arrays, or shapes that do not fit.
 
     Example:
@@ -125,7 +125,7 @@ def dstack(arrays: Sequence[Any]) -> Any:
         An array of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, or no sequence of arrays.
+        TypeError: for operands that are not arrays, or no sequence of arrays.
         ValueError: for no arrays, or shapes that do not fit.
 
     Example:
@@ -145,7 +145,7 @@ def column_stack(arrays: Sequence[Any]) -> Any:
         An array of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, or no sequence of arrays.
+        TypeError: for operands that are not arrays, or no sequence of arrays.
         ValueError: for no arrays, or shapes that do not fit.
 
     Example:

@@ -35,7 +35,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         An array of the dtype of ``x``; without ``axis`` a vector.
 
     Raises:
-        TypeError: for what is no array, repeats that are no integers, or an axis that is no int.
+        TypeError: for operands that are not arrays, repeats that are no integers, or an axis that is no int.
         ValueError: for negative repeats, another number of them than elements, or an axis out of range.
         ConcretizationError: for traced repeats without a length.
 
@@ -65,7 +65,7 @@ def _check_times(repeats: np.ndarray, n: int) -> None:
 
 
 def _repeated(repeats: Any, n: int, length: int | None) -> Any:
-    """The positions that come of giving each of ``n`` its number of times."""
+    """The indices 0 to ``n`` - 1, each repeated its number of times."""
     counts = broadcast_to(repeats, (n,))
     if length is None:
         return np.repeat(np.arange(n), np.asarray(counts))
@@ -88,7 +88,7 @@ def tile(x: Any, reps: Any) -> Any:
         An array of the dtype of ``x``, of as many axes as ``x`` or ``reps`` has.
 
     Raises:
-        TypeError: for what is no array, or no ints.
+        TypeError: for operands that are not arrays, or no ints.
         ValueError: for negative numbers of times.
 
     Example:
@@ -121,7 +121,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or a shift or axis that is no int.
+        TypeError: for operands that are not arrays, or a shift or axis that is no int.
         ValueError: for an axis out of range, or shifts and axes that are not as many.
         ConcretizationError: for a traced shift.
 

@@ -28,7 +28,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or parts or an axis that are no ints.
+        TypeError: for operands that are not arrays, or parts or an axis that are no ints.
         ValueError: where it does not divide evenly, for no parts, and an axis out of range.
 
     Example:
@@ -60,7 +60,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or parts or an axis that are no ints.
+        TypeError: for operands that are not arrays, or parts or an axis that are no ints.
         ValueError: for no parts, and an axis out of range.
 
     Example:
@@ -100,7 +100,7 @@ def hsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or parts that are no ints.
+        TypeError: for operands that are not arrays, or parts that are no ints.
         ValueError: where it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
@@ -121,7 +121,7 @@ def vsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or parts that are no ints.
+        TypeError: for operands that are not arrays, or parts that are no ints.
         ValueError: where it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
@@ -142,7 +142,7 @@ def dsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or parts that are no ints.
+        TypeError: for operands that are not arrays, or parts that are no ints.
         ValueError: where it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
@@ -164,7 +164,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         A tuple of as many arrays as the axis is long, of the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is no int.
         ValueError: for an axis out of range.
 
     Example:

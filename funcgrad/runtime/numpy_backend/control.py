@@ -14,7 +14,7 @@ _evaluate: Callable[[Program, Sequence[Any]], list[Any]]
 
 
 def set_evaluator(function: Callable[[Program, Sequence[Any]], list[Any]]) -> None:
-    """Names what evaluates a program."""
+    """Sets the function that evaluates a program."""
     global _evaluate
     _evaluate = function
 

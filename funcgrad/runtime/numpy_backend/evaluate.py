@@ -60,7 +60,7 @@ def _function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
         reads = tuple(map(place_of, e.inputs))
         writes = [(place_of(v), v.type.dtype) for v in e.outputs]
         one = len(writes) == 1 and len(reads) in (1, 2)
-        # Most operations have an operand or two and a result; ``first`` is what tells them from the others.
+        # Most operations have an operand or two and a result; ``first`` distinguishes them from the others.
         first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
         place, dtype = writes[0] if one else (0, np.dtype(bool))
         steps.append((partial(rule, **e.params) if e.params else rule, first, second, place, dtype, reads, writes))
@@ -85,7 +85,7 @@ def _function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
 
 
 def _fit(x: Any, dtype: np.dtype) -> np.ndarray:
-    """A rule's result as the array of ``dtype`` that it stands for."""
+    """A rule's result as an array of ``dtype``."""
     if x.__class__ is list:
         (x,) = x
     return x if x.__class__ is np.ndarray and x.dtype == dtype else np.asarray(x, dtype)
@@ -97,7 +97,7 @@ def _products(equation: Equation) -> int:
 
 
 def _convolved(equation: Equation) -> int:
-    """All windows are written out, and then multiplied."""
+    """All windows are materialized, and then multiplied."""
     x, w = (a.type for a in equation.inputs)
     out, layout = equation.outputs[0].type, equation.params["config"].layout
     places, window = (math.prod(t.shape[d] for d in dims[2:]) for t, dims in ((out, layout.out), (w, layout.w)))

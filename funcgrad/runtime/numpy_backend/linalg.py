@@ -42,7 +42,7 @@ def _by_matrix(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _unless(info: int, *found: Any) -> list[Any]:
-    """What a routine found, or NaN throughout where it says that it failed."""
+    """A routine's result, or NaN throughout where it reports a failure."""
     return [np.full_like(x, np.nan) for x in found] if info else list(found)
 
 

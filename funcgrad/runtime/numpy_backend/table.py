@@ -12,7 +12,7 @@ RULES: dict[str, Rule] = {}
 
 
 class NotHere(Exception):
-    """NumPy would not give what XLA gives."""
+    """NumPy's result would differ from XLA's."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:

@@ -42,7 +42,7 @@ class quiet(np.errstate):
                 self._before.append((library, threads))  # first, so that an interrupt leaves nothing set
                 library.set_num_threads(1)
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, *exc: Any) -> None:
         for library, threads in self._before:
             library.set_num_threads(threads)
         super().__exit__(*exc)

@@ -68,7 +68,7 @@ def _position(function: Callable[..., Any], neutral: float) -> Callable[..., Any
     def run(x: Any, *, window: Any) -> list[Any]:
         axes = window.axes(x.shape)
         if x.dtype.kind != "f" or any(a.out == 0 for a in axes) or not np.all(np.isfinite(x)):
-            raise NotHere  # of several NaNs, and between padding and what is as small, there are rules
+            raise NotHere  # XLA has rules for several NaNs, and for padding beside equal elements
         views = _views(x, axes, x.dtype.type(neutral))
         flat = views.reshape(*[a.out for a in axes], math.prod(a.window for a in axes))
         chosen = np.asarray(function(flat, -1))

@@ -17,8 +17,8 @@ from funcgrad.arguments import validate
 from funcgrad.control.scan import scan
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.creation import zeros
-from funcgrad.numpy.indexing import At, getitem
+from funcgrad.numpy.creation.arrays import zeros
+from funcgrad.numpy.indexing.getitem import At, getitem
 from funcgrad.numpy.linalg.operands import require
 from funcgrad.numpy.products import matmul
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -75,7 +75,7 @@ def _eliminated(rows: Any, b: Any, below: int) -> tuple[Any, Any]:
 
 
 def _substituted(upper: Any, right: Any) -> Any:
-    """What solves a triangular system, given by rows from the diagonal on; the last unknown first."""
+    """The solution of a triangular system, given by rows from the diagonal on; the last unknown first."""
     reach, k = type_of(upper).shape[-1] - 1, type_of(right).shape[-1]
 
     def step(known: Any, xs: Any) -> Any:
@@ -107,7 +107,7 @@ def solve_banded(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where ``ab`` has another number of diagonals, or ``b`` does not fit.
         LinAlgError: for a singular matrix, unless under ``jit``.
 
@@ -165,7 +165,7 @@ def solveh_banded(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: where ``ab`` has less than two axes, or ``b`` does not fit.
         LinAlgError: for a singular matrix, unless under ``jit``.
 

@@ -9,7 +9,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
 from funcgrad.numpy.promotion import asoperand, promoted
-from funcgrad.primitives.linalg_equations import sylvester
+from funcgrad.primitives.linalg.equations import sylvester
 from funcgrad.runtime.call_cache import composite
 from funcgrad.scipy.linalg.patterns import toeplitz
 
@@ -28,7 +28,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
         ``(*, m, n)``, of the promoted floating dtype; not finite where an eigenvalue of ``a`` is one of ``-b``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats alone.
+        TypeError: for operands that are not arrays, and for 16-bit floats alone.
         LinAlgError: where ``a`` or ``b`` is not square, and for less than two axes.
         ValueError: for shapes that do not fit.
 
@@ -56,7 +56,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
         ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for a singular matrix, unless under ``jit``, and for one that is not square.
         ValueError: where ``b`` does not fit.
 

@@ -12,10 +12,10 @@ from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.products import matmul
 from funcgrad.numpy.promotion import promoted
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_equations as equations
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives.linalg_solving import factors as factors_of
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import equations
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg.solve import factors as factors_of
 from funcgrad.runtime.call_cache import composite
 
 __all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "schur", "svd"]
@@ -34,7 +34,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
         ``(*, n, n)``, of the dtype of ``a``, with zeros in the other triangle.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
             definite, unless under ``jit``.
 
@@ -58,7 +58,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
         The factor, ``(*, n, n)`` of the dtype of ``a``, and ``lower`` as it was given.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
             definite, unless under ``jit``.
 
@@ -85,7 +85,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
         ``a``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for less than two axes.
 
     Example:
@@ -113,7 +113,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
         ``k`` is the smaller of ``m`` and ``n``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for less than two axes.
 
     Example:
@@ -142,7 +142,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
         of ``m`` and ``n``; of the dtype of ``a``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for less than two axes.
         ValueError: for another mode.
 
@@ -170,7 +170,7 @@ def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite:
         Two of ``(*, n, n)``, of the dtype of ``a``; if ``"complex"``, of the complex dtype as precise.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         ValueError: for another output.
         LinAlgError: for matrices that are not square, and for less than two axes.
         NonDifferentiableError: where the factors are differentiated.
@@ -206,7 +206,7 @@ def svd(
         descending.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
 
     Example:
@@ -245,7 +245,7 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
         The values, ``(*, n)`` and real, and the vectors, the columns of ``(*, n, n)``, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
             unless under ``jit``.
         ValueError: where ``a`` and ``b`` do not fit.
@@ -276,7 +276,7 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
         The values, ``(*, n)`` and real, as precise as the promoted dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
             unless under ``jit``.
         ValueError: where ``a`` and ``b`` do not fit.
@@ -301,7 +301,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
         ``u``, ``(*, m, n)``, and ``p``, ``(*, n, n)``, or ``(*, m, m)`` on the left; of the dtype of ``a``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
         ValueError: for another side.
 

@@ -14,9 +14,9 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together, value_of
 from funcgrad.numpy.promotion import asoperand, promoted
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives.linalg_equations import matrix_root
-from funcgrad.primitives.linalg_spectral import exponential_tangent, matrix_exponential
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg.equations import matrix_root
+from funcgrad.primitives.linalg.svd_eig import exponential_tangent, matrix_exponential
 from funcgrad.runtime.call_cache import composite
 
 __all__ = ["coshm", "cosm", "expm_frechet", "funm", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
@@ -43,7 +43,7 @@ def sqrtm(A: Any) -> Any:
         known, under ``jit``.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
@@ -73,7 +73,8 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
         ``(*, n, n)``: real where ``A`` is and the result is seen to be, from numbers that are known; else complex.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats; for a ``func`` that is no function, or returns no array.
+        TypeError: for operands that are not arrays, and for 16-bit floats; for a ``func`` that is no function, or
+            returns no array.
         LinAlgError: for matrices that are not square, and for less than two axes.
         ValueError: for a ``func`` that returns an array of another shape.
 
@@ -103,7 +104,7 @@ def _exponentials(A: Any, name: str, turn: complex) -> tuple[Any, Any, bool]:
 
 
 def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: str) -> Callable[[Any], Any]:
-    """A function of square matrices; ``value`` is what it is of the identity of one row."""
+    """A function of square matrices; ``value`` is its value at the 1 x 1 identity."""
 
     def function(A: Any) -> Any:
         return compute(A)
@@ -118,7 +119,7 @@ def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: st
         ``(*, n, n)``, of the floating dtype of ``A``; complex where ``A`` is.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
@@ -172,7 +173,8 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
         The exponentials and the derivatives, ``(*, n, n)`` each, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats; for matrices and directions of different sizes.
+        TypeError: for operands that are not arrays, and for 16-bit floats; for matrices and directions of different
+            sizes.
         LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:

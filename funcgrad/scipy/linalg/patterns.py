@@ -8,9 +8,9 @@ import numpy as np
 
 from funcgrad.arguments import validate
 from funcgrad.core.tracing import type_of
-from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.creation.arrays import asarray
 from funcgrad.numpy.elementwise import conj
-from funcgrad.numpy.indexing import getitem, take
+from funcgrad.numpy.indexing.getitem import getitem, take
 from funcgrad.numpy.padding import pad
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import concatenate, ravel
@@ -39,7 +39,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
         ``(len(c), len(r))``, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(toeplitz([1, 2, 3], [1, 8, 9]))
@@ -67,7 +67,7 @@ def hankel(c: Any, r: Any = None) -> Any:
         ``(len(c), len(r))``, of the promoted dtype.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(hankel([1, 2, 3]))
@@ -92,7 +92,7 @@ def circulant(c: Any) -> Any:
         ``(len(c), len(c))``, of the dtype of ``c``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
 
     Example:
         >>> print(circulant([1, 2, 3]))
@@ -115,7 +115,7 @@ def hilbert(n: int) -> Any:
         ``(n, n)``, float32.
 
     Raises:
-        TypeError: for what is no integer.
+        TypeError: for an argument that is not an integer.
         ValueError: for a negative one.
 
     Example:
@@ -138,7 +138,7 @@ def block_diag(*arrs: Any) -> Any:
         As many rows and columns as all of them have together, of the promoted dtype; ``(1, 0)`` and float32 of none.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for operands that are not arrays.
         ValueError: for arrays of more than two axes.
 
     Example:

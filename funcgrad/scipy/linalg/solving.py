@@ -13,8 +13,8 @@ from funcgrad.numpy.linalg.operands import matrices, together
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape
 from funcgrad.numpy.sorting import argsort
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives.linalg_factors import permutation, permuted
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg.factorizations import permutation, permuted
 from funcgrad.primitives.shape import expanded
 from funcgrad.runtime.call_cache import composite
 
@@ -55,7 +55,7 @@ def solve(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; for a singular matrix, or one that is
             not positive definite though said to be, unless triangular or under ``jit``.
         ValueError: where ``b`` does not fit ``a``.
@@ -98,7 +98,7 @@ def solve_triangular(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where a matrix is singular.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes.
         ValueError: for another ``trans``, and where ``b`` does not fit ``a``.
 
@@ -126,7 +126,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
         ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for a factor that is not square.
         ValueError: where ``b`` does not fit the factor.
 
@@ -160,7 +160,7 @@ def lu_solve(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where ``a`` is singular.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats; for pivots that are no integers.
+        TypeError: for operands that are not arrays, and for 16-bit floats; for pivots that are no integers.
         LinAlgError: for factors that are not square.
         ValueError: for another ``trans``, or shapes that do not fit.
 

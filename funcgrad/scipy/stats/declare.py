@@ -15,7 +15,7 @@ import numpy as np
 
 from funcgrad.core.tracing import type_of, typed
 from funcgrad.numpy import elementwise as n
-from funcgrad.numpy.rounding import floor
+from funcgrad.numpy.elementwise.rounding import floor
 from funcgrad.primitives.elementwise import cast
 from funcgrad.runtime.call_cache import composite
 from funcgrad.special.declare import operands
@@ -32,7 +32,7 @@ Returns:
     A floating array of the broadcast shape and the promoted dtype.
 
 Raises:
-    TypeError: for what is no array, or is complex; for arguments that are missing or unknown.
+    TypeError: for operands that are not arrays, or complex ones; for arguments that are missing or unknown.
     ValueError: for shapes that do not broadcast.
 
 Example:
@@ -51,7 +51,7 @@ def _plain(xs: Sequence[Any]) -> list[Any]:
 
 
 class _Distribution:
-    """What both kinds share.
+    """Base of continuous and discrete distributions.
 
     Attributes:
         name: as SciPy has it.
@@ -59,7 +59,7 @@ class _Distribution:
         formulas: by name, the functions that follow from no others; there may be none of some.
     """
 
-    #: The names of what follows the parameters, with what they are by default, and what is said of them.
+    #: The names of the arguments after the parameters, with their defaults and descriptions.
     _LAST: ClassVar[dict[str, int]]
     _LAST_MEANING: str
 
@@ -263,7 +263,7 @@ class Discrete(_Distribution):
         self._mass = mass
         self._support = support or _from_zero
 
-    def _asked(self, function: str, k: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
+    def _operands(self, function: str, k: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         *shapes, loc = self._given(function, args, kwargs)
         k, loc, *shapes = _plain(operands(f"{self.name}.{function}", k, loc, *shapes))
         return n.subtract(k, loc), shapes, *self._support(*shapes)
@@ -271,7 +271,7 @@ class Discrete(_Distribution):
     @composite
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of ``k``."""
-        k, shapes, low, high = self._asked("logpmf", k, args, kwargs)
+        k, shapes, low, high = self._operands("logpmf", k, args, kwargs)
         there = (k >= low) & (k <= high) & n.equal(floor(k), k)
         # Elsewhere the formula is asked of a number that is there, for the sake of derivatives.
         return n.where(there, self._mass(n.where(there, k, n.add(n.multiply(k, 0), low)), *shapes), -np.inf)
@@ -283,7 +283,7 @@ class Discrete(_Distribution):
 
     def _of(self, function: str, below: float, k: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         formula = self._formula(function)
-        k, shapes, low, high = self._asked(function, k, args, kwargs)
+        k, shapes, low, high = self._operands(function, k, args, kwargs)
         k = floor(k)
         reached = formula(n.clip(k, low, n.maximum(low, n.subtract(high, 1))), *shapes)
         return n.where(k < low, below, n.where(k >= high, 1 - below, reached))

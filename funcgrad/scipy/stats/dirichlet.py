@@ -25,7 +25,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
         ``x.shape[1:]``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, or is complex.
+        TypeError: for operands that are not arrays, or complex ones.
         ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
 
     Example:
@@ -56,7 +56,7 @@ def pdf(x: Any, alpha: Any) -> Any:
         ``x.shape[1:]``, of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, or is complex.
+        TypeError: for operands that are not arrays, or complex ones.
         ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
 
     Example:

@@ -49,7 +49,7 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
         ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         ValueError: for shapes that do not fit.
         LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
@@ -98,7 +98,7 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
         ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         ValueError: for shapes that do not fit.
         LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
@@ -120,7 +120,7 @@ def entropy(mean: Any = 0.0, cov: Any = 1.0) -> Any:
         A number of the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for operands that are not arrays, and for 16-bit floats.
         ValueError: for shapes that do not fit.
 
     Example:

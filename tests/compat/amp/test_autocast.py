@@ -25,7 +25,7 @@ def test_a_checkpoint_computes_again_as_it_did(reentrant: bool) -> None:
     assert torch.equal(x.grad, want)
 
 
-def test_compiled_functions_tell_blocks_apart() -> None:
+def test_compiled_functions_distinguish_autocast_contexts() -> None:
     f = torch.compile(lambda x: x @ x)
     x = torch.ones(2, 2)
     for _ in range(4):

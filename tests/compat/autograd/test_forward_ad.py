@@ -1,4 +1,4 @@
-"""``torch.autograd.forward_ad``, beside what PyTorch gives."""
+"""``torch.autograd.forward_ad``, compared with PyTorch."""
 
 from __future__ import annotations
 

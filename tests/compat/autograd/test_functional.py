@@ -1,4 +1,4 @@
-"""``torch.autograd.functional``, beside what PyTorch gives."""
+"""``torch.autograd.functional``, compared with PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gradcheck`` and ``gradgradcheck``, beside what PyTorch gives."""
+"""``gradcheck`` and ``gradgradcheck``, compared with PyTorch."""
 
 from __future__ import annotations
 

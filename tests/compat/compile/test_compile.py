@@ -184,7 +184,7 @@ def test_a_returned_loss_has_a_used_graph() -> None:
         loss.backward()
 
 
-def test_values_asked_for_run_as_without(replays: list[Replay]) -> None:
+def test_reading_values_runs_as_without(replays: list[Replay]) -> None:
     @torch.compile
     def f(x: Any) -> Any:
         return x / x.sum() if x.sum() > 1 else -x

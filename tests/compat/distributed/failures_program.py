@@ -1,4 +1,4 @@
-"""What the others are told when the last process does something else."""
+"""The errors of the other processes when the last one fails."""
 
 import os
 import signal

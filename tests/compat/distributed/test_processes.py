@@ -69,7 +69,7 @@ TOLD = {
     "killed": r"rank 2 \(process \d+ on .*\) has ended: it closed its connection",
     "raises": r"rank 2 \(process \d+ on .*\) has ended with KeyError: 'oops'",
     "late": r"timed out after 8 seconds .*rank 2 \(process \d+ on .*\) (has not called it|does not answer)",
-    # whoever looks first says it
+    # the first rank that looks says it
     "shape": r"(rank 2 has sent 20 bytes where \d+|rank \d has sent \d+ bytes where 20) were expected: the tensors'",
     "absent": r"init_process_group: rank 0 .* of 3 processes rank 2 did not come",
 }

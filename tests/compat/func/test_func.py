@@ -1,4 +1,4 @@
-"""``torch.func``: transforms of functions of tensors, beside what PyTorch gives."""
+"""``torch.func``: transforms of functions of tensors, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_linearize_runs_the_function_once() -> None:
     close(vmap(push)(torch.eye(4)).sum(0), jacrev(lambda x: x.sin() * x)(x).sum(1))
 
 
-def test_linearize_complains_of_tangents_that_do_not_fit() -> None:
+def test_linearize_raises_for_mismatched_tangents() -> None:
     _, push = linearize(torch.sin, torch.ones(3))
     with pytest.raises(
         RuntimeError, match=r"tangent:0 with shape torch.Size\(\[2\]\) in flattened pytree doesn't match"
@@ -148,7 +148,7 @@ def test_trees_are_put_together_as_they_were(tree: Any) -> None:
     assert pytree.tree_map(lambda x: x, tree) == tree
 
 
-def test_trees_keep_the_order_of_keys_and_complain() -> None:
+def test_trees_keep_the_order_of_keys_and_raise_for_others() -> None:
     leaves, spec = pytree.tree_flatten({"b": 1, "a": (2, 3)})
     assert leaves == [1, 2, 3] and pytree.treespec_pprint(spec) == "{'b': *, 'a': (*, *)}"
     with pytest.raises(ValueError, match="has length 1 but the spec refers to a pytree that holds 3 items"):
@@ -190,7 +190,7 @@ def test_values_are_looked_at_under_vmap() -> None:
         (lambda x: x.masked_select(x > 0), "torch.masked_select"),
     ],
 )
-def test_what_has_another_size_for_each_example_is_refused_by_name(count: Any, name: str) -> None:
+def test_batched_sizes_are_refused_by_name(count: Any, name: str) -> None:
     with pytest.raises(RuntimeError, match=f"vmap: .*{name}"):
         vmap(count)(torch.tensor([[1, 2, 0], [2, 1, 0]]))
 

@@ -1,4 +1,4 @@
-"""The graph that a function sees inside of ``grad`` and ``vjp``: what PyTorch shows of it, and gives for it."""
+"""The graph that a function sees inside of ``grad`` and ``vjp``, compared with PyTorch."""
 
 import pytest
 

@@ -117,7 +117,7 @@ def test_scan_gives_the_carry_and_what_steps_gave(dim: int, reverse: bool) -> No
     torch.testing.assert_close(one, other)
 
 
-def test_scan_of_examples() -> None:
+def test_batched_scan() -> None:
     f = lambda xs: scan(lambda c, x: (c + x, c * x), torch.zeros(()), xs)
     carry, ys = torch.vmap(f)(torch.stack([X, 2 * X]))
     assert torch.equal(carry, torch.stack([X.sum(), 2 * X.sum()]))

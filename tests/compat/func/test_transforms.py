@@ -1,4 +1,4 @@
-"""Programs of ``torch.func``, beside what PyTorch gives: what transforms refuse, and what is written inside of them."""
+"""Programs of ``torch.func``, compared with PyTorch: errors, and in-place writes inside of transforms."""
 
 from __future__ import annotations
 

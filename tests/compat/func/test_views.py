@@ -1,4 +1,4 @@
-"""What memory the results of ``vmap`` are in."""
+"""The memory of ``vmap``'s results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_view_of_an_argument_is_one_of_what_was_given(name: str, dim: int) -> 
     want = torch.stack([f(x.select(dim, i)) for i in range(2)], dim=1)
     got = vmap(f, in_dims=dim, out_dims=1)(x)
     assert torch.equal(got, want)
-    if name == "flatten" and dim == 1:  # the examples' elements lie apart
+    if name == "flatten" and dim == 1:  # batch elements are not contiguous
         assert got._base is not x
     else:
         assert got._base is x
@@ -72,15 +72,15 @@ def test_views_of_complex_numbers() -> None:
         vmap(torch.view_as_complex, in_dims=2)(torch.randn(3, 2, 5))
 
 
-def test_a_result_that_all_examples_share_is_expanded() -> None:
+def test_an_unbatched_result_is_expanded() -> None:
     y = torch.ones(3)
     got = vmap(lambda x: y, out_dims=1)(torch.ones(2))
     assert got.stride() == (1, 0)
     assert got._base is y
 
 
-def test_results_lie_as_the_examples_do() -> None:
-    """Strides and offsets as PyTorch has them: what is made for all examples has theirs first."""
+def test_results_have_the_strides_of_the_batch() -> None:
+    """Strides and offsets as in PyTorch: new batched memory has the batch dimension first."""
     x = torch.arange(24.0).view(2, 3, 4)
     moved = vmap(lambda x: x.exp(), out_dims=1)(x)
     assert moved.stride() == (4, 12, 1)
@@ -126,7 +126,7 @@ def test_gradients_through_a_view() -> None:
     assert torch.equal(x.grad, want)
 
 
-def test_an_index_may_differ_between_examples() -> None:
+def test_an_index_may_differ_between_batch_elements() -> None:
     x, i = torch.arange(12.0).view(3, 4), torch.tensor([1, 3, 0])
     assert torch.equal(vmap(lambda x, i: x[i])(x, i), torch.tensor([1.0, 7.0, 8.0]))
     assert torch.equal(vmap(lambda i: x[i, 1:])(i[:1]), x[1:2, 1:])
@@ -148,7 +148,7 @@ def test_an_index_may_differ_between_examples() -> None:
         vmap(lambda i: torch.zeros(4).__setitem__(i, 1.0))(i)
 
 
-def test_running_statistics_of_examples() -> None:
+def test_running_statistics_in_a_batch() -> None:
     norm = torch.nn.BatchNorm1d(3)
     x = torch.arange(24.0).reshape(2, 4, 3)
     with pytest.raises(RuntimeError, match="Batch norm got a batched tensor as input while the running_mean"):

@@ -1,4 +1,4 @@
-"""``vmap`` of an operation is the loop over examples, wherever arguments have them, and so it is for derivatives."""
+"""``vmap`` of an operation equals a loop over the batch, for all batch dimensions, and so do its derivatives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import compat.nn.functional as F
 from compat.func import jvp, vjp, vmap
 
 EXAMPLES = 2
-#: Of each operation, the sizes of one example's arguments.
+#: The sizes of one batch element's arguments, by operation.
 OPERATIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "add of different ranks": (lambda x, y: x + y, [(3,), (2, 1)]),
     "where": (lambda x, y: torch.where(x > 0, x, y), [(2, 3), (3,)]),

@@ -1,4 +1,4 @@
-"""Writes what real PyTorch gives for the expressions of the golden tests of
+"""Records real PyTorch's results of the expressions of the golden tests of
 ``tests/compat/operators/test_attention.py``.
 
 pip install torch==2.13.0

@@ -1,4 +1,4 @@
-"""Writes what real PyTorch gives for the expressions in NAME.txt into NAME.json.
+"""Records real PyTorch's results of the expressions in NAME.txt in NAME.json.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_expressions.py images

@@ -1,4 +1,4 @@
-"""Writes what real PyTorch calls its modules, and the module of each of its public classes.
+"""Records the names of real PyTorch's modules, and the module of each of its public classes.
 
     python tests/compat/golden/make_names.py      # where torch==2.13.0 is installed
 

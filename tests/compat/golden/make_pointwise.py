@@ -1,4 +1,4 @@
-"""Writes what real PyTorch gives for pointwise expressions; see ``tests/compat/facts.py``.
+"""Records real PyTorch's results of pointwise expressions; see ``tests/compat/facts.py``.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_pointwise.py

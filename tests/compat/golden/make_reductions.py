@@ -1,4 +1,4 @@
-"""Writes what real PyTorch gives for reductions, sorting, indexing, losses and norms; see ``tests/compat/facts.py``.
+"""Records real PyTorch's results of reductions, sorting, indexing, losses and norms; see ``tests/compat/facts.py``.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_reductions.py

@@ -1,4 +1,4 @@
-"""Writes what real PyTorch gives for the scripts of the golden tests; see ``tests/compat/scripts.py``.
+"""Records real PyTorch's results of the scripts of the golden tests; see ``tests/compat/scripts.py``.
 
     pip install torch==2.13.0
     python tests/compat/golden/make_scripts.py

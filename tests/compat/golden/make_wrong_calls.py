@@ -1,4 +1,4 @@
-"""Writes what real PyTorch says of calls with wrong arguments; see ``tests/compat/core/operators/test_call_errors.py``.
+"""Records real PyTorch's errors of calls with wrong arguments; see ``tests/compat/core/operators/test_call_errors.py``.
 
     pip install torch==2.13.0
     python tests/compat/golden/make_wrong_calls.py

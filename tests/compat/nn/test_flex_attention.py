@@ -1,4 +1,4 @@
-"""Attention whose scores a function changes, masks by blocks, and causal masks that are not written out."""
+"""Attention whose scores a function changes, masks by blocks, and causal masks that are not materialized."""
 
 from typing import Any
 

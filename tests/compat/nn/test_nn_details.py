@@ -1,4 +1,4 @@
-"""What of ``nn`` only shows at the edges: bags with a last offset, other modules' tensors, handles, empty sequences."""
+"""Edge cases of ``nn``: bags with a last offset, other modules' tensors, handles, empty sequences."""
 
 import weakref
 from collections.abc import Iterator

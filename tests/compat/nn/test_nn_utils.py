@@ -1,4 +1,4 @@
-"""``nn.utils``, lazy layers, pruning, ways of attention: what PyTorch gives."""
+"""``nn.utils``, lazy layers, pruning, ways of attention, compared with PyTorch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Making tensors, and what their ``out`` may be."""
+"""Creating tensors, and their ``out`` arguments."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Values and gradients where numbers end: zeros of both signs, infinities, NaN, what is equal, the edges of domains."""
+"""Values and gradients at extremes: zeros of both signs, infinities, NaN, equal elements, the edges of domains."""
 
 from __future__ import annotations
 

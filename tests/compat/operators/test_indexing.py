@@ -123,7 +123,7 @@ def test_one_value_under_a_mask_needs_no_count() -> None:
 
 
 def test_parts_of_a_conjugate_are_made_of_the_base_again() -> None:
-    """What is cut out of a view that changes elements knows the way back, as the view does (PyTorch gives 9 and 3)."""
+    """A slice of a lazily conjugated view writes through to the base, as the view does (PyTorch gives 9 and 3)."""
     for cut, wanted in ((lambda v: v[1:4], 9.0), (lambda v: v[2], 3.0)):
         w = torch.tensor(3.0, requires_grad=True)
         z = torch.arange(6.0).to(torch.complex64) + 1j

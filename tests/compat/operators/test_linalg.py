@@ -1,4 +1,4 @@
-"""Linear algebra: PyTorch's errors and nodes, what a gradient is where PyTorch has none, and what is compiled."""
+"""Linear algebra: PyTorch's errors and nodes, gradients that PyTorch lacks, and compiled programs."""
 
 from __future__ import annotations
 

@@ -95,6 +95,6 @@ def test_integers_are_counted_in_large_ones_and_have_bounds() -> None:
         (lambda m, x: m.var(x, unbiased=True, correction=1), AssertionError, "Only one of"),
     ],
 )
-def test_complaints(call: Any, error: type[Exception], text: str) -> None:
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call(torch.masked, torch.ones(2))

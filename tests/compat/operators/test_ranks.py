@@ -1,4 +1,4 @@
-"""Elements by rank, what is there how often, places among sorted elements, differences, parts read and replaced."""
+"""Quantiles, counts, ``searchsorted``, differences, views and their in-place and scatter forms."""
 
 import warnings
 from typing import Any

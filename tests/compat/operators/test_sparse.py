@@ -1,4 +1,4 @@
-"""Sparse tensors by coordinates: PyTorch's answers, derivatives, and work that follows what they keep."""
+"""Sparse tensors by coordinates: results as in PyTorch, derivatives, and cost by the number of stored elements."""
 
 from __future__ import annotations
 

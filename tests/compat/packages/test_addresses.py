@@ -1,4 +1,4 @@
-"""Under ``torch.`` is what PyTorch has there, and nothing else; classes say that they are of PyTorch's modules.
+"""``torch.`` has PyTorch's names and no others; classes name PyTorch's modules.
 
 The names are PyTorch 2.13's; ``golden/make_names.py`` wrote them down.
 """
@@ -74,10 +74,10 @@ def test_the_mechanism_is_not_there() -> None:
 
 
 def test_libraries_may_have_any_name() -> None:
-    for name in ("attention", "sorting", "misfits", "namespace", "annotations", "Any"):
+    for name in ("attention", "sorting", "argument_errors", "namespace", "annotations", "Any"):
         assert repr(getattr(compat.ops, name)) == f"<module 'torch.ops.{name}' from 'torch.ops'>"
     with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("compat.ops.misfits")
+        importlib.import_module("compat.ops.argument_errors")
 
 
 def public_classes() -> Iterator[tuple[str, type, str]]:

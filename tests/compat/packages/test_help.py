@@ -1,4 +1,4 @@
-"""``help`` has something to say of every public name."""
+"""Every public name has a docstring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What packages written for PyTorch ask of it besides tensors: TorchScript's marks, a group of processes."""
+"""Features that packages written for PyTorch need besides tensors: TorchScript's decorators, process groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What random programs found: places in the graph, gradients and memory after lines that rarely meet."""
+"""Regressions found by random programs: nodes, gradients and memory after rare combinations of lines."""
 
 from __future__ import annotations
 

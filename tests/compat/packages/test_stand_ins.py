@@ -1,4 +1,4 @@
-"""What stands for names of PyTorch's that are not there: packages can be imported, and use raises by name."""
+"""Stubs of absent names of PyTorch's: packages can be imported, and use raises with the name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torchvision's operators, beside NumPy, and what stands in for its compiled library."""
+"""torchvision's operators, compared with NumPy, and the stub of its compiled library."""
 
 from __future__ import annotations
 

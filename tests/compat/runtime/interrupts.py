@@ -1,4 +1,4 @@
-"""Interrupts training programs at random moments, and looks at what they leave behind.
+"""Interrupts training programs at random moments, and checks the state afterwards.
 
     python tests/compat/runtime/interrupts.py [HOW MANY] [SEED]
 

@@ -1,4 +1,4 @@
-"""What is kept to be used again: bounded, listed, and never what makes two equal things differ."""
+"""Caches: bounded and listed, and without influence on results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that a program on compat starts: what ``torch`` is to them."""
+"""Child processes of a program on compat: their ``torch``."""
 
 from __future__ import annotations
 

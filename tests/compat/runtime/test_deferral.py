@@ -1,4 +1,4 @@
-"""Deferral: when operations run, what a window's key is, what is kept, and what is given away."""
+"""Deferral: when operations run, keys of windows, stored values, and donation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fresh() -> Iterator[None]:
 
 
 def pending() -> int:
-    """How many operations this thread has noted down."""
+    """How many operations this thread has recorded."""
     return len(deferred.local.ops)
 
 

@@ -1,4 +1,4 @@
-"""What is noted down survives exceptions and interrupts, and threads: nothing is lost, nothing is computed wrongly."""
+"""Recorded operations survive exceptions, interrupts and threads: nothing is lost, nothing is computed wrongly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What interrupts leave behind; ``interrupts.py`` makes them."""
+"""The state after interrupts; ``interrupts.py`` makes them."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def test_a_compiled_call_looks_at_what_it_computes() -> None:
         print(step(torch.ones(1, 3, dtype=torch.long) * 7))
     found = step(good).item()
     assert step(good).item() < found
-    step(torch.ones(1, 3, dtype=torch.long) * 7)  # whose loss nobody looks at: a later step tells
+    step(torch.ones(1, 3, dtype=torch.long) * 7)  # whose loss is never read: a later step raises
     step(good)  # not the next one, which would wait for it
     with pytest.raises(IndexError, match="index out of range in self"):
         step(good)

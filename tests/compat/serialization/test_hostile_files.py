@@ -1,4 +1,4 @@
-"""Files of strangers: what they claim is checked, what they name is not run, and damage is said in one way."""
+"""Untrusted files: claims are checked, named code is not run, and damage raises one error."""
 
 from __future__ import annotations
 
@@ -432,7 +432,7 @@ def old(count: int, behind: bytes, keys: Any = ("0",), size: Any = (4,)) -> byte
         (bytes(257) + b"ustar" + bytes(250), "tar archives"),
     ],
 )
-def test_old_files_are_checked(data: bytes, text: str) -> None:
+def test_legacy_files_are_checked(data: bytes, text: str) -> None:
     assert load(old(4, struct.pack("<q", 4) + FLOATS)).tolist() == [0, 1, 2, 3]
     with pytest.raises(CorruptFileError, match=text):
         load(data)

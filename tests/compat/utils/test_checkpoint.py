@@ -1,4 +1,4 @@
-"""Checkpointed functions: what is kept, how often they are called, what is noticed. Values: the golden scripts."""
+"""Checkpointed functions: saved values, numbers of calls, errors. Values: the golden scripts."""
 
 from __future__ import annotations
 

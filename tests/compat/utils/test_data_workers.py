@@ -1,4 +1,4 @@
-"""``DataLoader`` with worker processes: what PyTorch makes of the same seeds, and what becomes of the processes."""
+"""``DataLoader`` with worker processes: PyTorch's results with the same seeds, and the life of the processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What products take, counted module by module as PyTorch counts it."""
+"""The flops of products by module, as PyTorch counts them."""
 
 from __future__ import annotations
 

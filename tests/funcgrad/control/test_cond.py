@@ -49,7 +49,7 @@ def test_against_jax(chosen: int) -> None:
     check(_case(chosen, chosen + 1))
 
 
-def test_examples_choose_differently() -> None:
+def test_batch_elements_choose_different_branches() -> None:
     check(_case())
 
 

@@ -180,7 +180,7 @@ def test_threads_may_use_one_cache(group: Group) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_what_another_thread_held_in_a_fork_is_free() -> None:
+def test_locks_of_other_threads_are_free_in_a_fork() -> None:
     lock, group = caching.Interned.__slots__, next(caching.groups())
     assert "_lock" in lock
     held = ArrayType((3, 1, 4, 1), np.dtype(np.float32))
@@ -269,7 +269,7 @@ def test_what_functions_of_jax_close_over_goes_with_them() -> None:
     held = [run() for _ in range(5)]
     runtime.flush()
     gc.collect()
-    assert sum(r() is not None for r in held) <= 1  # what is last noted down
+    assert sum(r() is not None for r in held) <= 1  # what is last recorded
 
 
 # ---------------------------------------------------------------- what JAX keeps

@@ -1,4 +1,4 @@
-"""Numbers that are taken out of what is being differentiated: refused where the derivative would be lost in silence."""
+"""Numbers taken out of differentiated values: refused where the derivative would be lost silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: what tracing writes down, how it prints, what the checker rejects, what the passes do."""
+"""Programs: tracing, printing, the checker, passes."""
 
 from __future__ import annotations
 

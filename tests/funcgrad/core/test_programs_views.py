@@ -1,4 +1,4 @@
-"""What can be seen of a program: names, costs, graphs, StableHLO, and functions as bytes."""
+"""Views of a program: names, costs, graphs, StableHLO, and functions as bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lowering: that copies of operations are what the rules give, and that XLA's side of a call stays as JAX has it."""
+"""Lowering: emitted copies of operations equal the rules' results, and XLA's calling convention stays as JAX's."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_recipes_are_of_one_platform():
         assert f"stablehlo.{operation}" in program.trace(argument).lower(lowering_platforms=(platform,)).as_text()
 
 
-def test_equations_that_differ_in_the_order_of_parameters_only_are_kept_apart():
+def test_equations_that_differ_in_the_order_of_parameters_only_are_distinguished():
     """Contracting and batch axes are equal here but for their places: one product must not be taken for the other."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     none, first = ((), ()), ((0,), (0,))

@@ -112,7 +112,7 @@ def _by_xla(program: Any, arguments: Any) -> Any:
         return lowered(program)(*arguments)
 
 
-def test_what_stays_with_xla() -> None:
+def test_operations_left_to_xla() -> None:
     type = ArrayType((8, 16, 12, 12), np.dtype(np.float32))
     kernel = ArrayType((16, 16, 3, 3), np.dtype(np.float32))
     plain = Config((1, 1), ((0, 0), (0, 0)), (1, 1), (1, 1), 1, channels_first(2))

@@ -52,7 +52,7 @@ def test_without_a_compiler_xla_does_it(tmp_path: Path) -> None:
     assert run(tmp_path, CXX="no-such-compiler").stdout == "64.0 False\n"
 
 
-def test_who_requires_them_is_told_why_there_are_none(tmp_path: Path) -> None:
+def test_requiring_missing_kernels_raises_with_the_reason(tmp_path: Path) -> None:
     done = run(tmp_path, CXX="no-such-compiler", FUNCGRAD_NATIVE="1")
     assert "RuntimeError: native kernels need a C++ compiler" in done.stderr
 

@@ -104,7 +104,7 @@ def test_a_turned_result_that_others_use_is_kept() -> None:
         (np.ones((9, 0, 64), np.float32), np.ones((9, 64, 64), np.float32), "empty"),
     ],
 )
-def test_what_stays_with_xla(x: np.ndarray, y: np.ndarray, why: str) -> None:
+def test_operations_left_to_xla(x: np.ndarray, y: np.ndarray, why: str) -> None:
     program = fg.trace(lambda x, y: x @ y, x, y)
     assert rewritten(program) is program
 

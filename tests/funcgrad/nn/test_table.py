@@ -94,6 +94,6 @@ def test_every_public_function_has_a_row() -> None:
     assert {n for n in fg.nn.activations.__all__ if getattr(nn, n) is not getattr(fg.nn.activations, n)} == set()
 
 
-def test_every_initializer_is_asked() -> None:
+def test_every_initializer_is_tested() -> None:
     elsewhere = {"delta_orthogonal", "orthogonal", "variance_scaling"}
     assert {*nn.initializers.__all__} == {*DRAWN, *elsewhere} - {"axes"}

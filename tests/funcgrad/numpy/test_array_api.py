@@ -1,4 +1,4 @@
-"""funcgrad.numpy is what the Python array API standard, 2024.12, describes; NumPy, which is so too, is the oracle."""
+"""funcgrad.numpy conforms to the Python array API standard, 2024.12; NumPy, which does, too, is the oracle."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ for name, f in traced.items():
     np.testing.assert_allclose(found, (8 * near - far) / 12, rtol=1e-9, atol=1e-13, err_msg=name)
     np.testing.assert_allclose(fg.jit(f)(given), f(x), rtol=1e-9, err_msg=name)
 
-# Whoever wants an array changed that never changes is told so.
+# Writing to an immutable array raises.
 try:
     stats.false_discovery_control(given)
 except TypeError as error:

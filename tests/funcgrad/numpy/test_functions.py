@@ -223,7 +223,7 @@ def test_reduced_dtypes(given: Any, total: Any, average: Any) -> None:
         assert fnp.max(x).dtype == np.dtype(given)
 
 
-def test_halves_do_not_overflow_in_a_mean() -> None:
+def test_half_precision_does_not_overflow_in_a_mean() -> None:
     x = np.full((300, 300), 3.0, np.float16)
     assert_close(fnp.mean(x), np.float16(3.0), "mean of 90000 halves")
     assert_close(fnp.var(x), np.float16(0.0), "variance")

@@ -233,7 +233,7 @@ def test_errors_come_inside_grad_and_not_where_there_are_no_numbers() -> None:
         (lambda: linalg.matrix_power(np.eye(2), 0.5), TypeError, "^matrix_power: the exponent must be an integer"),
     ],
 )
-def test_what_does_not_fit_is_named(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+def test_invalid_operands_are_named(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
 

@@ -1,4 +1,4 @@
-"""What ``funcgrad.numpy`` is given that is wrong: each refusal is meant, and names the function and the argument."""
+"""Wrong arguments of ``funcgrad.numpy``: each raises, and names the function and the argument."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.numpy.scalars import ScalarType
+from funcgrad.numpy.creation.scalars import ScalarType
 from tests.funcgrad.numpy_rows import BY_VALUE, ROWS
 from tests.funcgrad.oracle import assert_close
 from tests.funcgrad.table import LOST, asked, check_row

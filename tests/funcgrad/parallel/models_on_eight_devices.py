@@ -126,7 +126,7 @@ def eighths(*trees: Any) -> None:
 def test_by_parts(alone: Any) -> None:
     check(trained(PARAMS, TOKENS, by_parts), alone)
     found = collectives(fg.jit(fg.grad(by_parts)).lower(PARAMS, TOKENS).compile().as_text())
-    # Two sums a layer, and two on the way back: in the text once, as layers are a loop.
+    # Two sums a layer forward, and two backward: in the text once, as layers are a loop.
     assert found == {"all-reduce": 4}, found
 
 

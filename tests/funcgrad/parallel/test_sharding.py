@@ -57,7 +57,7 @@ same(shares, x / x.sum(0), on("data", None))
 # The program for several devices exchanges what it must, and no more than the program says.
 text = fg.jit(fg.grad(loss)).lower(params, batch).compile().as_text()
 assert "all-reduce" in text
-# What a program says of values in between holds for their cotangents too, and under vmap for each example.
+# A sharding constraint on an intermediate value holds for its cotangent too, and under vmap for each batch element.
 def said(x):
     return fg.with_sharding_constraint({"y": fnp.sin(x), "n": 3}, {"y": on("model", "data"), "n": None})["y"]
 

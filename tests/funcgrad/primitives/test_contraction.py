@@ -116,7 +116,7 @@ X = ArrayType((2, 3), dtypes.float32)
         (X, ArrayType((3, 2), dtypes.float64), TypeError, r"f32\[2,3\] and f64\[3,2\]"),
     ],
 )
-def test_what_does_not_fit_is_named(x: ArrayType, y: ArrayType, error: type[Exception], message: str) -> None:
+def test_invalid_operands_are_named(x: ArrayType, y: ArrayType, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=f"^dot: .*{message}"):
         p.dot.output_types([x, y], {"contract": ((1,), (0,)), "batch": ((), ())})
 

@@ -131,7 +131,7 @@ RIGHT = p.Config((1,), ((0, 0),), (1,), (1,), 2, p.channels_first(1))
         (X, W, RIGHT._replace(layout=p.Layout((0, 0, 1), (0, 1, 2), (0, 1, 2))), ValueError, r"layout.x \(0, 0, 1\)"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_invalid_operands_are_named(
     x: ArrayType, w: ArrayType, config: p.Config, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=f"^conv: .*{message}"):

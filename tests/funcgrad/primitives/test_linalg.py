@@ -17,11 +17,11 @@ from funcgrad.core import dtypes
 from funcgrad.core.errors import NonDifferentiableError
 from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives import linalg as p
-from funcgrad.primitives import linalg_equations as equations
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_solving as solving
-from funcgrad.primitives import linalg_spectral as spectral
+from funcgrad.primitives.linalg import common as p
+from funcgrad.primitives.linalg import equations
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import solve as solving
+from funcgrad.primitives.linalg import svd_eig as spectral
 from tests.funcgrad.oracle import Case, Draw, Ours, Sampler, check, check_eager, examples, normal
 from tests.funcgrad.tolerances import CONDITIONED, FEW, MANY
 
@@ -462,7 +462,7 @@ X, SQUARE_TYPE = ArrayType((2, 3), dtypes.float32), ArrayType((3, 3), dtypes.flo
         ),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(
+def test_invalid_operands_are_named(
     primitive: Any, operands: list[ArrayType], params: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

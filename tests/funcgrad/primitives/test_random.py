@@ -1,4 +1,4 @@
-"""Random bits and what is made of them: the numbers of ``jax.random``, their distributions, and under transforms."""
+"""Random bits and samples: the numbers of ``jax.random``, their distributions, and under transforms."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ KEY = ArrayType((2,), dtypes.uint32)
         (lambda k: random.fold_in(k, 0.5), TypeError, r"^fold_in: data must be an integer, got f32\[\]"),
     ],
 )
-def test_what_does_not_fit_is_named(call: Any, error: type[Exception], message: str) -> None:
+def test_invalid_operands_are_named(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(random.key(0))
 

@@ -91,7 +91,7 @@ def place(primitive: Any, theirs: Theirs) -> Any:
 
 
 def any_dtype(draw: Draw, *more: Any) -> np.dtype:
-    # XLA's products of halves and ours are rounded in different orders.
+    # XLA's products in half precision and ours are rounded in different orders.
     return np.dtype(draw(st.sampled_from([np.float64, np.float32, np.complex128, *more])))
 
 
@@ -176,6 +176,6 @@ X = ArrayType((2, 0), dtypes.float32)
         (p.cumulative_sum, {"axis": 2, "reverse": False}, r"^cumsum: axis 2 is out of range for f32\[2,0\]"),
     ],
 )
-def test_what_does_not_fit_is_named(primitive: Any, params: dict[str, Any], message: str) -> None:
+def test_invalid_operands_are_named(primitive: Any, params: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         primitive.output_types([X], params)

@@ -132,7 +132,7 @@ X = ArrayType((2, 3), dtypes.float32)
         ("reverse", [X], {"axes": (2,)}, ValueError, r"\(2,\).*f32\[2,3\]"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(
+def test_invalid_operands_are_named(
     name: str, operands: list[ArrayType], params: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     primitive = next(v for v in vars(p).values() if isinstance(v, p.Primitive) and v.name == name)

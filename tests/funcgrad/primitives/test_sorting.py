@@ -109,7 +109,7 @@ X = ArrayType((2, 3), dtypes.float32)
         (p.top_k, [X.with_dtype(dtypes.complex64)], {"k": 1}, TypeError, r"^top_k: takes real.*c64\[2,3\]"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_named(
+def test_invalid_operands_are_named(
     primitive: Any, operands: list[ArrayType], params: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

@@ -191,7 +191,7 @@ def test_indices_over_axes_that_do_not_slide() -> None:
     assert np.asarray(p.window_index(offset, x.shape, (1, 2), window=window))[1].tolist() == [[1, 3], [5, 7], [9, 11]]
 
 
-def test_halves_are_summed_in_single_precision() -> None:
+def test_half_precision_is_summed_in_single_precision() -> None:
     x = np.full(4096, 0.01, np.float16)
     got = p.window_sum(x, window=p.window_over(1, (0,), (4096,)))
     assert abs(float(got[0]) - 4096 * float(x[0])) < 0.05
@@ -217,7 +217,7 @@ RIGHT = p.window_over(2, (1,), (2,))
         (p.window_argmax, X.with_dtype(dtypes.complex64), RIGHT, TypeError, r"^window_argmax: takes real.*c64\[4,5\]"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_invalid_operands_are_named(
     primitive: Any, x: ArrayType, window: p.Window, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

@@ -172,7 +172,7 @@ def test_arrays_of_numpy_may_change_after_a_call(traces: Any) -> None:
     np.testing.assert_array_equal(scaled([fnp.ones(2), np.ones(2)][1], 3.0), [3, 3])
 
 
-def test_what_asks_for_values_runs_with_them() -> None:
+def test_functions_that_read_values_run_with_them() -> None:
     doubled = composite(lambda x: fnp.multiply(x, 2) if x[0] > 0 else x)
     assert doubled(fnp.ones(2)).tolist() == [2, 2] and doubled(-fnp.ones(2)).tolist() == [-1, -1]
     x = fnp.asarray(np.array([1, 5, 9]))

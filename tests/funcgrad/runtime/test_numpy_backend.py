@@ -1,4 +1,4 @@
-"""Programs evaluated by NumPy give what XLA gives; and when that is done."""
+"""Programs evaluated by NumPy equal XLA's results; and the choice between the two."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from funcgrad import runtime
 from funcgrad.primitives import convolution, indexing, shape, windows
 from funcgrad.primitives import elementwise as ew
 from funcgrad.primitives import fft as ft
-from funcgrad.primitives import linalg as la
-from funcgrad.primitives import linalg_factors as factors
-from funcgrad.primitives import linalg_solving as solving
-from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.integers import gcd
+from funcgrad.primitives.linalg import common as la
+from funcgrad.primitives.linalg import factorizations as factors
+from funcgrad.primitives.linalg import solve as solving
+from funcgrad.primitives.linalg import svd_eig as spectral
 from funcgrad.primitives.sorting import sort, top_k
 from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.numpy_backend.threads import _libraries
@@ -200,7 +200,7 @@ def _program(size: int) -> Any:
     return fg.trace(lambda x: fnp.sin(x) * np.float32(2), np.zeros(size, np.float32))
 
 
-def test_what_is_small_and_new_is_not_compiled() -> None:
+def test_small_new_programs_are_not_compiled() -> None:
     code = runtime.executable(_program(5))
     result = runtime.record(code, [jax.numpy.arange(5, dtype=np.float32)])
     value = runtime.ready(result)
@@ -208,7 +208,7 @@ def test_what_is_small_and_new_is_not_compiled() -> None:
     np.testing.assert_allclose(value, 2 * np.sin(np.arange(5)), rtol=FEW32)
 
 
-def test_what_is_large_is_compiled_at_once() -> None:
+def test_large_programs_are_compiled_immediately() -> None:
     assert not runtime.executable(_program(50_000_000)).light()
 
 

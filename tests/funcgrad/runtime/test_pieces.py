@@ -1,4 +1,4 @@
-"""Programs cut into pieces, the estimate of what compiling takes, and long tapes walked stretch by stretch."""
+"""Programs cut into pieces, the estimate of compile times, and long tapes walked stretch by stretch."""
 
 from __future__ import annotations
 

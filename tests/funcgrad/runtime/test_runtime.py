@@ -1,4 +1,4 @@
-"""The runtime below both faces: windows, transforms that run deferred, and what is kept for the next process."""
+"""The runtime below both APIs: windows, deferred transforms, and the cache for the next process."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> Non
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
-def test_who_waits_for_compiling_has_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_compiling_disables_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "patience", 1e9)
     sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
     for _ in range(3):
@@ -105,7 +105,7 @@ def test_new_shapes_are_put_on_the_device_without_compiling(monkeypatch: pytest.
     np.testing.assert_array_equal(buffer, np.arange(17.0))
 
 
-def test_what_ran_by_numpy_is_put_on_the_device_once_and_by_whoever_needs_it_there() -> None:
+def test_results_of_the_numpy_backend_are_moved_to_the_device_once_when_needed() -> None:
     double = executable(lambda x: fnp.multiply(x, np.float32(2)))
     result = runtime.record(double, [np.arange(3, dtype=np.float32)])
     seen = runtime.to_numpy(result)
@@ -241,7 +241,7 @@ def test_two_results_of_one_value_are_computed_once() -> None:
     assert runtime.ready(a) is runtime.ready(b)
 
 
-def test_constants_tell_zeros_apart() -> None:
+def test_constants_distinguish_signed_zeros() -> None:
     kind = np.dtype(np.float32)
     assert filled((2,), 0.0, kind) is filled((2,), 0.0, kind)
     assert np.signbit(filled((2,), -0.0, kind)).all() and not np.signbit(filled((2,), 0.0, kind)).any()
@@ -305,7 +305,7 @@ def arrays_in(tree: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_what_leaves_a_transform_is_computed(mapped: bool) -> None:
+def test_results_of_a_transform_are_computed(mapped: bool) -> None:
     def f(v: Any) -> Any:
         y = fnp.sin(v)
         aux = {"list": [y, (y + 1, {"deep": fnp.sum(y)})], "none": None, "number": 3.5, "constant": fnp.cos(2.0)}
@@ -327,7 +327,7 @@ def test_what_leaves_a_transform_is_computed(mapped: bool) -> None:
         assert leaves and all(isinstance(leaf, jax.Array | np.ndarray | float) for leaf in leaves), leaves
 
 
-def test_what_the_user_stored_inside_is_read_later() -> None:
+def test_values_stored_inside_are_read_later() -> None:
     kept: list[Any] = []
     c = fnp.linspace(0, 1, 3)
 
@@ -396,7 +396,7 @@ def other_process(**environment: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_a_second_process_finds_what_was_compiled(tmp_path: Path) -> None:
+def test_a_second_process_reuses_compiled_programs(tmp_path: Path) -> None:
     first = other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))
     files = set((tmp_path / "kept").iterdir())
     second = other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))

@@ -1,4 +1,4 @@
-"""When windows are compiled: by counts and estimates, so that what is run again is computed as it was."""
+"""When windows are compiled: by counts and estimates, so that reruns compute the same."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_three_runs_are_alike_whatever_is_waited_for(
     assert runtime.stats.hits > 0
 
 
-def test_who_insists_has_light_windows_compiled_after_three_times() -> None:
+def test_insist_compiles_light_windows_after_three_runs() -> None:
     """However often they come in between: what is run three times, and waited for, is run alike."""
     runs = []
     for _ in range(3):
@@ -209,7 +209,7 @@ def test_compiling_is_owed_and_its_runs_pay() -> None:
 def test_a_thread_begins_while_a_window_is_run() -> None:
     """The compiler's own thread may be what is waited for."""
     with deferred.lock:
-        thread = threading.Thread(target=runtime.noted)
+        thread = threading.Thread(target=runtime.pending_count)
         thread.start()
         thread.join(30)
         assert not thread.is_alive()

@@ -55,6 +55,6 @@ def test_every_public_function_has_a_row(library: str) -> None:
     assert sorted(public - {name.split()[0] for name in ROWS}) == []
 
 
-def test_what_is_declared_is_asked() -> None:
+def test_every_declaration_is_tested() -> None:
     kinds = declare._Distribution
     assert {n for n, v in vars(fg.scipy.stats).items() if isinstance(v, kinds)} == set(DECLARED)

@@ -87,7 +87,7 @@ def draw(library: Any, name: str, row: Row, dtype: Any) -> Any:
     return getattr(library, name)(KEY, *args, *shape, dtype=dtype, **more)
 
 
-def test_a_key_under_its_older_name() -> None:
+def test_a_key_under_its_deprecated_name() -> None:
     assert random.PRNGKey(7).tolist() == random.key(7).tolist() == jax.random.key_data(jax.random.key(7)).tolist()
 
 
@@ -278,7 +278,7 @@ def test_a_batch_of_keys_gives_what_each_gives() -> None:
         (lambda k: random.multivariate_normal(k, np.zeros(2), np.eye(2), method="lu"), ValueError, "method must be"),
     ],
 )
-def test_what_does_not_fit_is_named(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
+def test_invalid_operands_are_named(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(KEY)
 

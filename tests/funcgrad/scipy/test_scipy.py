@@ -1,4 +1,4 @@
-"""Distributions and convolutions, beyond what the table asks: other arguments, what is outside, what does not fit."""
+"""Distributions and convolutions, beyond the table: other arguments, values outside the support, wrong arguments."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ import funcgrad.numpy as fnp
 from funcgrad import special
 from funcgrad.core.errors import NonDifferentiableError
 from funcgrad.core.ir import ArrayType
-from funcgrad.primitives import special as p
-from funcgrad.primitives.special_polynomials import orthogonal_polynomial
+from funcgrad.primitives.special import functions as p
+from funcgrad.primitives.special.polynomials import orthogonal_polynomial
 from tests.funcgrad.oracle import examples
 from tests.funcgrad.tolerances import CONDITIONED, CONDITIONED32, DIFFERENCED, FEW, MANY, MANY32
 

@@ -1,4 +1,4 @@
-"""Functions of Python's that run whenever the program does: what they see, and how often."""
+"""Callbacks to Python: their values and numbers of calls."""
 
 from __future__ import annotations
 

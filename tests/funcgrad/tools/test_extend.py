@@ -78,7 +78,7 @@ def test_under_jit_and_vmap() -> None:
     np.testing.assert_allclose(pushed, np.cos(V) * W)
 
 
-def test_what_is_not_stated() -> None:
+def test_missing_rules() -> None:
     f = primitive(lambda x, y: x * y)
     with pytest.raises(NonDifferentiableError, match="by argument 0: state it with defvjp"):
         fg.grad(f)(1.0, 2.0)

@@ -1,4 +1,4 @@
-"""What JAX's users reach for at the top: callbacks, devices, programs seen."""
+"""Names at the top of JAX: callbacks, devices, views of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What transforms and loops take beside functions: auxiliary results, unrolling, unused arguments, Python numbers."""
+"""Arguments of transforms and loops beside functions: auxiliary results, unrolling, unused arguments, Python
+numbers."""
 
 from __future__ import annotations
 

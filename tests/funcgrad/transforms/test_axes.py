@@ -18,7 +18,7 @@ X = np.arange(12.0, dtype="float32").reshape(3, 4) / 8 + 0.5
 CUBE = np.arange(36.0, dtype="float32").reshape(3, 4, 3) / 20
 AROUND = [(0, 1), (1, 2), (2, 0)]
 
-# By primitive: what one example does.
+# By primitive: a function of one batch element.
 CASES: dict[str, Callable[[Any, Any], Any]] = {
     "psum": lambda m, v: v / m.psum(v * v, "i") + m.pmean(v, "i"),
     "all_gather": lambda m, v: m.all_gather(v, "i", axis=1) * v[:, None] + m.all_gather(v[:3], "i", tiled=True)[:3],
@@ -104,7 +104,7 @@ def test_a_compiled_function_under_axes_of_several_sizes() -> None:
         return x / fg.axis_size("i") + fg.psum(1.0, "i")
 
     for size in (2, 3, 2):
-        assert_close(fg.vmap(share, axis_name="i")(np.ones(size)), np.ones(size) / size + size, f"{size} examples")
+        assert_close(fg.vmap(share, axis_name="i")(np.ones(size)), np.ones(size) / size + size, f"axis of {size}")
 
 
 def test_operands_that_are_not_batched() -> None:
@@ -121,7 +121,7 @@ def test_axis_size_without_batched_arguments() -> None:
         fg.vmap(lambda v: v, axis_size=4)(X)
 
 
-def test_who_receives_nothing_has_zeros() -> None:
+def test_indices_without_a_source_get_zeros() -> None:
     got = fg.vmap(lambda v: fg.ppermute(v, "i", [(0, 2)]), axis_name="i")(X)
     assert_close(got, np.stack([X[0] * 0, X[0] * 0, X[0]]), "ppermute")
 
@@ -136,16 +136,16 @@ def test_what_a_result_must_be_to_have_no_axis() -> None:
     ("call", "error", "message"),
     [
         (lambda v: fg.psum(v, "j"), NameError, "no axis is called 'j' at test_axes.py:.* there are 'i'"),
-        (lambda v: fg.ppermute(v, "i", [(0, 1), (2, 1)]), ValueError, "must name each of 3 examples at most once"),
-        (lambda v: fg.ppermute(v, "i", [(0, 3)]), ValueError, "must name each of 3 examples at most once"),
-        (lambda v: fg.pshuffle(v, "i", [0, 0, 1]), ValueError, "no permutation of 3 examples"),
+        (lambda v: fg.ppermute(v, "i", [(0, 1), (2, 1)]), ValueError, "must name each of 3 indices at most once"),
+        (lambda v: fg.ppermute(v, "i", [(0, 3)]), ValueError, "must name each of 3 indices at most once"),
+        (lambda v: fg.pshuffle(v, "i", [0, 0, 1]), ValueError, "no permutation of 3 indices"),
         (lambda v: fg.all_gather(v, "i", axis=3), ValueError, "all_gather: axis 3 is out of range"),
         (
             lambda v: fg.psum_scatter(v, "i"),
             ValueError,
-            r"axis 0 of f32\[4\] must have as many elements as examples: 3",
+            r"axis 0 of f32\[4\] must have the size of the named axis: 3",
         ),
-        (lambda v: fg.psum_scatter(v, "i", tiled=True), ValueError, "cannot be divided among 3 examples"),
+        (lambda v: fg.psum_scatter(v, "i", tiled=True), ValueError, "cannot be divided into 3 parts"),
     ],
 )
 def test_refusals(call: Callable[[Any], Any], error: type[Exception], message: str) -> None:

@@ -1,4 +1,4 @@
-"""checkpoint: the same derivatives as without, and what is kept and computed again."""
+"""checkpoint: the same derivatives as without, and stored and recomputed values."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def count(program: Program, primitive: str) -> int:
         (policies.save_from_both_policies(policies.dots_saveable, lambda p, *_, **__: p.name == "tanh"), 2, 4, 2),
     ],
 )
-def test_what_is_computed_again(policy: Any, sin: int, dot: int, tanh: int) -> None:
+def test_recomputed_operations(policy: Any, sin: int, dot: int, tanh: int) -> None:
     program = fg.jit(fg.grad(net(OURS, policy))).trace(X, W)
     assert (count(program, "sin"), count(program, "dot"), count(program, "tanh")) == (sin, dot, tanh)
 
@@ -108,7 +108,7 @@ def test_a_policy_sees_into_what_is_called() -> None:
 
 
 def kept_per_step(f: Callable[[Any], Any]) -> int:
-    """How many numbers the forward loop of a gradient stacks for the way back, per step."""
+    """How many numbers the forward loop of a gradient stacks for the backward pass, per step."""
     loss = lambda x: fnp.sum(fg.scan(lambda c, _: (f(c), None), x, length=5)[0])
     forward = next(e for e in fg.trace(fg.grad(loss), X).equations if e.primitive.name == "scan")
     return sum(v.type.size // 5 for v in forward.outputs[1:])
@@ -153,6 +153,6 @@ def test_static_arguments_names_and_integers() -> None:
     assert fg.vjp(lambda x: f(x, "sin", 3, scale=2.0), X)[0][1] == 4
 
 
-def test_what_is_not_an_array_is_named() -> None:
+def test_arguments_that_are_not_arrays_are_named() -> None:
     with pytest.raises(TypeError, match=r"checkpoint: arguments\[1\] is 'sin' of type str"):
         fg.grad(lambda x: fg.checkpoint(lambda x, how: x)(x, "sin"))(1.0)

@@ -317,7 +317,7 @@ def test_a_rule_returns_what_the_function_returns() -> None:
         fg.grad(fg.jit(_jvp(lambda p, t: ((p[0],), t))))(X)
 
 
-def test_what_is_not_an_array_is_named() -> None:
+def test_arguments_that_are_not_arrays_are_named() -> None:
     f = product(OURS, "jvp")
     with pytest.raises(TypeError, match="argument 1 is 'two' of type str, wanted an array"):
         fg.grad(lambda x: f(x, "two"))(1.0)

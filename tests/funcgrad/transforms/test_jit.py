@@ -1,4 +1,4 @@
-"""jit: when it traces, what it keeps apart, what it closes over, what it returns."""
+"""jit: tracing, cache keys, captured values, results."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_static_arguments() -> None:
         assert_close(fg.grad(g)(X, 2, "max"), np.array([0, 0, 2.0]), "grad")
 
 
-def test_static_values_of_different_types_are_kept_apart() -> None:
+def test_static_values_of_different_types_are_distinguished() -> None:
     g = fg.jit(lambda x, n: x * n, static_argnums=1)
     x = np.ones(2, "int32")
     for call in (g, fg.vmap(g, in_axes=(0, None))):

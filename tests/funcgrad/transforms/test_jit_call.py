@@ -1,4 +1,4 @@
-"""What ``jit`` returns, as a callable: JAX's own function while nothing is traced, ours while something is."""
+"""The callable that ``jit`` returns: JAX's own function outside of transforms, ours inside."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_linear_transpose_of_loops_and_calls_inside_others() -> None:
 
 
 @pytest.mark.parametrize("f", [fnp.sin, lambda x: x * x, lambda x: fnp.exp(x) * 2])
-def test_what_is_not_linear(f: Any) -> None:
+def test_nonlinear_functions_are_refused(f: Any) -> None:
     with pytest.raises(fg.NonDifferentiableError, match=r"not linear in its arguments; at test_linear.py"):
         fg.linear_transpose(f, X)(X)
 

@@ -1,4 +1,4 @@
-"""grad, vjp, jvp, linearize, the Jacobians: what they return, of what structure and dtype, and what they refuse."""
+"""grad, vjp, jvp, linearize, the Jacobians: results, their structure and dtypes, and errors."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_keyword_arguments_are_not_differentiated() -> None:
     assert_close(fg.grad(lambda x, *, scale: fnp.sum(x) * scale)(X, scale=2.0), np.full(3, 2.0), "gradient")
 
 
-def test_what_does_not_depend_has_zeros() -> None:
+def test_independent_arguments_have_zero_gradients() -> None:
     gradient = fg.grad(lambda a, b: fnp.sum(a["x"]), (0, 1))({"x": X, "y": W}, np.float32(1))
     assert_trees_close(gradient, ({"x": np.ones(3), "y": np.zeros((2, 3))}, np.float32(0)))
     assert_close(fg.grad(lambda x: 3.0)(X), np.zeros(3), "a constant function")

@@ -1,4 +1,4 @@
-"""vmap: where axes come from and go to, and what it refuses."""
+"""vmap: input and output axes, and errors."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_none_in_arguments() -> None:
     assert_close(fg.vmap(lambda t: t["x"], in_axes=({"x": 0, "n": None},))({"x": V, "n": None}), V, "None in a tree")
 
 
-def test_no_examples() -> None:
+def test_empty_batch() -> None:
     assert fg.vmap(lambda x: fnp.sum(x * 2))(np.zeros((0, 3))).shape == (0,)
     assert fg.vmap(fg.grad(lambda x: fnp.sum(x**2)))(np.zeros((0, 3))).shape == (0, 3)
 

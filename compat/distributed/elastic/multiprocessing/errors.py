@@ -77,7 +77,7 @@ class ChildFailedError(Exception):
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
         """The rank of the process that failed first, and how."""
-        # Of those that were noticed together, who was killed did not fail of what happened to another one.
+        # Of failures noticed together, a killed process did not fail as a consequence of another one.
         rank = min(self.failures, key=lambda r: (self.failures[r].timestamp, self.failures[r].exitcode > 0, r))
         return rank, self.failures[rank]
 
@@ -103,10 +103,10 @@ class ChildFailedError(Exception):
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """Has a function write the error that it raises to the file that the launcher reads, before it is raised.
+    """Makes a function write the error that it raises to the file that the launcher reads, before it is raised.
 
     Args:
-        fn: what a process runs.
+        fn: the function that a process runs.
         error_handler: changes nothing.
     """
 

@@ -129,7 +129,7 @@ class RowwiseParallel(ParallelStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """Has a normalization or dropout work on tensors that are divided along the sequence.
+    """Makes a normalization or dropout work on tensors that are divided along the sequence.
 
     Args:
         sequence_dim: which dimension that is.

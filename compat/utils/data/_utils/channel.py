@@ -1,7 +1,7 @@
 """Pipes between a loader and its workers, over which tensors go as memory that both have.
 
 The descriptors of shared memory go beside the pickle, over the same socket: once a batch is sent it is there, whatever
-becomes of the worker, and what nobody has received is freed with the pipe.
+becomes of the worker, and unreceived data is freed with the pipe.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Channel:
         """Sends an object.
 
         Raises:
-            OSError: if nobody is at the other end.
+            OSError: if the other end is closed.
         """
         files: list[int] = []
         luggage.descriptors = files
@@ -49,7 +49,7 @@ class Channel:
         """The next object.
 
         Raises:
-            EOFError, OSError: if there is none, and nobody at the other end.
+            EOFError, OSError: if there is none, and the other end is closed.
         """
         text = self.connection.recv_bytes()
         files = self._files(int.from_bytes(text[:4], "little"))

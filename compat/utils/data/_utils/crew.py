@@ -32,7 +32,7 @@ class Crew:
     Args:
         recipe: how they make batches.
         count: how many.
-        base_seed: what the loader drew for all of them.
+        base_seed: the seed that the loader drew for all of them.
         context: how processes are started.
         timeout: how long a batch may take, in seconds; 0 for as long as it takes.
     """
@@ -70,7 +70,7 @@ class Crew:
             self.channels[worker].send(task)
 
     def resume(self) -> None:
-        """Begins another epoch: what was asked for in the last one is thrown away."""
+        """Begins another epoch: requests of the last one are dropped."""
         for worker in range(len(self.channels)):
             self.tell(worker, Resume())
         left = len(self.channels)

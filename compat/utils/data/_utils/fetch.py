@@ -13,10 +13,10 @@ from compat.utils.data.dataset import IterableDataset
 
 @dataclass(frozen=True)
 class Recipe:
-    """How batches are made; what of a loader goes to its workers.
+    """How batches are made: the part of a loader that its workers get.
 
     Attributes:
-        dataset: what samples are taken from.
+        dataset: the data set of the samples.
         collate_fn: makes a batch of a list of samples.
         batched: whether there are batches; else each sample is given as it comes.
         drop_last: whether a shorter last batch is left out.
@@ -30,7 +30,7 @@ class Recipe:
     worker_init_fn: Callable[[int], None] | None
 
     def fetcher(self) -> Fetcher:
-        """What makes the batches of an epoch."""
+        """The function that makes the batches of an epoch."""
         return Fetcher(self)
 
 
@@ -43,7 +43,7 @@ class Fetcher:
         if isinstance(recipe.dataset, IterableDataset):
             self.samples = iter(recipe.dataset)
         whole = recipe.batched and recipe.collate_fn is default_collate and recipe.worker_init_fn is None
-        #: How a data set makes a whole batch at once, which is what making it of samples would give.
+        #: The method of a data set that makes a whole batch, equal to one made of samples.
         self.stacked = getattr(recipe.dataset, "stacked", None) if whole else None
 
     def fetch(self, index: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a worker process does: it seeds its random numbers, makes the batches it is told to, and sends them."""
+"""Worker processes: seeding, making requested batches, and sending them."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _WATCH = 1.0
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """What a worker knows of itself.
+    """Facts about a worker.
 
     Attributes:
         id: its number, from 0.
         num_workers: how many there are.
-        seed: what its random numbers began with.
+        seed: its random seed.
         dataset: its copy of the data set.
         rng: None; where PyTorch keeps the generators of threads.
         worker_method: how it runs.
@@ -45,7 +45,7 @@ class WorkerInfo:
 
 
 class _Known:
-    """What this process knows of itself."""
+    """Facts about this process."""
 
     info: WorkerInfo | None = None
 
@@ -54,7 +54,7 @@ _known = _Known()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What the worker that this process is knows of itself; None in any other process."""
+    """Facts about this worker process; None in any other process."""
     return _known.info
 
 
@@ -63,18 +63,18 @@ class Resume:
 
 
 class Ended:
-    """Says instead of a batch that the worker's part of an iterable data set has come to its end."""
+    """Marks the end of the worker's part of an iterable data set, in place of a batch."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is for.
+    """The task of a worker.
 
     Attributes:
         recipe: how it makes batches.
         number: its own.
         count: how many workers there are.
-        base_seed: what the loader drew for all of them.
+        base_seed: the seed that the loader drew for all of them.
     """
 
     recipe: Recipe

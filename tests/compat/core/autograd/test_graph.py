@@ -1,4 +1,4 @@
-"""The graph as users see it: edges, hooks, saved tensors, anomalies, modes, custom functions; and what it may hold."""
+"""The graph as users see it: edges, hooks, saved tensors, anomalies, modes, custom functions; and its memory."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_error_names_the_line_that_changed_a_saved_tensor() -> None:
     assert error.rstrip().endswith("y.mul_(3)  # the culprit")
 
 
-def test_without_anomaly_mode_nothing_is_noted() -> None:
+def test_without_anomaly_mode_nothing_is_recorded() -> None:
     x = torch.ones(2, requires_grad=True)
     assert HookStack.used == 0
     assert x.exp().grad_fn.metadata == {}
@@ -327,7 +327,7 @@ def test_a_hundred_thousand_nodes_go_backward() -> None:
 # ---------------------------------------------------------------- checkpoints
 
 
-def test_a_checkpoint_that_finds_more_complains_unless_it_stops_early() -> None:
+def test_a_checkpoint_with_more_operations_raises_unless_it_stops_early() -> None:
     calls = []
 
     def run(x: Any) -> Any:
@@ -343,7 +343,7 @@ def test_a_checkpoint_that_finds_more_complains_unless_it_stops_early() -> None:
         y.backward()
 
 
-def test_the_older_checkpoint_refuses_grad() -> None:
+def test_reentrant_checkpoint_refuses_grad() -> None:
     x = torch.ones(1, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"checkpoint is incompatible with \.grad\(\)"):
         torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=True), x)

@@ -1,4 +1,4 @@
-"""Backward passes noted down as one operation: the same gradients, whatever differs between graphs of one structure."""
+"""Backward passes recorded as one operation: the same gradients, whatever differs between graphs of one structure."""
 
 from __future__ import annotations
 

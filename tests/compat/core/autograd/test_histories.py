@@ -1,4 +1,4 @@
-"""What in-place changes, views, copies and switches leave behind, and what nodes saved: as PyTorch has it."""
+"""Graphs and saved values after in-place changes, views, copies and mode changes, compared with PyTorch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_script_gives_what_it_gives_in_pytorch(script: str, want: Any) -> None
     lambda t: t.mul_(2), lambda t: t.__imul__(2), lambda t: t.div_(t), lambda t: t.fill_(1), lambda t: t.uniform_(),
     lambda t: torch.nn.functional.silu(t, inplace=True), lambda t: t.squeeze_(),
 ])  # fmt: skip
-def test_a_view_that_nobody_asked_since_its_base_came_into_the_graph_is_a_leaf(write: Any) -> None:
+def test_a_view_unused_since_its_base_came_into_the_graph_is_a_leaf(write: Any) -> None:
     base, factor = torch.zeros(1, 3), torch.ones((), requires_grad=True)
     quiet, asked = base.select(-1, 0), base.select(-1, 0)
     base.mul_(factor)

@@ -1,4 +1,4 @@
-"""Whole graphs of modules, as PyTorch shows them: names, edges, saved attributes, what gradients are expected."""
+"""Whole graphs of modules, compared with PyTorch: names, edges, saved attributes, metadata of gradients."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _gradients(look: str) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("look", ["before", "within", "in part", "between"])
-def test_gradients_are_the_same_whoever_looks(look: str) -> None:
+def test_gradients_are_the_same_with_an_expanded_graph(look: str) -> None:
     for got, want in zip(_gradients(look), _gradients("never")):
         torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
 
 
-def test_a_layer_is_one_operation_until_somebody_looks() -> None:
+def test_a_layer_is_one_operation_until_its_nodes_are_read() -> None:
     out, _ = torch.nn.GRU(3, 4)(torch.randn(3, 2, 3))
     assert "StackBackward0" in repr(out)
     (made,) = out.grad_fn._edges

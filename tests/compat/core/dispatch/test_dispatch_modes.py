@@ -1,4 +1,4 @@
-"""Modes that see every operation: what they are shown, and what becomes of what they give."""
+"""Dispatch modes: intercepted calls, and the use of their results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_operations_by_their_names() -> None:
     ]  # fmt: skip
 
 
-def test_the_innermost_mode_is_asked_first_and_nobody_afterwards() -> None:
+def test_the_innermost_mode_overrides_first_and_alone() -> None:
     with Names("outer ") as outer, Names("inner ") as inner:
         assert _get_current_dispatch_mode() is inner
         torch.ones(3).sin()

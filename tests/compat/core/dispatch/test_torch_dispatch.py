@@ -1,4 +1,4 @@
-"""Types that say what operations on their tensors do: ``__torch_dispatch__``, and wrappers of other tensors."""
+"""``__torch_dispatch__``: subclasses that override operations, and wrappers of other tensors."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_a_type_whose_tensors_have_values() -> None:
     assert not Logged.seen
 
 
-def test_a_mode_is_asked_before_a_type() -> None:
+def test_a_mode_overrides_before_a_type() -> None:
     order = []
 
     class Mode(TorchDispatchMode):
@@ -347,7 +347,7 @@ def test_a_gradient_that_a_type_leaves_out() -> None:
     assert x.grad is None and _plain(y.grad).tolist() == [1.0, 1.0]
 
 
-def test_nobody_knows() -> None:
+def test_no_override_raises() -> None:
     class Refusing(Tensor):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -400,7 +400,7 @@ def test_there_is_no_memory() -> None:
         x.untyped_storage().data_ptr()
 
 
-def test_a_tensor_is_of_one_type_with_a_say() -> None:
+def test_a_tensor_has_one_overriding_type() -> None:
     class Other(Tensor):
         pass
 
@@ -501,7 +501,7 @@ def test_tangents_are_the_types_too() -> None:
         assert forward_ad.unpack_dual(Wrapper(x) * 2).tangent is None
 
 
-def test_tangents_of_what_is_written_and_of_parts() -> None:
+def test_tangents_of_written_tensors_and_of_views() -> None:
     with forward_ad.dual_level():
         x = forward_ad.make_dual(Wrapper(torch.tensor([1.0, 2.0])), Wrapper(torch.tensor([3.0, 4.0])))
         x.mul_(2)
@@ -549,7 +549,7 @@ def _asked(wrapper: bool, answers: dict[Any, Any], **policy: Any) -> tuple[Any, 
 
 
 @pytest.mark.parametrize("wrapper", [True, False])
-def test_types_are_asked_for_sizes_and_strides(wrapper: bool) -> None:
+def test_types_override_sizes_and_strides(wrapper: bool) -> None:
     aten = torch.ops.aten
     answers = {aten.sym_size.default: (5, 4), aten.dim.default: None, aten.sym_stride.default: (7, 1)}
     x, seen = _asked(wrapper, answers, dispatch_sizes_strides_policy="sizes")
@@ -570,7 +570,7 @@ def test_types_are_asked_for_sizes_and_strides(wrapper: bool) -> None:
         _asked(wrapper, {}, dispatch_sizes_strides_policy="both")
 
 
-def test_types_are_asked_for_device_and_layout() -> None:
+def test_types_override_device_and_layout() -> None:
     prim = torch.ops.prim
     device, layout = prim.device.overload("default"), prim.layout.overload("default")
     x, _ = _asked(True, {device: torch.device("meta")}, dispatch_device=True, dispatch_layout=True)
@@ -581,7 +581,7 @@ def test_types_are_asked_for_device_and_layout() -> None:
     assert x.layout is torch.strided and x.device.type == "cpu" and not seen
 
 
-def test_what_a_wrapper_keeps_in_slots_goes_through_duals() -> None:
+def test_slots_of_a_wrapper_go_through_dual_tensors() -> None:
     class Slotted(Wrapper):
         __slots__ = ("kept",)
 

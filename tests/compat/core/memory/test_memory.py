@@ -1,4 +1,4 @@
-"""Tensors' memory: what is written where elements share places, storages."""
+"""Tensors' memory: writes to overlapping elements, storages."""
 
 import warnings
 from typing import Any

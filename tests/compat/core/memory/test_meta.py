@@ -1,4 +1,4 @@
-"""The meta device: everything that follows from shapes, and PyTorch's errors for what does not."""
+"""The meta device: results that follow from shapes, and PyTorch's errors for those that do not."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_a_write_is_seen_on_either_side() -> None:
     assert x[0, 2] == 9 and array[0, 2] == 9
 
 
-def test_what_was_noted_down_before_a_write_does_not_see_it() -> None:
+def test_operations_recorded_before_a_write_do_not_see_it() -> None:
     array = np.ones(3, np.float32)
     x = torch.from_numpy(array)
     before = x * 2
@@ -179,7 +179,7 @@ def test_what_may_not_be_written_is_not() -> None:
     assert x.tolist() == [7, 1, 2] and array.tolist() == [0, 1, 2]
 
 
-def test_complaints() -> None:
+def test_errors() -> None:
     for array, kind, text in [
         (np.arange(3)[::-1], ValueError, "negative"),
         (np.zeros(2, ">f4"), ValueError, "byte order"),
@@ -269,7 +269,7 @@ def test_dlpack_with_numpy_and_jax() -> None:
     assert (kind.name, number) == ("kDLCPU", 0)
 
 
-def test_inside_a_transform_the_ways_part() -> None:
+def test_inside_a_transform_memory_is_not_shared() -> None:
     """What is traced has no contents: NumPy keeps the memory as it was."""
     array = np.ones(2, np.float32)
 
@@ -300,7 +300,7 @@ def test_parts_of_large_memory_are_seen_from_both_sides(cut: Any) -> None:
     doubled = part * 2
     before = there.copy()
     there[...] += 1
-    np.testing.assert_array_equal(doubled.numpy(), before * 2)  # noted down before the write
+    np.testing.assert_array_equal(doubled.numpy(), before * 2)  # recorded before the write
     np.testing.assert_array_equal((part * 2).numpy(), there * 2)
     part.mul_(3)
     np.testing.assert_array_equal(there, part.numpy())

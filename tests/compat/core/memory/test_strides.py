@@ -86,7 +86,7 @@ def test_layouts_are_interned() -> None:
     assert layout_of(base, (6,), (1,), 0) is not layout_of(base, (6,), (1,), 0, conj=True)
 
 
-def test_broadcasting_says_what_does_not_fit() -> None:
+def test_broadcasting_names_mismatched_sizes() -> None:
     assert broadcast_size((2, 1), (3,), ()) == (2, 3)
     with pytest.raises(
         RuntimeError,

@@ -1,4 +1,4 @@
-"""Functions that are called with wrong arguments say what PyTorch says, and change nothing."""
+"""Functions called with wrong arguments raise PyTorch's errors, and change nothing."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ CALLS = json.loads((GOLDEN / "wrong_calls.json").read_text())
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("call", CALLS)
-def test_the_complaint_is_pytorchs(call: str) -> None:
+def test_the_error_is_pytorchs(call: str) -> None:
     x = torch.ones(3, 3)
     with pytest.raises(TypeError) as caught:
         eval(call, {"torch": torch, "F": F, "x": x})
@@ -67,7 +67,7 @@ def test_right_calls_are_not_looked_at(call: Callable[[Any], Any], monkeypatch: 
     def refuse(*args: Any) -> None:
         raise AssertionError("a right call was looked at")
 
-    monkeypatch.setattr(argument_errors, "misfit", refuse)
+    monkeypatch.setattr(argument_errors, "argument_error", refuse)
     assert isinstance(call(torch.ones(3, 3)), torch.Tensor | tuple)
 
 

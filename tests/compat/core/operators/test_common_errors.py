@@ -1,4 +1,4 @@
-"""What goes wrong most often: wrong shapes, dtypes, arguments, graphs. The errors are PyTorch's, to the letter."""
+"""The most frequent errors: wrong shapes, dtypes, arguments, graphs. Their messages equal PyTorch's."""
 
 from typing import Any
 

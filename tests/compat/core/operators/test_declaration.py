@@ -111,7 +111,7 @@ def test_contradictions_of_a_stated_backward() -> None:
     with pytest.raises(OpDeclarationError, match="a gradient is stated, but the row has no node"):
         plain.gradient_if("input")(lambda node, grad: grad)
     noded: Op = aten("odd(Tensor self) -> Tensor", node="OddBackward0", names="")(lambda input: input)
-    with pytest.raises(OpDeclarationError, match="the stated backward names 'weight'"):
+    with pytest.raises(OpDeclarationError, match="the explicit backward names 'weight'"):
         noded.backward(lambda ct, weight: ct)
     with pytest.raises(OpDeclarationError, match="gradient_if names 'weight'"):
         noded.gradient_if("weight")(lambda node, grad: grad)

@@ -1,4 +1,4 @@
-"""What operations do to tangents beside their formulas: zeros, refusals, and views outside of derivatives."""
+"""Tangents of operations besides their formulas: zeros, refusals, and detached views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half precision: what PyTorch's kernels compute in single precision and round once."""
+"""Half precision: computed in single precision and rounded once where PyTorch's kernels do so."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_gradients_of_softmax_round_once() -> None:
     assert x.grad is not None and x.grad.unique().tolist() == [0.00021219253540039062]
 
 
-def test_a_layer_of_equal_halves_is_what_a_fused_product_leaves() -> None:
+def test_a_layer_of_equal_half_precision_values_matches_a_fused_product() -> None:
     x = torch.full((1, 3), -2.355, dtype=torch.float16)
     assert F.layer_norm(x, (3,)).unique().tolist() == [2.384185791015625e-05]  # what PyTorch gives
     assert F.layer_norm(x.float(), (3,)).unique().tolist() == [0.0]
@@ -163,7 +163,7 @@ def test_a_layer_of_equal_halves_is_what_a_fused_product_leaves() -> None:
         (torch.bfloat16, "floor", -20.875, -0.1748046875, 118.0),
     ],
 )
-def test_quotients_of_two_halves_round_on_their_way_to_whole_ones(
+def test_integer_quotients_in_half_precision_round_in_between(
     dtype: Any, rounding: str, x: float, y: float, want: float
 ) -> None:
     a, b = torch.tensor([x], dtype=dtype), torch.tensor([y], dtype=dtype)

@@ -1,4 +1,4 @@
-"""Declared operations: what is derived from a declaration, and what a wrong one is told."""
+"""Declared operations: derived backward programs, and errors of wrong declarations."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_transforms_reach_declared_operations() -> None:
 
 def test_transforms_reach_mutation() -> None:
     def f(x: Any) -> Any:
-        y = x.new_zeros(3)  # one for each example, where torch.zeros would be one for all
+        y = x.new_zeros(3)  # one for each batch element, where torch.zeros would be one for all
         y[1:] = x[:2] * 2
         y[0].add_(x[2])
         y.mul_(y)

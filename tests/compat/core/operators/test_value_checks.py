@@ -13,7 +13,7 @@ from compat import runtime
 
 
 def _noted(x: Any) -> Any:
-    """A tensor that is noted down and not computed."""
+    """A tensor that is recorded and not computed."""
     return x + 0
 
 
@@ -31,7 +31,7 @@ CASES: list[tuple[str, Callable[[], Any]]] = [
 
 
 @pytest.mark.parametrize(("message", "call"), CASES)
-def test_values_that_are_there_are_looked_at_at_once(message: str, call: Callable[[], Any]) -> None:
+def test_available_values_are_checked_immediately(message: str, call: Callable[[], Any]) -> None:
     runtime.flush()
     windows = runtime.stats()["windows"]
     with pytest.raises((IndexError, RuntimeError), match=message):
@@ -40,7 +40,7 @@ def test_values_that_are_there_are_looked_at_at_once(message: str, call: Callabl
 
 
 def _last_set(value: int) -> torch.Tensor:
-    """Positions, noted down: the last was written in place."""
+    """Positions, recorded: the last was written in place."""
     places = torch.ones(20, dtype=torch.int64)
     places[-1] = value
     return places
@@ -69,7 +69,7 @@ def test_what_small_operations_make_is_foreseen(message: str, call: Callable[[],
 
 
 @pytest.mark.deferral
-def test_foreseen_integers_leave_the_operations_noted_down() -> None:
+def test_foreseen_integers_leave_the_operations_recorded() -> None:
     runtime.flush()
     places = _last_set(2)
     found = torch.arange(3.0)[places]

@@ -151,7 +151,7 @@ def test_numbers_of_tensors_are_refused_in_transforms_of_funcgrad(way: str) -> N
             fg.grad(f)(x)
 
 
-def test_numbers_where_types_have_a_say() -> None:
+def test_numbers_beside_overriding_types() -> None:
     with torch.overrides.BaseTorchFunctionMode():
         test_other_numbers_of_tensors_stay()
         with pytest.raises(DerivativeLostError, match=r"math\.sin\(\.\.\.\) .*test_mixing\.py.*torch\.sin"):

@@ -1,4 +1,4 @@
-"""NumPy's numbers beside tensors, Python's types as dtypes, what fits no dtype, and ``out`` of another shape."""
+"""NumPy's numbers beside tensors, Python's types as dtypes, overflow checks, and ``out`` of another shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_numbers_are_converted_as_pytorch_does(source: str, want: Any) -> None:
     assert_same(observe(torch, source), want)
 
 
-def test_what_fits_is_asked_in_every_call() -> None:
+def test_overflow_is_checked_in_every_call() -> None:
     x = torch.tensor([1.0])
     assert x.clamp(max=2.0).tolist() == [1.0]
     with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
@@ -58,7 +58,7 @@ def test_pythons_types_are_dtypes() -> None:
 
 
 @pytest.mark.parametrize("source", [torch.float32, torch.float64, torch.bfloat16])
-def test_what_does_not_fit_an_integer(source: Any) -> None:
+def test_numbers_out_of_an_integers_range(source: Any) -> None:
     """As on x86: the least number of a register, of which small integers have the low bits."""
     x = torch.tensor([-1.5, -200.0, 3e9, float("inf"), float("nan")], dtype=source)
     least = -(2**31)
@@ -82,7 +82,7 @@ def test_sequences_keep_the_shape_of_out(name: str) -> None:
     assert x[0, 1:].tolist() + x[1, 1:].tolist() == made.flatten().tolist()
 
 
-def test_complaints() -> None:
+def test_errors() -> None:
     with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[2, 4, 536870912"):
         torch.empty([2, 4, 2**29, 2**29])
     for size, error in (
@@ -118,7 +118,7 @@ def test_a_list_of_lists_stands_for_a_tuple() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This overload")
-def test_the_second_operand_of_an_older_sum_may_be_a_number() -> None:
+def test_the_second_operand_of_a_deprecated_sum_may_be_a_number() -> None:
     x = torch.ones(2, dtype=torch.int32)
     assert torch.add(x, 2, 3).tolist() == [7, 7] and torch.add(x, 2, 3).dtype is torch.int32
     assert x.sub(2, 2.5).tolist() == [-4.0, -4.0] and x.add_(2, True).tolist() == [3, 3]

@@ -91,7 +91,7 @@ def test_an_error_changes_nothing() -> None:
     assert x._version == 0
 
 
-def test_minus_zero_is_kept_apart_from_zero() -> None:
+def test_minus_zero_is_distinguished_from_zero() -> None:
     x = torch.zeros(1)
     assert np.signbit((x * -0.0).numpy()).item()
     assert not np.signbit((x + 0.0).numpy()).item()

@@ -101,7 +101,7 @@ def test_a_subclass_shows_its_name() -> None:
     assert repr(torch.nn.Parameter(torch.ones(1))).startswith("Parameter containing:\ntensor(")
 
 
-def test_what_a_subclass_is_told() -> None:
+def test_arguments_of_a_subclass_override() -> None:
     x = torch.ones(2, 2).as_subclass(Log)
     Log.calls.clear()
     x + 1, 1 + x, x.add_(1), torch.mean(x), F.softmax(x, dim=0), x @ x, x[0], -x, x == 1, x < 2, torch.cat([x, x])
@@ -118,7 +118,7 @@ def test_a_type_that_is_no_tensor() -> None:
     assert is_tensor_like(Diagonal(1, 1.0)) and not is_tensor_like(3)
 
 
-def test_subclasses_are_asked_first() -> None:
+def test_subclasses_override_first() -> None:
     class Deeper(Sub):
         pass
 
@@ -204,7 +204,7 @@ class Noted(torch.Tensor):
 @pytest.mark.parametrize(
     "name", ["shape", "dtype", "device", "requires_grad", "grad_fn", "is_leaf", "grad", "data", "T", "ndim", "_version"]
 )
-def test_who_reads_a_property_asks(name: str) -> None:
+def test_reading_a_property_calls_the_override(name: str) -> None:
     x = torch.ones(2, 3).as_subclass(Noted)
     plain = getattr(torch.ones(2, 3), name)
     Noted.seen.clear()
@@ -213,7 +213,7 @@ def test_who_reads_a_property_asks(name: str) -> None:
     assert type(found) is (Noted if name in ("data", "T") else type(plain))
 
 
-def test_who_writes_a_property_asks() -> None:
+def test_writing_a_property_calls_the_override() -> None:
     x = torch.ones(2).as_subclass(Noted)
     Noted.seen.clear()
     x.requires_grad = True
@@ -224,7 +224,7 @@ def test_who_writes_a_property_asks() -> None:
         assert x.requires_grad and x.is_leaf and x.grad is None
 
 
-def test_what_the_library_itself_looks_at_nobody_is_told() -> None:
+def test_internal_reads_call_no_override() -> None:
     class Calls(TorchFunctionMode):
         def __init__(self) -> None:
             self.seen: list[str] = []
@@ -240,7 +240,7 @@ def test_what_the_library_itself_looks_at_nobody_is_told() -> None:
     assert mode.seen[-5:] == ["linear", "mul", "sum", "backward", "__get__"]
 
 
-def test_a_property_that_nobody_knows() -> None:
+def test_an_unknown_property() -> None:
     class Refusing(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -271,7 +271,7 @@ def test_gradients_of_a_subclass() -> None:
 # ---------------------------------------------------------------- modes, and mistakes
 
 
-def test_a_mode_that_leaves_it_to_types_is_asked_again_by_them() -> None:
+def test_a_mode_that_defers_to_types_is_called_again_by_them() -> None:
     class Polite(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             asked.append((func.__name__, types))
@@ -320,7 +320,7 @@ def test_stand_ins_have_the_parameters_of_functions() -> None:
     assert not any(f in stand_ins for f in torch.overrides.get_ignored_functions())
 
 
-def test_redispatched_functions_are_asked_about_inside() -> None:
+def test_redispatched_functions_are_overridden_inside() -> None:
     seen: list[str] = []
 
     class Logged(torch.Tensor):

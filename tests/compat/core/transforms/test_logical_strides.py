@@ -63,7 +63,7 @@ def test_what_is_differentiated_lies_where_it_did(way: str) -> None:
         assert seen == [_lies(WAYS[way](x))] * 2
 
 
-def test_examples_of_examples() -> None:
+def test_nested_batches() -> None:
     x = torch.zeros(2, 3, 5, 7)
     seen: list[tuple] = []
 
@@ -124,7 +124,7 @@ def test_as_strided_counts_in_memory(dim: int) -> None:
             assert torch.equal(got, vmap(same, dim)(x))
 
 
-def test_as_strided_stays_within_an_example() -> None:
+def test_as_strided_stays_within_a_batch_element() -> None:
     x = torch.zeros(5, 3)
     with pytest.raises(RuntimeError, match=r"in range \[1, 5\], but `tensor` can only access .* \[0, 3\]. This is not"):
         vmap(lambda y: y.as_strided([4], [1], 1))(x)
@@ -135,7 +135,7 @@ def test_as_strided_stays_within_an_example() -> None:
 
 
 @pytest.mark.parametrize("form", [torch.channels_last, torch.channels_last_3d])
-def test_formats_are_not_asked_for_inside_vmap(form: Any) -> None:
+def test_memory_formats_are_refused_inside_vmap(form: Any) -> None:
     x = torch.zeros(2, 3)
     with pytest.raises(RuntimeError, match="NYI: querying is_contiguous inside of vmap for memory_format"):
         vmap(lambda y: y.contiguous(memory_format=form))(x)
@@ -152,7 +152,7 @@ def test_nothing_that_requires_grad_joined_to_something() -> None:
     assert nothing.grad is not None
 
 
-def test_new_memory_of_examples_of_examples() -> None:
+def test_new_memory_of_nested_batches() -> None:
     x = torch.zeros(7, 11)
     got = vmap(vmap(lambda y: y.new_empty_strided((2, 3, 5), (0, 5, 1))), in_dims=1)(x)
     assert got.stride() == (7 * 15, 15, 0, 5, 1)

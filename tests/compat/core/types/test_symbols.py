@@ -1,4 +1,4 @@
-"""``torch.SymInt`` and its kin, with the numbers that programs have."""
+"""``torch.SymInt``, ``SymFloat`` and ``SymBool``, with the numbers that programs have."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Creating arrays: from values, ranges, matrices, concatenation in brackets, and scalar types."""

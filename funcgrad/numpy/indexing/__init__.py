@@ -1,0 +1,1 @@
+"""Indexing: ``x[...]``, ``x.at[...]``, positions and windows, editing, and writable copies."""

@@ -1,0 +1,1 @@
+"""Statistics: averages and covariances, histograms, quantiles, and reductions that ignore NaN."""

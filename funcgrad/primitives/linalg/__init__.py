@@ -1,0 +1,1 @@
+"""The primitives of linear algebra: systems, factorizations, spectra, matrix equations."""

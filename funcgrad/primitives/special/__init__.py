@@ -1,0 +1,1 @@
+"""The primitives of special functions, and the series and tables that compute them."""
