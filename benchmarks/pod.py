@@ -196,7 +196,7 @@ def amount(size: float) -> str:
 
     Example:
         >>> amount(2_500_000)
-        '2.50 MB'
+        '2.5 MB'
     """
     for unit in ("B", "kB", "MB"):
         if size < 1000:

@@ -7,7 +7,6 @@ Example:
     >>> torch.cuda.synchronize()
     Traceback (most recent call last):
     AssertionError: Torch not compiled with CUDA enabled
-    ...
 """
 
 from __future__ import annotations

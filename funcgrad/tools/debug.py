@@ -154,8 +154,13 @@ def full_tracebacks(full: bool = True) -> None:
     Args:
         full: whether all frames are shown.
 
+    Raises:
+        TypeError: if ``full`` is no bool.
+
     Example:
         >>> full_tracebacks()
         >>> full_tracebacks(False)
     """
+    if not isinstance(full, bool):
+        raise TypeError(f"full_tracebacks: full must be True or False, got {full!r}")
     traceback.settings.full = full

@@ -99,6 +99,10 @@ def raised(f: object) -> BaseException:
         (lambda: torch.ones(3)[5], "out-of-range"),
         (lambda: torch.ones(3)[torch.tensor([5])], "out-of-range"),
         (lambda: torch.ones(2, requires_grad=True).add_(1), "leaf-in-place"),
+        (
+            lambda: (torch.ones(2).add_(1), torch.ones(2, requires_grad=True).add_(1)),
+            "leaf-in-place",
+        ),  # not the first call
         (lambda: torch.ones(2, 3).t().view(6), "view-size"),
         (lambda: torch.ones(2).item(), "one-value"),
         (lambda: bool(torch.ones(2) > 0), "one-value"),

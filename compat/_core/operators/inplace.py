@@ -28,6 +28,7 @@ from compat._core.transforms.grad_mode import mode, next_sequence
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import FREED, OVERLAPS_INPUT
 from compat._core.types.size import Size
+from funcgrad.core.errors import explained
 
 _AMBIGUOUS = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
@@ -59,6 +60,11 @@ def complain_about_view(t: Tensor, view: View, what: str) -> RuntimeError:
     return RuntimeError(f"{created} no_grad mode and {what} modified inplace with grad mode enabled.{reason}")
 
 
+def _of_leaf(what: str) -> RuntimeError:
+    error = RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation.")
+    return explained(error, "leaf-in-place")
+
+
 def check_recorded(t: Tensor) -> None:
     """Whether an in-place operation on ``t`` can be recorded.
 
@@ -70,9 +76,9 @@ def check_recorded(t: Tensor) -> None:
         if view.origin:
             raise complain_about_view(t, view, "is being")
         if view.base._node is None and view.base._rg:
-            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+            raise _of_leaf("a view of a leaf")
     if t._rg and t._node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise _of_leaf("a leaf")
 
 
 def check_memory(t: Tensor, values: Sequence[Any]) -> None:

@@ -75,8 +75,6 @@ ENTRIES = {
     "Target ": "out-of-range",
     "index ": "out-of-range",
     "Dimension out of range": "out-of-range",
-    "a leaf Variable that requires grad": "leaf-in-place",
-    "a view of a leaf Variable that requires grad": "leaf-in-place",
     "view size is not compatible": "view-size",
 }
 

@@ -439,7 +439,7 @@ def test_explain() -> None:
         first = a + b
         return first, torch.exp(first)
 
-    assert "is still held by somebody, which it was not before" in said(held)
+    assert "is still referenced, which it was not before" in said(held)
 
 
 def test_a_loop_that_compiles_without_end_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

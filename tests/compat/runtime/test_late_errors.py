@@ -48,8 +48,9 @@ def test_the_line_is_named(i: int) -> None:
 
 
 def test_at_its_own_line_it_is_as_ever() -> None:
-    with pytest.raises(IndexError, match=r"^index out of range in self$"):
+    with pytest.raises(IndexError) as caught:
         print(functional.embedding(sevens(), torch.ones(3, 2)))
+    assert str(caught.value) == "index out of range in self"
 
 
 def test_run_at_once_it_is_raised_there() -> None:
