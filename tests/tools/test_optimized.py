@@ -28,7 +28,11 @@ print(losses[-1] < losses[0], funcgrad.jit(funcgrad.grad(lambda x: x**3))(2.0))
 for package in (funcgrad, torch):
     for found in pkgutil.walk_packages(package.__path__, f"{package.__spec__.name}."):
         if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+            try:
+                importlib.import_module(found.name)
+            except ModuleNotFoundError as error:
+                if error.name != "tensorboard":  # an extra
+                    raise
 """
 
 
