@@ -2,7 +2,7 @@
 
 The error itself keeps all of them, so that a debugger sees everything, and calls cost nothing. What displays errors is
 asked to leave frames out: Python at the end of a program or of a thread and at its prompt, IPython and notebooks,
-and pytest, whose plugin is ``funcgrad.tools.pytest_plugin``. ``FUNCGRAD_TRACEBACK=full`` in the environment, or
+and pytest with the plugin ``funcgrad.tools.pytest_plugin``. ``FUNCGRAD_TRACEBACK=full`` in the environment, or
 ``funcgrad.debug.full_tracebacks()``, shows all frames.
 """
 

@@ -1,7 +1,8 @@
 """Has pytest leave the frames of funcgrad, compat and JAX out of tracebacks, as ``funcgrad.core.traceback`` says.
 
-pytest loads it by itself where funcgrad is installed; ``-p no:funcgrad``, ``--full-trace`` or
-``FUNCGRAD_TRACEBACK=full`` in the environment show all frames.
+``pytest_plugins = ["funcgrad.tools.pytest_plugin"]`` in ``conftest.py``, or ``-p funcgrad.tools.pytest_plugin``, asks for
+it: as an entry point it would have pytest import funcgrad, and rewrite all of its modules, for tests that do not use it.
+``--full-trace`` or ``FUNCGRAD_TRACEBACK=full`` in the environment show all frames.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_it():
 def test_pytest_shows_the_users_frames(tmp_path: Path, full: str) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
     environment = dict(os.environ, PYTHONPATH=str(ROOT), FUNCGRAD_TRACEBACK=full)
-    plugin = ["-p", "no:funcgrad", "-p", "funcgrad.tools.pytest_plugin", "-p", "no:cacheprovider"]
+    plugin = ["-p", "funcgrad.tools.pytest_plugin", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", "-q", *plugin, "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert "return x + torch.ones(3)" in done.stdout and "1 failed" in done.stdout
