@@ -12,6 +12,14 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.runtime.deferred import local
 from funcgrad.runtime.process import process
 
+try:
+    # Not public: jax.device_put takes ten times as long for a small array, in Python, until it comes to it.
+    from jax._src.lib import xla_client
+
+    _put, _COPY = xla_client.batched_device_put, xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+except (ImportError, AttributeError):
+    _put = None
+
 _MOST_BYTES = 65536
 #: The identities of those that are kept. Two tensors that begin with the same constant have nothing to do with each
 #: other, so a window takes a shared buffer for another one wherever it meets it.
@@ -30,28 +38,39 @@ def _forget(buffers: Iterable[Any]) -> None:
 _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
 
 
-#: From how many bytes on a copy of JAX's own takes longer than handing it one of ours. A shorter one takes 10 us less,
-#: but is compiled for each shape, for 12 ms: it begins with the copy of that shape that many others came before.
-_LARGE, _OFTEN = 1 << 18, 256
 #: Where a buffer of XLA's begins, in bytes.
 _ALIGNMENT = 64
-_copies: Cache[tuple[tuple[int, ...], np.dtype], int] = Cache(Group("copies by shape", 4096))
+#: The types of arrays, as JAX has them.
+_types: Cache[tuple[tuple[int, ...], np.dtype], Any] = Cache(Group("types of buffers", 4096))
+#: By JAX's default device, the sharding and the device of an array that nobody has put anywhere.
+_places: dict[Any, tuple[Any, list[Any]]] = {}
 
 
 def copied(array: np.ndarray) -> jax.Array:
     """A buffer with the array's contents as they are now.
 
-    JAX may read an array later, after the caller has changed it, so it gets a copy of its own.
+    The array may be changed afterwards.
     """
     if process.forked:
         return jax.device_put(_aligned(array))
-    copy = array.copy()
-    if copy.nbytes < _LARGE:
-        kind = array.shape, array.dtype
-        count = _copies[kind] = (_copies.get(kind) or _copies.again(kind) or 0) + 1
-        if count > _OFTEN:
-            return jax.numpy.array(copy, copy=True)
-    return jax.device_put(copy)
+    if _put is None:
+        return jax.device_put(array.copy())  # which may be read later
+    kind = array.shape, array.dtype
+    found = _types.get(kind) or _types.again(kind)
+    if found is None:
+        found = _types[kind] = jax.core.ShapedArray(*kind)
+    default = jax.config.jax_default_device
+    place = _places.get(default)
+    if place is None:
+        place = _places[default] = _place(default)
+    made: jax.Array = _put(found, place[0], [array], place[1], False, True, _COPY)
+    return made
+
+
+def _place(default: Any) -> tuple[Any, list[Any]]:
+    """The sharding and the device of uncommitted arrays: JAX's default device may be a device, a platform or None."""
+    device = jax.local_devices(backend=default)[0] if default is None or isinstance(default, str) else default
+    return jax.sharding.SingleDeviceSharding(device), [device]
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:

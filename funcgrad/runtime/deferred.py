@@ -11,7 +11,6 @@ the flush, in one loop.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from funcgrad.core.tracing import Interpreter, Tracer
+from funcgrad.runtime.options import cores
 from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
@@ -38,16 +38,14 @@ class Deferred(Tracer):
     Attributes:
         value: the buffer, once computed; a NumPy array if the NumPy backend computed it and the value has not been
             needed yet a buffer.
-        used: set when such an array was an input of a compiled program.
         error: the error of its operation, if that failed twice.
         foreseen: the value predicted by ``foresight``, once that was tried.
     """
 
     # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
-    __slots__ = ("value", "used", "error", "foreseen")
+    __slots__ = ("value", "error", "foreseen")
     interpreter: Interpreter
     value: Any
-    used: bool
     error: Exception
     foreseen: np.ndarray | None
 
@@ -127,11 +125,6 @@ _beginning = threading.Lock()
 local = _Local()
 
 
-def _cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Settings:
     """How operations are deferred.
 
@@ -155,7 +148,7 @@ class Settings:
         self.backwards = 1
         self.by_numpy = True
         # With a core to spare, compiling costs the program little; on one core it takes all of its time meanwhile.
-        self.patience, self.behind = (0.1, 2) if _cores() > 1 else (1.0, 0)
+        self.patience, self.behind = (0.1, 2) if cores() > 1 else (1.0, 0)
         self.meetings = 3
 
 

@@ -1,4 +1,4 @@
-"""XLA's compile options.
+"""Options of XLA.
 
 On a CPU it uses half of the vector registers of a machine that has AVX-512 (its default is right for the first machines
 that had it, which slowed down). Told to use the whole, functions such as ``tanh``, ``exp`` and ``erf`` of large arrays
@@ -7,13 +7,26 @@ products, is as fast as before.
 
 By default XLA also leaves roundings to bfloat16 and float16 out where it can, so a result would depend on whether
 operations are compiled one by one or together. Here both give the same bits.
+
+JAX hands programs for the CPU to a thread, so that Python goes on meanwhile. On one core nothing can: there a program
+runs in the thread that calls it, which for a small one takes half of the time.
 """
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 import jax
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if cores() == 1 and "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 #: In bits; a machine without such registers uses its widest.
 VECTOR_WIDTH = 512

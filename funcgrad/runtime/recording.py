@@ -80,18 +80,11 @@ class Recording:
                 places[id(r)] = len(pending)
                 wait(r)
 
-    def put(self, again: bool = False) -> None:
-        """Puts inputs that are arrays of NumPy's on the device.
-
-        Args:
-            again: only those that were an input before: JAX takes arrays in less time than it makes buffers of them.
-        """
+    def put(self) -> None:
+        """Puts inputs that are arrays of NumPy's on the device."""
         while self.hosted:
             i, deferred = self.hosted.pop()
-            if again and not hasattr(deferred, "used"):
-                deferred.used = True
-            else:
-                self.inputs[i] = ready(deferred)
+            self.inputs[i] = ready(deferred)
             del deferred
 
     def found(self) -> Sequence[Any]:

@@ -216,7 +216,7 @@ class Window:
 
     def whole(self, recording: Recording, run: Any, deliver: bool = True) -> None:
         """Runs the compiled program; ``deliver``: whether to set the results in ``pending``."""
-        recording.put(again=True)
+        recording.put()
         inputs = recording.inputs
         for i in self.donated:
             if _refs(inputs[i]) > _UNHELD:  # still referenced this time

@@ -30,7 +30,7 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The settings are those that users have with a core to spare, and nothing is known or owed."""
     runtime.flush()
     runtime.wait()
-    monkeypatch.setattr(deferred, "_cores", lambda: 2)
+    monkeypatch.setattr(deferred, "cores", lambda: 2)
     for name in ("patience", "behind", "meetings"):
         monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
@@ -106,7 +106,7 @@ def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("worth")
 def test_on_one_core_nothing_is_compiled_behind_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiling takes the program's own time there, so it begins later and its program is used at once."""
-    monkeypatch.setattr(deferred, "_cores", lambda: 1)
+    monkeypatch.setattr(deferred, "cores", lambda: 1)
     alone = deferred.Settings()
     for name in ("patience", "behind"):
         monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
