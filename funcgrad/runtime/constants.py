@@ -14,7 +14,7 @@ from funcgrad.runtime.process import process
 
 try:
     # Not public: jax.device_put takes ten times as long for a small array, in Python, until it comes to it.
-    from jax._src.lib import xla_client
+    from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
     _put, _COPY = xla_client.batched_device_put, xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 except (ImportError, AttributeError):
@@ -59,7 +59,7 @@ def copied(array: np.ndarray) -> jax.Array:
     found = _types.get(kind) or _types.again(kind)
     if found is None:
         found = _types[kind] = jax.core.ShapedArray(*kind)
-    default = jax.config.jax_default_device
+    default = jax.config.jax_default_device  # type: ignore[attr-defined]
     place = _places.get(default)
     if place is None:
         place = _places[default] = _place(default)
