@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -60,8 +60,8 @@ class Executable:
     """
 
     __slots__ = (
-        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "windows",
-        "__weakref__",
+        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "_limit",
+        "_numpy", "windows", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
@@ -81,7 +81,8 @@ class Executable:
         self._run: Cache[None, Any] | None = None
         self.warm = False
         self.spent = 0.0
-        self._takes = -1.0
+        self._takes, self._limit = -1.0, math.nan
+        self._numpy: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
         self.windows: Cache[tuple, Any] = Cache(WINDOWS)
 
     def __call__(self, *buffers: Any) -> list[Any]:
@@ -124,7 +125,7 @@ class Executable:
                     refuse(self.program.name)
                 if self.spent:  # not for these values; for others it goes on as before
                     return self._by_xla(buffers, numbers)
-                self.spent = math.inf
+                self._limit = -1.0
             else:
                 self.spent += self._takes
                 return found
@@ -142,7 +143,11 @@ class Executable:
         Raises:
             NotHere: where NumPy cannot.
         """
-        return numpy_backend.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
+        run = self._numpy
+        if run is None:
+            run = self._numpy = numpy_backend.function(self.program)
+        operands = [b if b.__class__ is np.ndarray else np.asarray(b) for b in buffers]
+        return run([*operands, *map(_typed, numbers, self.numbers)] if numbers else operands)
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
@@ -169,10 +174,11 @@ class Executable:
 
         It depends on the program and on how often it ran, on nothing else.
         """
-        if not by_numpy() or self.spent == math.inf:
-            return False
-        takes = self.takes()
-        return takes <= CALL_COST or (takes <= self._most() and self.spent <= PATIENCE * self.compile_cost())
+        if self._limit != self._limit:  # not known yet
+            takes = self.takes()
+            often = PATIENCE * self.compile_cost() if takes <= self._most() else -1.0
+            self._limit = math.inf if takes <= CALL_COST else often
+        return self.spent <= self._limit and by_numpy()
 
     def cold(self) -> set[Executable]:
         """The programs that ``now`` would have to compile."""

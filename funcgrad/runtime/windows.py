@@ -115,6 +115,7 @@ class Window:
         "failed",
         "_least",
         "_cost",
+        "_takes",
         "_composed",
         "run",
         "outputs",
@@ -139,7 +140,7 @@ class Window:
         self.made: Executable | Pieces | None = None
         self.failed = False
         self._least = PROGRAM + sum([code.cost for code in self.codes])
-        self._cost = -1.0
+        self._cost = self._takes = -1.0
         self._composed: _Composed | None = None
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
@@ -302,7 +303,9 @@ class Window:
 
     def takes(self) -> float:
         """About how long it takes one by one, in milliseconds."""
-        return sum([code.takes_alone() for code in self.codes])
+        if self._takes < 0:
+            self._takes = sum([code.takes_alone() for code in self.codes])
+        return self._takes
 
     def ask(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; the window was met before."""

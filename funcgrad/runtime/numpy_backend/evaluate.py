@@ -28,15 +28,15 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
     Raises:
         NotHere: if some operation has no rule here, or not for these values.
     """
-    return _function(program)(arguments)
+    return function(program)(arguments)
 
 
 control.set_evaluator(evaluate)
 
 
 @kept_with_program
-def _function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
-    """The program as a function, for which nothing is looked up while it runs.
+def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
+    """``evaluate`` as a function of the arguments, for which nothing is looked up while it runs.
 
     Raises:
         NotHere: if some operation has no rule here.
