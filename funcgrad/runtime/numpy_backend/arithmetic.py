@@ -98,14 +98,14 @@ def _div(x: Any, y: Any) -> Any:
     """Of integers towards zero."""
     if x.dtype.kind not in "iu":
         return _quotient(x, y)
-    if not np.all(y):
+    if not y.all():
         raise NotHere
     down = np.floor_divide(x, y)
     return down + ((x < 0) != (y < 0)) * (down * y != x)
 
 
 def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    if x.dtype.kind != "f" and not np.all(y):
+    if x.dtype.kind != "f" and not y.all():
         raise NotHere
     return function(x, y)
 
@@ -116,7 +116,7 @@ RULES["rem"] = partial(_modulo, np.fmod)
 
 @rule("floor_divide")
 def _floor_divide(x: Any, y: Any) -> Any:
-    if x.dtype.kind == "f" or not np.all(y):
+    if x.dtype.kind == "f" or not y.all():
         raise NotHere
     return np.floor_divide(x, y)
 
