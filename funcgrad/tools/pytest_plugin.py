@@ -1,7 +1,7 @@
 """Has pytest leave the frames of funcgrad, compat and JAX out of tracebacks, as ``funcgrad.core.traceback`` says.
 
-``pytest_plugins = ["funcgrad.tools.pytest_plugin"]`` in ``conftest.py``, or ``-p funcgrad.tools.pytest_plugin``, asks for
-it: as an entry point it would have pytest import funcgrad, and rewrite all of its modules, for tests that do not use it.
+A ``conftest.py`` with ``pytest_plugins = ["funcgrad.tools.pytest_plugin"]`` asks for it, or ``-p`` on the command line.
+As an entry point it would have pytest import funcgrad, and rewrite all of its modules, for tests that do not use it.
 ``--full-trace`` or ``FUNCGRAD_TRACEBACK=full`` in the environment show all frames.
 """
 
