@@ -18,8 +18,8 @@ from compat._distributed.work import Work
 
 default_pg_timeout = timedelta(minutes=30)
 NOT_YET = "Default process group has not been initialized, please make sure to call init_process_group."
-#: The backend of each kind of device where none is named.
-DEFAULTS = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo", "xla": "xla"}
+#: The backend of each kind of device. Tensors on GPUs and other accelerators are exchanged through the host's memory.
+DEFAULTS = {"cpu": "gloo", "cuda": "gloo", "xpu": "xccl", "mps": "gloo", "xla": "gloo"}
 _HERE = ("gloo", "xla")
 
 

@@ -12,6 +12,7 @@ from funcgrad.runtime.placement import (
     moved,
     prefer_cpu,
     put_on,
+    simulated,
     synchronize,
 )
 from funcgrad.runtime.background import wait
@@ -46,5 +47,6 @@ __all__ = [
     "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable", "execute", "expected",
     "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking",
     "memory_stats", "moved", "on_host", "operands", "own", "pending_count", "prefer_cpu", "put_on", "ready", "record",
-    "record_all", "scalar", "segment", "settings", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
+    "record_all", "scalar", "segment", "settings", "simulated", "stats", "synchronize", "table", "to_numpy", "value_of",
+    "wait",
 ]  # fmt: skip

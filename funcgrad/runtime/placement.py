@@ -8,6 +8,7 @@ Only where there are several devices does a flush ask which operation belongs to
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.util import find_spec
@@ -21,9 +22,10 @@ from funcgrad.runtime.programs import from_numpy, to_numpy
 
 __all__ = [
     "accelerators", "apart", "committed_to", "expected", "memory_stats", "moved", "prefer_cpu", "put_on", "several",
-    "shardings", "synchronize",
+    "shardings", "simulated", "synchronize",
 ]  # fmt: skip
 
+_COUNT = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 #: Packages by which JAX reaches accelerators.
 _PLUGINS = ("jax_plugins", "libtpu")
 
@@ -39,6 +41,19 @@ def expected() -> bool:
     """
     platforms = os.environ.get("JAX_PLATFORMS", jax.config.values.get("jax_platforms") or "")
     return platforms != "cpu" and any(find_spec(name) is not None for name in _PLUGINS)
+
+
+def simulated() -> bool:
+    """Whether the CPU was asked for as several devices, by ``XLA_FLAGS`` or by JAX's configuration.
+
+    Asking starts no runtime of JAX's.
+
+    Example:
+        >>> isinstance(simulated(), bool)
+        True
+    """
+    flags = _COUNT.findall(os.environ.get("XLA_FLAGS", ""))
+    return max(int(flags[-1]) if flags else 1, jax.config.values.get("jax_num_cpu_devices") or 1) > 1
 
 
 def prefer_cpu() -> None:

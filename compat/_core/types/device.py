@@ -174,7 +174,7 @@ def accelerator_type() -> str:
     """
     if accelerators("cuda"):
         return "cuda"
-    if runtime.expected() and accelerators("xla"):
+    if (runtime.expected() or runtime.simulated()) and accelerators("xla"):
         return "xla"
     raise RuntimeError("Cannot access accelerator device when none is available.")
 

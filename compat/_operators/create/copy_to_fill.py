@@ -159,7 +159,8 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself if it has them.
 
     Args:
-        args: a dtype, a device, or a tensor whose dtype is taken; then ``non_blocking`` and ``copy``.
+        args: a dtype, a device or an accelerator's number, or a tensor whose dtype is taken; then ``non_blocking`` and
+            ``copy``.
         kwargs: ``dtype``, ``device``, ``other``, ``non_blocking``, ``copy``, ``memory_format``.
 
     Raises:
@@ -199,12 +200,12 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     dtype, rest = kwargs.pop("dtype", None), []
     other = kwargs.pop("tensor", None) if "tensor" in kwargs else kwargs.pop("other", None)
     where = kwargs.pop("device", None)
-    for a in args:
+    for i, a in enumerate(args):
         if isinstance(a, Dtype | type):
             dtype = a
         elif isinstance(a, Tensor):
             other = a
-        elif isinstance(a, str | Device):
+        elif isinstance(a, str | Device) or (i == 0 and a.__class__ is int):
             where = a
         elif a is not None:
             rest.append(a)

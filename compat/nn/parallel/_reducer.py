@@ -71,7 +71,7 @@ def bucketed(params: Sequence[Tensor], limit: int, first: int) -> list[list[int]
     open_: dict[Any, list[int]] = {}
     sizes: dict[Any, int] = {}
     for i in reversed(range(len(params))):
-        kind = params[i].dtype
+        kind = params[i].dtype, params[i].device
         open_.setdefault(kind, []).append(i)
         sizes[kind] = sizes.get(kind, 0) + params[i].numel() * params[i].element_size()
         if sizes[kind] >= (limit if done else min(first, limit)):

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from compat._core.pytree import trees
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.device import device as Device
 from compat._distributed import collectives, objects
 from compat._distributed.groups import chosen_group
+from compat._utils import _get_device_index
 from compat.nn.modules.module import Module
 from compat.nn.parallel._reducer import GradBucket, Reducer
 
@@ -24,9 +27,10 @@ class DistributedDataParallel(Module):
     while the pass goes on; ``grad`` has the average when it is done.
 
     Args:
-        module: the module, with the same parameters in all processes; it is on the CPU.
-        device_ids: None, or empty.
-        output_device: None.
+        module: the module, with the same parameters in all processes, on devices of one type.
+        device_ids: the accelerator that a module of one accelerator is on, as a list of one; arguments of the module
+            are put there. None, or empty, leaves arguments where they are.
+        output_device: changes nothing.
         dim: changes nothing.
         broadcast_buffers: whether buffers are made those of rank 0 before each forward pass; True by default.
         init_sync: whether parameters and buffers are made those of rank 0 now.
@@ -42,7 +46,8 @@ class DistributedDataParallel(Module):
         module: the module; so the names in ``state_dict()`` begin with ``module.``.
 
     Raises:
-        ValueError: without a process group, and for ``device_ids``.
+        ValueError: without a process group, for parameters on devices of several types, and for ``device_ids`` of a
+            module on the CPU or on several devices.
         RuntimeError: if no parameter requires gradients, or processes have other parameters; or, from ``forward``, if
             the last backward pass left a parameter out.
 
@@ -84,15 +89,8 @@ class DistributedDataParallel(Module):
                 "DistributedDataParallel is not needed when a module doesn't have any parameter that "
                 "requires a gradient."
             )
-        if device_ids:
-            raise ValueError(
-                "DistributedDataParallel device_ids and output_device arguments only work with single-device/"
-                "multiple-device GPU modules or CPU modules, but got device_ids "
-                f"{list(device_ids)}, output_device {output_device}, and module parameters "
-                f"{ {p.device for _, p in kept} }."
-            )
-        self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
-        self.device_type, self.device = "cpu", kept[0][1].device
+        self.module, self.dim, self.device = module, dim, kept[0][1].device
+        self.device_type, self.device_ids, self.output_device = _placed([p for _, p in kept], device_ids, output_device)
         self.broadcast_buffers = next((b for b in (forward_sync_buffers, broadcast_buffers) if b is not None), True)
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
@@ -149,6 +147,8 @@ class DistributedDataParallel(Module):
         if self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers:
             with no_grad():
                 self._spread(self.modules_buffers)
+        if self.device_ids is not None:
+            inputs, kwargs = _moved((inputs, kwargs), Device(self.device_type, self.device_ids[0]))
         outputs = self.module(*inputs, **kwargs)
         self.reducer.enabled = self.require_backward_grad_sync
         if differentiates:
@@ -225,3 +225,37 @@ class DistributedDataParallel(Module):
         self.reducer = self._reducer(
             [(n, p) for n, p in self.module.named_parameters() if p.requires_grad and n not in ignored]
         )
+
+
+def _placed(
+    params: Sequence[Tensor], device_ids: Sequence[Any] | None, output_device: Any
+) -> tuple[str, list[int] | None, int | None]:
+    """The type of a module's devices, and the numbers of those that its arguments and results are on, if they move.
+
+    Raises:
+        ValueError: for numbers that do not fit the devices of the parameters.
+    """
+    if device_ids is not None and len(device_ids) > 1:
+        raise ValueError("device_ids can only be None or contain a single element.")
+    devices = {p.device for p in params}
+    kinds = {device.type for device in devices}
+    if len(kinds) != 1:
+        raise ValueError(
+            "DistributedDataParallel's input module must be on the same type of devices, but input module "
+            f"parameters locate in {kinds}."
+        )
+    (kind,) = kinds
+    if not device_ids or kind == "cpu" or len(devices) > 1:
+        if device_ids or output_device:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/"
+                f"multiple-device GPU modules or CPU modules, but got device_ids {device_ids}, output_device "
+                f"{output_device}, and module parameters {devices}."
+            )
+        return kind, None, None
+    numbers = [_get_device_index(d, True) for d in device_ids]
+    return kind, numbers, numbers[0] if output_device is None else _get_device_index(output_device, True)
+
+
+def _moved(values: Any, device: Device) -> Any:
+    return trees.tree_map(lambda x: x.to(device) if isinstance(x, Tensor) else x, values)

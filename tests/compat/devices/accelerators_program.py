@@ -34,6 +34,10 @@ assert [t.device.index for t in (torch.randn(2, device=a.device), torch.tensor([
 with torch.device("xla:1"):
     assert torch.zeros(2).device.index == 1
 assert (y + torch.tensor(2.0)).device == y.device, "a number of the CPU goes along"
+torch.accelerator.set_device_index(1)
+assert torch.accelerator.current_accelerator() == torch.device("xla") and torch.accelerator.current_device_index() == 1
+assert x.to(3).device.index == 3 and x.to(2, torch.float64).device == y.device and x.to(True).device.type == "cpu"
+torch.accelerator.set_device_index(0)
 i = torch.tensor([1, 0])
 assert torch.equal(y[i].cpu(), x[i]) and y[i].device == y.device
 a[0] = 5
@@ -89,7 +93,7 @@ assert torch.compile(there)(inputs.to("xla:3")).device.index == 3
 
 # ---------------------------------------------------------------- torch.cuda, as if these were GPUs
 
-assert not torch.cuda.is_available() and not torch.accelerator.is_available()
+assert not torch.cuda.is_available() and torch.accelerator.device_count() == 4
 runtime.accelerators = lambda kind: devices
 assert torch.cuda.is_available() and torch.cuda.device_count() == 4 and torch.cuda.get_device_name() == "cpu"
 before = torch.cuda.memory_allocated()

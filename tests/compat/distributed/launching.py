@@ -23,13 +23,13 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def run_processes(program: str, count: int, *args: str, address: str = "") -> list[tuple[int, str]]:
+def run_processes(program: str, count: int, *args: str, address: str = "", devices: int = 1) -> list[tuple[int, str]]:
     """Runs a program in so many processes; for each its exit status and what it printed."""
     address = address or f"tcp://127.0.0.1:{free_port()}"
     running = [
         subprocess.Popen(
             [sys.executable, str(HERE / program), str(rank), str(count), address, *args],
-            env=environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=environment(devices), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         for rank in range(count)
     ]  # fmt: skip

@@ -95,6 +95,11 @@ def test_data_parallel_losses_are_those_of_the_joined_batch() -> None:
     assert found[1] == pytest.approx(GLOO, abs=1e-4)
 
 
+def test_data_parallel_on_accelerators() -> None:
+    for status, text in run_processes("accelerators_ddp_program.py", 2, devices=2):
+        assert status == 0 and "done" in text, text
+
+
 GLOO = [1.478468, 4.940245, 1.797784, 1.2713, 2.246125, 1.279634]
 
 
