@@ -29,7 +29,6 @@ from compat._core.types.errors import (
     NO_GRAD_OF_NON_LEAF,
     OTHER_KIND,
     check_grad_fits,
-    other_data,
     warn,
     wrap_dim,
     wrong_argument,
@@ -217,15 +216,14 @@ class Tensor:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         level_stack.check_set_data(self, new)
-        if new.is_sparse != self.is_sparse:
+        if new.is_sparse != self.is_sparse or new.is_meta != self.is_meta:
             raise RuntimeError(OTHER_KIND)
-        if new.device != self.device:
-            raise other_data()
         if self._rg and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
             self._counter = Version(self._storage.version)  # its own: the previous memory need not be kept for it
-        if self._meta is not None and new._layout.dtype is not self._layout.dtype:
+        moved = new._layout.dtype is not self._layout.dtype or new.device != self.device
+        if self._meta is not None and moved:
             self._meta.accumulator = None
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
         new._view = new._view or SHARED

@@ -243,13 +243,6 @@ def check_grad_fits(grad: Any, t: Any, dtype: Dtype) -> None:
         raise unfit_grad(grad.dtype, grad.shape, dtype, t.shape)
 
 
-def other_data() -> RuntimeError:
-    """The complaint about memory on another device for a tensor."""
-    return RuntimeError(
-        "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
-    )
-
-
 def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Sequence[int]) -> RuntimeError:
     """The complaint about a gradient of another dtype or size than its tensor's."""
     if dtype is not wanted:

@@ -31,8 +31,8 @@ def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
         name: its name in errors.
 
     Returns:
-        The parameter itself, over other memory or swapped with a new one; a new one where that is on another device or
-        parameters are to be overwritten.
+        The parameter itself, over other memory or swapped with a new one; a new one where it comes from or goes to the
+        device ``meta``, or parameters are to be overwritten.
 
     Raises:
         RuntimeError: if it cannot be swapped.
@@ -40,7 +40,7 @@ def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
     new, grad = fn(parameter), parameter.grad
     if future.get_swap_module_params_on_conversion():
         return _swapped(parameter, new, None if grad is None else fn(grad), name)
-    if new.device == parameter.device and not future.get_overwrite_module_params_on_conversion():
+    if new.is_meta == parameter.is_meta and not future.get_overwrite_module_params_on_conversion():
         parameter.data = new
         if grad is not None:
             grad.data = fn(grad)

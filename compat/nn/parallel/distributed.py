@@ -10,10 +10,10 @@ from typing import Any
 from compat._core.pytree import trees
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode, no_grad
+from compat._core.types.device import available
 from compat._core.types.device import device as Device
 from compat._distributed import collectives, objects
 from compat._distributed.groups import chosen_group
-from compat._utils import _get_device_index
 from compat.nn.modules.module import Module
 from compat.nn.parallel._reducer import GradBucket, Reducer
 
@@ -253,8 +253,8 @@ def _placed(
                 f"{output_device}, and module parameters {devices}."
             )
         return kind, None, None
-    numbers = [_get_device_index(d, True) for d in device_ids]
-    return kind, numbers, numbers[0] if output_device is None else _get_device_index(output_device, True)
+    numbers = [d if isinstance(d, int) else available(d).index or 0 for d in (device_ids[0], output_device or 0)]
+    return kind, numbers[:1], numbers[0] if output_device is None else numbers[1]
 
 
 def _moved(values: Any, device: Device) -> Any:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
+from compat import accelerator
 from compat._core import random
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
@@ -259,7 +260,7 @@ class _BaseDataLoaderIter:
         self._recipe = Recipe(
             loader.dataset, loader.collate_fn, loader._auto_collation, loader.drop_last, loader.worker_init_fn
         )
-        if loader.pin_memory:
+        if loader.pin_memory and not accelerator.is_available():
             warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
                 "used."

@@ -86,6 +86,15 @@ for _ in range(12):
         optimizer.step()
         losses.append(loss)
     assert losses[0].item() == losses[1].item() and [str(t.device) for t in losses] == ["cpu", "xla:3"]
+before = [id(p) for p in there.parameters()]
+assert [id(p) for p in there.to("xla:1").parameters()] == before, "so an optimizer made before goes on"
+assert all(held_by(p) == held_by(p.grad) == {devices[1]} for p in there.parameters())
+optimizer, weight = torch.optim.SGD(there.parameters(), lr=0.1), there[0].weight.cpu()
+there.to("xla:3")(inputs.to("xla:3")).sum().backward()
+optimizer.step()
+assert not torch.equal(weight, there[0].weight.cpu()) and there[0].weight.device.index == 3
+with pytest.raises(RuntimeError, match="have incompatible tensor type"):
+    weight.data = torch.empty(2, device="meta")
 moments = [t for s in optimizers[1].state.values() for k, t in s.items() if k != "step"]
 assert all(held_by(t) == {devices[3]} for t in [*there.parameters(), *moments])
 assert all(held_by(p) == {devices[0]} and not runtime.ready(p._storage.buffer).committed for p in here.parameters())
