@@ -45,7 +45,10 @@ def _op(name: str, op: Any, *tensors: Tensor) -> str:
     kind = kind_of(op)
     for t in tensors:
         if t.is_complex() and kind in _ORDERED:
-            raise ValueError(f"{name} does not support {kind} on complex tensors")
+            problem = ValueError if name == "all_reduce" else RuntimeError
+            raise problem(f"{name} does not support {kind} on complex tensors")
+        if kind is RedOpType.AVG and not (t.dtype.is_floating_point or t.is_complex()):
+            raise RuntimeError(f"{name}: ReduceOp.AVG takes floating point or complex tensors, got {t.dtype}")
         if kind in _BITWISE and t.dtype.is_floating_point:
             raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
     return kind.name
@@ -160,7 +163,8 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
         async_op: return at once.
 
     Raises:
-        ValueError: if the list has another length, or other dtypes.
+        RuntimeError: if the list does not have a tensor for each process.
+        ValueError: if it has other dtypes.
     """
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
@@ -181,7 +185,20 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 
 def _check_count(name: str, parameter: str, tensors: Sequence[Any], group: ProcessGroup) -> None:
     if len(tensors) != group.size():
-        raise ValueError(f"{name}: {parameter} has {len(tensors)} tensors, but the group has {group.size()} processes")
+        raise RuntimeError(
+            f"{name}: {parameter} has {len(tensors)} tensors, but the group has {group.size()} processes"
+        )
+
+
+def _check_parts(name: str, whole_name: str, whole: Tensor, part_name: str, part: Tensor, group: ProcessGroup) -> None:
+    """Whether a tensor holds as many elements as all processes' parts of it."""
+    if whole.dtype is not part.dtype:
+        raise RuntimeError(f"{name}: {whole_name} is of {whole.dtype}, but {part_name} of {part.dtype}")
+    if whole.numel() != part.numel() * group.size():
+        raise RuntimeError(
+            f"{name}: {whole_name} of size {list(whole.shape)} must hold {group.size()} times the {part.numel()} "
+            f"elements of {part_name}, as the group has {group.size()} processes"
+        )
 
 
 def all_gather_into_tensor(
@@ -190,12 +207,10 @@ def all_gather_into_tensor(
     """Writes all processes' tensors, one after the other along the first dimension, into one tensor."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
-    check_one_dtype(output_tensor, input_tensor)
     if not_in(group, "all_gather_into_tensor"):
         return None
     found, read = chosen_group(group), reader(input_tensor)
-    if output_tensor.numel() != input_tensor.numel() * found.size():
-        raise ValueError("output tensor size must be equal to world_size times input tensor size")
+    _check_parts("all_gather_into_tensor", "output_tensor", output_tensor, "input_tensor", input_tensor, found)
     return _exchanged(
         "all_gather_into_tensor", found, [output_tensor], async_op,
         lambda call: write(output_tensor, np.concatenate([a.reshape(-1) for a in algorithms.all_gather(call, read())])),
@@ -336,12 +351,10 @@ def reduce_scatter_tensor(
     """``reduce_scatter`` of the parts of one tensor, which is divided evenly among the processes."""
     check_tensor(output, "output")
     check_tensor(input, "input")
-    check_one_dtype(output, input)
     if not_in(group, "reduce_scatter_tensor"):
         return None
     found, kind, read = chosen_group(group), _op("reduce_scatter", op, output), reader(input)
-    if input.numel() != output.numel() * found.size():
-        raise ValueError("input tensor must be the same size as output size times world size")
+    _check_parts("reduce_scatter_tensor", "input", input, "output", output, found)
 
     def exchange(call: Call) -> None:
         write(output, algorithms.reduce_scatter(call, np.split(read().reshape(-1), call.size), kind))

@@ -21,17 +21,13 @@ PIECE = 1 << 22
 Reduce = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def _average(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    return np.add(x, y, out=x)
-
-
 def _with(f: np.ufunc) -> Reduce:
     return lambda x, y: f(x, y, out=x)
 
 
 #: How two arrays become one, in the memory of the first.
 REDUCTIONS: dict[str, Reduce] = {
-    "SUM": _average, "AVG": _average, "PRODUCT": _with(np.multiply), "MIN": _with(np.minimum),
+    "SUM": _with(np.add), "AVG": _with(np.add), "PRODUCT": _with(np.multiply), "MIN": _with(np.minimum),
     "MAX": _with(np.maximum), "BAND": _with(np.bitwise_and), "BOR": _with(np.bitwise_or),
     "BXOR": _with(np.bitwise_xor),
 }  # fmt: skip
@@ -40,8 +36,6 @@ REDUCTIONS: dict[str, Reduce] = {
 def _finished(array: np.ndarray, op: str, size: int) -> np.ndarray:
     if op != "AVG":
         return array
-    if array.dtype.kind in "iub":
-        return np.floor_divide(array, size, out=array)
     return np.divide(array, array.dtype.type(size), out=array)
 
 

@@ -15,7 +15,7 @@ from compat._distributed.transport.mesh import Key, Mesh, Slot
 
 def memory(array: np.ndarray) -> memoryview:
     """The bytes of a contiguous array."""
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
 
 
 class Circle:

@@ -1,7 +1,10 @@
 """All exchanges, by each process of a group."""
 
+import math
 import sys
 from datetime import timedelta
+
+import pytest
 
 import compat as torch
 import compat.distributed as dist
@@ -44,6 +47,31 @@ assert x[::3].tolist() == everybody
 x = torch.zeros(2)
 dist.reduce_scatter_tensor(x, torch.arange(2.0 * n))
 assert x.tolist() == [n * 2 * r, n * (2 * r + 1)]
+for op, wanted in (
+    ("SUM", total + n),
+    ("AVG", (total + n) / n),
+    ("PRODUCT", math.factorial(n)),
+    ("MAX", n),
+    ("MIN", 1),
+):
+    x = torch.zeros(3, 2).t()  # results have the strides of what is written
+    dist.reduce_scatter(x, [torch.full((2, 3), r + 1.0) for _ in everybody], getattr(dist.ReduceOp, op))
+    assert torch.equal(x, torch.full((2, 3), wanted)), (op, x)
+for empty in (torch.zeros(0), torch.zeros(3, 0)):
+    dist.reduce_scatter(empty, [empty.clone() for _ in everybody])
+    dist.all_reduce(empty)
+for error, text, call in (
+    (RuntimeError, "AVG takes floating", lambda: dist.all_reduce(torch.ones(2, dtype=torch.int64), dist.ReduceOp.AVG)),
+    (RuntimeError, "input_list has 1 tensors", lambda: dist.reduce_scatter(torch.ones(2), [torch.ones(2)])),
+    (RuntimeError, r"input of size \[5\] must hold", lambda: dist.reduce_scatter_tensor(torch.ones(2), torch.ones(5))),
+    (RuntimeError, "input is of torch.int64", lambda: dist.reduce_scatter_tensor(torch.ones(1), torch.arange(n))),
+    (ValueError, "tensors with different dtypes", lambda: dist.reduce_scatter(torch.ones(1), [torch.arange(1)] * n)),
+    (ValueError, "complex", lambda: dist.all_reduce(torch.ones(1, dtype=torch.complex64), dist.ReduceOp.MAX)),
+    (RuntimeError, "complex", lambda: dist.reduce(torch.ones(1, dtype=torch.complex64), 0, dist.ReduceOp.MAX)),
+    (RuntimeError, "non-integral", lambda: dist.reduce_scatter(torch.ones(1), [torch.ones(1)] * n, dist.ReduceOp.BAND)),
+):
+    with pytest.raises(error, match=text):
+        call()
 x = torch.zeros(n, dtype=torch.bfloat16)
 dist.all_to_all_single(x, torch.arange(n, dtype=torch.bfloat16) + 10 * r)
 assert x.tolist() == [10 * i + r for i in everybody]
