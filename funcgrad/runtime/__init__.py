@@ -10,6 +10,7 @@ from funcgrad.runtime.placement import (
     expected,
     memory_stats,
     moved,
+    place_of,
     prefer_cpu,
     put_on,
     simulated,
@@ -46,7 +47,7 @@ __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "accelerators", "backward_done",
     "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable", "execute", "expected",
     "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking",
-    "memory_stats", "moved", "on_host", "operands", "own", "pending_count", "prefer_cpu", "put_on", "ready", "record",
-    "record_all", "scalar", "segment", "settings", "simulated", "stats", "synchronize", "table", "to_numpy", "value_of",
-    "wait",
+    "memory_stats", "moved", "on_host", "operands", "own", "pending_count", "place_of", "prefer_cpu", "put_on", "ready",
+    "record", "record_all", "scalar", "segment", "settings", "simulated", "stats", "synchronize", "table", "to_numpy",
+    "value_of", "wait",
 ]  # fmt: skip

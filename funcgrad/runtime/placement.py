@@ -21,8 +21,8 @@ from funcgrad.runtime.deferred import Deferred, Operation, flush_all, local, rea
 from funcgrad.runtime.programs import from_numpy, to_numpy
 
 __all__ = [
-    "accelerators", "apart", "committed_to", "expected", "memory_stats", "moved", "prefer_cpu", "put_on", "several",
-    "shardings", "simulated", "synchronize",
+    "accelerators", "apart", "committed_to", "expected", "memory_stats", "moved", "place_of", "prefer_cpu", "put_on",
+    "several", "shardings", "simulated", "synchronize",
 ]  # fmt: skip
 
 _COUNT = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
@@ -125,6 +125,31 @@ def moved(buffer: Any, device: Any) -> Any:
 def committed_to(x: Any) -> frozenset[Any] | None:
     """The devices that an array is committed to; None for what is nobody's in particular."""
     return frozenset(x.sharding.device_set) if isinstance(x, JaxArray) and x.committed else None
+
+
+def place_of(buffer: Any) -> frozenset[Any] | None:
+    """The devices that a buffer is committed to, or will be once it is computed; None if it is nobody's in particular.
+
+    Nothing is computed: what this thread has recorded says where its results will be.
+
+    Example:
+        >>> place_of(jax.numpy.ones(2)) is None
+        True
+    """
+    seen: set[int] = set()
+    wanted = [buffer]
+    while wanted:
+        b = wanted.pop()
+        b = getattr(b, "value", b) if b.__class__ is Deferred else b
+        if b.__class__ is not Deferred:
+            place = committed_to(b)
+            if place is not None:
+                return place
+        elif id(b) not in seen:
+            seen.add(id(b))
+            made = next((op for op in reversed(local.ops) if any(r is b for r in op[3])), None)
+            wanted += made[1] if made is not None else [ready(b)]  # another thread has recorded it
+    return None
 
 
 def shardings(inputs: Sequence[Any]) -> list[Any]:

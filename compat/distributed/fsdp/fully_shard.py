@@ -13,7 +13,7 @@ from typing import Any
 from compat._core.pytree import trees
 from compat._core.tensor.tensor import Tensor
 from compat.distributed.device_mesh import DeviceMesh, init_device_mesh
-from compat.distributed.tensor._api import place_in, redistribute, where
+from compat.distributed.tensor._api import on_mesh, place_in, redistribute, where
 from compat.distributed.tensor.placement_types import Placement, Replicate, Shard
 from compat.nn.modules.module import Module
 from funcgrad import parallel
@@ -158,7 +158,7 @@ def _divide_batches(module: Module, mesh: DeviceMesh) -> None:
     """Has tensors of one device divided along the batch before the forward pass."""
 
     def move(x: Any) -> Any:
-        if not isinstance(x, Tensor) or where(x) is not None:
+        if not isinstance(x, Tensor) or on_mesh(x):
             return x
         even = x.dim() > 0 and x.shape[0] % mesh.size() == 0
         return redistribute(x, mesh, [Shard(0) if even else Replicate()] * mesh.ndim)

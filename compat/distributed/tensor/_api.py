@@ -50,6 +50,14 @@ def buffer_of(t: Tensor) -> Any:
     return runtime.ready(t._storage.buffer)
 
 
+def on_mesh(t: Tensor) -> bool:
+    """Whether a tensor lies on a mesh, or will once it is computed; what is traced lies where its trace says."""
+    if t.__class__ is PartialTensor or t._layout.base.traced:
+        return True
+    place = runtime.place_of(t._storage.buffer)
+    return place is not None and (len(place) > 1 or where(t) is not None)
+
+
 def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
     """On which mesh a tensor lies, and how; None for one that lies on no mesh."""
     if t.__class__ is PartialTensor:
@@ -97,7 +105,7 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
             f"{name}: tensors in parts are on devices of one runtime of JAX. Processes have that after "
             "init_process_group('xla'); with 'gloo' they exchange tensors of their own."
         )
-    known = where(t) if isinstance(t, Tensor) else None
+    known = where(t) if isinstance(t, Tensor) and mesh is not mesh.root else None
     all_of: dict[str, Placement] = dict(zip(mesh.root._axes, known[1])) if known and known[0] is mesh.root else {}
     all_of.update(zip(mesh._axes, placed))
     shape = tuple(t.shape) if isinstance(t, Tensor) else tuple(t)
@@ -319,7 +327,7 @@ def redistribute(
     """
     mesh = device_mesh if device_mesh is not None else _known(t, "redistribute")[0]
     sharding = sharding_of(t, mesh, placements, "redistribute")
-    if where(t) is None:  # all of it is on one device
+    if not on_mesh(t):  # all of it is on one device
         made = placed(t, sharding)
         if not (t.requires_grad and mode.grad):
             return made

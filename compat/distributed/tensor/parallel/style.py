@@ -14,7 +14,7 @@ from typing import Any
 from compat._core.pytree import trees
 from compat._core.tensor.tensor import Tensor
 from compat.distributed.device_mesh import DeviceMesh
-from compat.distributed.tensor._api import place_in, redistribute, where
+from compat.distributed.tensor._api import on_mesh, place_in, redistribute, where
 from compat.distributed.tensor.placement_types import Placement, Replicate, Shard
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
@@ -235,4 +235,4 @@ def _onto_mesh(module: Module, mesh: DeviceMesh) -> None:
 
 
 def _loose(x: Any) -> bool:
-    return isinstance(x, Tensor) and where(x) is None
+    return isinstance(x, Tensor) and not on_mesh(x)
