@@ -33,6 +33,7 @@ from funcgrad.core.caching import Cache
 from funcgrad.core.errors import say_where
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.tracing import state
+from funcgrad.interpreters.batch_dimensions import unmerged
 from funcgrad.runtime import numpy_backend, report
 from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
@@ -298,6 +299,8 @@ class Window:
 
     def _compose(self) -> _Composed:
         program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
+        if any(len(where.device_set) > 1 for where in self.shardings if where is not None):
+            program = unmerged(program)
         late = sunk(program, self.numbers.vectors)
         return _Composed(program, places, late, *cuts(late))
 

@@ -13,8 +13,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 
 
-def environment(devices: int = 1) -> dict[str, str]:
-    flags = f"--xla_force_host_platform_device_count={devices}"
+def environment(devices: int = 1, more: str = "") -> dict[str, str]:
+    flags = f"--xla_force_host_platform_device_count={devices} {more}"
     return {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
 
 
@@ -41,9 +41,9 @@ def run_processes(program: str, count: int, *args: str, address: str = "", devic
     return [(p.returncode, text) for p, text in zip(running, outputs, strict=True)]
 
 
-def run_python(*args: str, devices: int = 1) -> tuple[int, str]:
+def run_python(*args: str, devices: int = 1, flags: str = "") -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, *args], env=environment(devices), cwd=HERE, text=True, timeout=500, check=False,
+        [sys.executable, *args], env=environment(devices, flags), cwd=HERE, text=True, timeout=500, check=False,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     return done.returncode, done.stdout

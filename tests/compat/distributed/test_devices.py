@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.compat.distributed.launching import run_python
 
 
@@ -11,3 +13,10 @@ def test_tensors_in_parts(tmp_path: Path) -> None:
     for what in ("train", "load"):
         status, text = run_python("eight_devices_program.py", what, str(tmp_path / "state"), devices=8)
         assert status == 0, text
+
+
+@pytest.mark.parametrize("how", ["data", "sharded", "tensor"])
+def test_what_a_compiled_step_exchanges(how: str, tmp_path: Path) -> None:
+    flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
+    status, text = run_python("collectives_program.py", how, str(tmp_path), devices=8, flags=flags)
+    assert status == 0 and text.endswith("done\n"), text
