@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,3 +20,14 @@ def test_on_eight_devices(name: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / name)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_example_has_one_devices_loss_and_gradients() -> None:
+    """By parts and by shardings, in 60 lines; the program checks itself."""
+    program = Path(__file__).parents[3] / "examples" / "gpt_on_a_mesh.py"
+    lines = [line for line in program.read_text().split('"""', 2)[2].splitlines() if line.strip()]
+    assert len(lines) <= 60
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(r"^by (\w+): loss (\S+), on one device (\S+); .* (\d+) sums$", done.stdout, re.MULTILINE)
+    assert [name for name, *_ in found] == ["parts", "shardings"] and all(a == b for _, a, b, _ in found), done.stdout
