@@ -1,6 +1,6 @@
 """What the devices of a pod exchange to train a transformer, from compiled programs for so many devices.
 
-    python -m benchmarks.pod [--devices 8,64,512] [--size 7B|small]
+    python -m benchmarks.scaling.pod [--devices 8,64,512] [--size 7B|small]
 
 A training step is compiled for as many virtual devices of the CPU, of shapes alone: no parameter is ever made, and
 nothing runs. The bytes are read from the compiled programs and stand beside what a formula says. Each number of devices
@@ -209,7 +209,9 @@ HEADER = ("way", "devices", "exchanges a step", "sent by HLO", "by the formula",
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pod", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.scaling.pod", description=(__doc__ or "").splitlines()[0]
+    )
     parser.add_argument("--devices", default="8,64,512", help="how many, separated by commas")
     parser.add_argument("--size", choices=SIZES, default="7B")
     parser.add_argument("--rows-of", type=int, help=argparse.SUPPRESS)
@@ -222,7 +224,7 @@ def main() -> None:
     print("| " + " | ".join(HEADER) + " |\n|" + "---|" * len(HEADER), flush=True)
     run = partial(subprocess.run, check=True)
     for count in given.devices.split(","):
-        run([sys.executable, "-m", "benchmarks.pod", "--rows-of", count, "--size", given.size])
+        run([sys.executable, "-m", "benchmarks.scaling.pod", "--rows-of", count, "--size", given.size])
 
 
 if __name__ == "__main__":

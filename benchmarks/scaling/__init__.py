@@ -1,0 +1,1 @@
+"""What several processes and devices gain, and what they exchange."""
