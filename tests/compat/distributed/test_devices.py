@@ -20,3 +20,8 @@ def test_what_a_compiled_step_exchanges(how: str, tmp_path: Path) -> None:
     flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
     status, text = run_python("collectives_program.py", how, str(tmp_path), devices=8, flags=flags)
     assert status == 0 and text.endswith("done\n"), text
+
+
+def test_placements_of_results_are_pytorchs() -> None:
+    status, text = run_python("placements_program.py", devices=2)
+    assert (status, text) == (0, "done\n"), text
