@@ -105,30 +105,10 @@ class Window:
     """
 
     __slots__ = (
-        "codes",
-        "wires",
-        "live",
-        "seen",
-        "saves",
-        "adopted",
-        "age",
-        "made",
-        "failed",
-        "_least",
-        "_cost",
-        "_takes",
-        "_composed",
-        "run",
-        "outputs",
-        "donated",
-        "spread",
-        "numbers",
-        "bytes_out",
-        "bytes_reused",
-        "shardings",
-        "_last",
-        "__weakref__",
-    )
+        "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
+        "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused", "shardings",
+        "_last", "__weakref__",
+    )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...]):
         self.codes = recording.codes
