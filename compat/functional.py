@@ -12,6 +12,7 @@ _NAMES = (
     "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "pca_lowrank", "split", "stft",
     "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index",
 )  # fmt: skip
+__all__ = list(_NAMES)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from importlib import import_module as _import_module
 from typing import Any
 
 from compat.distributed import distributed_c10d as _c10d
+from compat.distributed import rendezvous as _module  # imported later, it would hide the function of that name
 from compat.distributed.distributed_c10d import *
 
 _all_gather_base, _reduce_scatter_base = _c10d._all_gather_base, _c10d._reduce_scatter_base

@@ -13,7 +13,7 @@ from compat.overrides import resolve_name
 if TYPE_CHECKING:
     from compat.fx.graph import Graph
 
-__all__ = ["Argument", "Node", "Target", "map_aggregate", "map_arg"]
+__all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
 Target = Callable[..., Any] | str
 Argument = Any

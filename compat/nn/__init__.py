@@ -16,3 +16,7 @@ def __getattr__(name: str) -> _Any:
     if name == "grad":  # few programs need it
         return functional.grad
     raise _no_attribute(__name__, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "UninitializedBuffer", "UninitializedParameter"])

@@ -13,7 +13,12 @@ from compat._core.tensor.torch_function import disabled
 from compat._core.types.errors import no_attribute
 from compat._operators.create.factories import empty
 from compat.multiprocessing.reductions import reduce_tensor
-from compat.nn._uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
+from compat.nn._uninitialized import UninitializedTensorMixin, is_lazy
+
+__all__ = [
+    "Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",  # noqa: F822 - at the first access
+    "UninitializedTensorMixin", "is_lazy",
+]  # fmt: skip
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]

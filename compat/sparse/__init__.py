@@ -15,4 +15,4 @@ from compat._operators.sparse import arithmetic, linear, conversion, legacy, red
 
 __getattr__, __dir__ = _lookups("sparse", globals())
 
-__all__ = ["arithmetic", "linear", "making", "older", "reductions", "shapes"]
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum"]

@@ -6,7 +6,7 @@ from compat._core.stubs import missing
 from compat._core.types.errors import no_attribute
 from compat.utils import data, dlpack, hooks
 
-__all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"]
+__all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks", "swap_tensors"]
 
 
 def __getattr__(name: str) -> Any:

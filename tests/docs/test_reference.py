@@ -22,6 +22,10 @@ NAMESPACES = (
     "torch.library", "torch.overrides", "torch.random", "torch.amp", "torch.compiler", "torch.jit", "torch.testing",
     "funcgrad", "funcgrad.numpy", "funcgrad.linalg", "funcgrad.fft", "funcgrad.lax", "funcgrad.nn", "funcgrad.random",
     "funcgrad.special", "funcgrad.trees", "funcgrad.parallel", "funcgrad.initializers", "funcgrad.scipy.linalg",
+    "funcgrad.lax.linalg", "funcgrad.numpy.linalg", "funcgrad.numpy.fft", "funcgrad.scipy.special",
+    "funcgrad.nn.initializers", "torch.functional", "torch.mps", "torch.xpu", "torch.backends.mps",
+    "torch.multiprocessing", "torch.nn.parameter", "torch.nn.modules.utils", "torch.distributions.utils",
+    "torch.utils.hooks", "torch.fx.node", "torch.utils.data.dataloader", "torch.distributed",
 )  # fmt: skip
 #: What a module imports for its own use, or defines for its neighbours.
 HELPERS = {
@@ -63,6 +67,24 @@ def test_every_public_callable_has_a_place(namespace: str) -> None:
         if f"{namespace}.{name}" not in catalog.places() and not helper:
             missing.append(f"{name} of {home}")
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "torch.nn.modules.activation.MultiheadAttention", "torch.nn.modules.pooling.LPPool2d", "torch.sparse.mm",
+        "torch.nn.UninitializedParameter", "torch.utils.swap_tensors", "torch.backends.mps.is_available",
+        "torch.functional.einsum", "funcgrad.numpy.floating", "funcgrad.linalg.LinAlgError",
+        "funcgrad.lax.with_sharding_constraint",
+    ],
+)  # fmt: skip
+def test_names_that_another_file_writes_have_a_place(address: str) -> None:
+    assert callable(of(address)) and address in catalog.places()
+
+
+def test_classes_have_entries_of_their_own() -> None:
+    joined = {e.title: {n.value for n in e.names if isinstance(n.value, type)} for e in catalog.entries()}
+    assert {title: kinds for title, kinds in joined.items() if len(kinds) > 1} == {}
 
 
 def test_no_name_has_two_places() -> None:

@@ -103,7 +103,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/foreach", "Operators on lists of tensors", "more",
      "_operators.tensor.foreach _operators.tensor.foreach_nodes _operators.tensor.grad_scaler"),
     ("torch/return_types", "torch.return_types", "more", "return_types"),
-    ("torch/nn.Module", "torch.nn.Module, Parameter, Buffer", "nn", "nn.modules.module nn.parameter"),
+    ("torch/nn.Module", "torch.nn.Module, Parameter, Buffer", "nn", "nn.modules.module nn.parameter nn.modules.utils"),
     ("torch/nn.containers", "torch.nn: containers, linear layers", "nn",
      "nn.modules.container nn.modules.linear nn.modules.flatten"),
     ("torch/nn.conv", "torch.nn: convolution, upsampling", "nn",

@@ -10,16 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from compat._core import stubs
 from tools.docs.operators import published
 
 #: Modules of compat that PyTorch has not: they keep our package's name.
 OURS = ("compat.runtime", "compat.install", "compat.utils.einops")
 #: Modules that hold what other addresses show; nobody imports from them.
-INTERNAL = ("compat.nn.modules.utils", "compat.distributions.utils", "compat.nn.common_types", "compat.utils.hooks")
+INTERNAL = ("compat.nn.common_types",)
 #: The packages of funcgrad by the names that users write.
 FUNCGRAD = {
     "funcgrad": "funcgrad", "funcgrad.numpy": "funcgrad.numpy", "funcgrad.numpy.linalg": "funcgrad.linalg",
-    "funcgrad.fft": "funcgrad.fft", "funcgrad.lax": "funcgrad.lax", "funcgrad.nn": "funcgrad.nn",
+    "funcgrad.fft": "funcgrad.fft", "funcgrad.lax": "funcgrad.lax", "funcgrad.lax.linalg": "funcgrad.lax.linalg",
+    "funcgrad.nn": "funcgrad.nn",
     "funcgrad.nn.initializers": "funcgrad.initializers", "funcgrad.random": "funcgrad.random",
     "funcgrad.special": "funcgrad.special", "funcgrad.scipy.linalg": "funcgrad.scipy.linalg",
     "funcgrad.scipy.signal": "funcgrad.scipy.signal", "funcgrad.scipy.integrate": "funcgrad.scipy.integrate",
@@ -38,10 +40,15 @@ FUNCGRAD = {
     },
     "funcgrad.scipy.stats": "funcgrad.scipy.stats",
 }  # fmt: skip
+#: The same packages by the names that NumPy, SciPy and JAX have for them.
+ALSO = {
+    "funcgrad.numpy.linalg": "funcgrad.numpy.linalg", "funcgrad.fft": "funcgrad.numpy.fft",
+    "funcgrad.special": "funcgrad.scipy.special", "funcgrad.nn.initializers": "funcgrad.nn.initializers",
+}  # fmt: skip
 
 
 #: What modules of funcgrad import for their own use.
-_CORE = ("funcgrad.core.", "funcgrad.primitives.", "funcgrad.arguments.", "funcgrad.interpreters.", "funcgrad.runtime.")
+_CORE = ("funcgrad.core.", "funcgrad.primitives.", "funcgrad.interpreters.", "funcgrad.runtime.")
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,19 @@ def public_names() -> list[Name]:
         found += [Name(f"{label(module.__name__)}.{n}", v, module) for n, v in _members(module)]
     for path, shown in FUNCGRAD.items():
         module = importlib.import_module(path)
-        found += [Name(f"{shown}.{n}", v, module) for n, v in _members(module)]
-    return found
+        found += [Name(f"{s}.{n}", v, module) for n, v in _members(module) for s in (shown, ALSO.get(path)) if s]
+    return found + list(_at_home(found, modules))
+
+
+def _at_home(found: list[Name], modules: list[types.ModuleType]) -> Iterator[Name]:
+    """Classes by the public module that they say they are from, and pickles name, where another file writes them."""
+    named, public = {n.address for n in found}, {m.__name__: m for m in modules}
+    for value in {id(n.value): n.value for n in found if isinstance(n.value, type)}.values():
+        home, last = public.get(value.__module__.replace("torch", "compat", 1)), value.__name__
+        if home is None or last.startswith("_") or vars(home).get(last) is not value:
+            continue
+        if (address := f"{label(home.__name__)}.{last}") not in named:
+            yield Name(address, value, home)
 
 
 def constants() -> list[Name]:
@@ -106,7 +124,7 @@ def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
 
 def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
     listed = getattr(module, "__all__", None)
-    for name in dir(module) if listed is None else listed:
+    for name in sorted({*(dir(module) if listed is None else listed), *published(module.__name__)}):
         value = None if name.startswith("_") else getattr(module, name, None)
         if not callable(value) or isinstance(value, types.ModuleType):
             continue
@@ -120,12 +138,16 @@ def _belongs(value: Any, module: types.ModuleType, listed: bool) -> bool:
     root = home.partition(".")[0]
     if isinstance(value, types.GenericAlias) or root == "typing":
         return False
-    if listed or module.__name__ == "compat":
-        return root in ("compat", "torch", "funcgrad", "jax") and (listed or home != "compat._core.types.errors")
+    if listed:
+        return True
+    if module.__name__ == "compat":
+        return root in ("compat", "torch", "funcgrad", "jax") and home != "compat._core.types.errors"
     if module.__name__ in FUNCGRAD and hasattr(module, "__path__"):
-        return root == "jax" or (root == "funcgrad" and not home.startswith(_CORE))
+        return root in ("jax", "numpy") or (root == "funcgrad" and not home.startswith(_CORE))
     if module.__name__ == "compat.cuda":
         return root in ("compat", "torch") and not home.startswith("compat._core.")
+    if home == stubs.__name__:  # what answers for accelerators that are not there
+        return value not in vars(stubs).values()
     same = {home, home.replace("torch", "compat", 1)} & {module.__name__}
     within = hasattr(module, "__path__") and home.replace("torch", "compat", 1).startswith(f"{module.__name__}.")
     return bool(same or within)

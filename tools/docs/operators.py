@@ -47,7 +47,7 @@ class Operator:
 
 def function_of(value: Any) -> Any:
     """The plain function behind a public name, which may look at the types of its arguments first."""
-    return getattr(value, "_function", value)
+    return value if isinstance(value, type) else getattr(value, "_function", value)
 
 
 def published(module: str) -> frozenset[str]:

@@ -15,6 +15,8 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat._operators.create import factories
 
+__all__ = ["consume_prefix_in_state_dict_if_present"]
+
 
 def ntuple(n: int, name: str) -> Callable[[Any], tuple]:
     """A function that repeats a number ``n`` times and leaves a sequence as it is."""

@@ -22,6 +22,8 @@ from compat.utils.data._utils.worker import Ended
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
+__all__ = ["DataLoader", "default_collate", "default_convert"]
+
 
 class _Endless:
     """The numbers for an iterable data set, which takes none."""
