@@ -134,3 +134,11 @@ def test_a_card_has_its_size() -> None:
 def test_what_the_search_must_find_is_stated() -> None:
     found = browse.searches()
     assert len(found) >= 30 and all(wanted for _, wanted in found)
+
+
+def test_the_table_of_environment_variables_is_whole() -> None:
+    page = (pages.ROOT / "docs" / "guides" / "environment.md").read_text()
+    read = re.compile(r'"((?:FUNCGRAD|COMPAT)_[A-Z_]+)"')
+    files = [p for package in ("funcgrad", "compat") for p in (pages.ROOT / package).rglob("*.py")]
+    named = {name for path in files for name in read.findall(path.read_text())}
+    assert named == set(re.findall(r"^\| `((?:FUNCGRAD|COMPAT)_\w+)`", page, re.MULTILINE)) and len(named) > 5

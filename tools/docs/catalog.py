@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,6 +109,9 @@ def _joined(groups: Iterable[list[Name]]) -> list[list[Name]]:
 
 def _entry(names: list[Name]) -> Entry:
     ordered = sorted({n.address: n for n in names}.values(), key=_rank)
+    node = next((op.node for n in ordered if (op := operators.describe(n.value)) and op.node), "")
+    own = node.partition("Backward")[0].lower()  # asin's node is AsinBackward0, whatever other names there are
+    ordered.sort(key=lambda n: (*_rank(n)[:2], own != n.last.replace("_", "").lower()))
     described = [n for n in ordered if (getattr(n.value, "__doc__", None) or "").strip()]
     head = described[0] if described else ordered[0]
     operator = next((op for n in ordered if (op := operators.describe(n.value)) and op.node), None)
@@ -126,6 +130,20 @@ def pages() -> list[Page]:
         page.entries.append(entry)
     order = list(families.SECTIONS)
     return sorted(found.values(), key=lambda page: (order.index(page.section), families.rank(page.path), page.title))
+
+
+@functools.cache
+def namespaces() -> dict[str, list[str]]:
+    """By the page's path, the namespaces of which no other page has as many entries."""
+    count = Counter((e.names[0].place, page.path) for page in pages() for e in page.entries)
+    best: dict[str, str] = {}
+    for (place, path), _ in reversed(count.most_common()):
+        best[place] = path
+    found: dict[str, list[str]] = {}
+    for place, path in best.items():
+        if "." in place and place != "torch.Tensor":
+            found.setdefault(path, []).append(place)
+    return found
 
 
 @functools.cache

@@ -7,6 +7,7 @@ draws a card for each page, and hands the search our names.
 from __future__ import annotations
 
 import html
+import inspect
 import os
 import posixpath
 import re
@@ -14,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
@@ -134,6 +136,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
     _cards[page.file.src_uri] = (str(page.meta.get("title") or page.title), str(page.meta.get("description") or ""))
     if made is None:
         content = plots.in_page(formulas.written(content), Path(page.file.abs_src_path or "").parent)
+        content = _terms(content, page)
         if "<!-- parity" in content:
             content = parity.written(content, lambda name: _place(name, page))
         if _GALLERY in content:
@@ -191,7 +194,8 @@ def _toc(title: str, headings: list[dict[str, Any]]) -> Any:
 
 def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
     """What the search knows of a page of the reference: the page, and each of its entries with all its names."""
-    found = [{"location": page.url, "title": made.title, "text": render.about(made)}]
+    found: list[dict[str, Any]] = [{"location": page.url, "title": made.title, "text": render.about(made)}]
+    found[0]["names"] = catalog.namespaces().get(made.path, [])
     for entry in made.entries:
         names = [n.address for n in entry.names]
         if isinstance(entry.value, type) and entry.title != "torch.Tensor":
@@ -202,11 +206,62 @@ def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
                 "title": entry.title,
                 "text": entry.summary.replace("``", ""),
                 "names": names,
+                "arguments": " ".join(_arguments(entry)).replace("_", " "),
             }
         )
         if entry.title in ("torch.nn.Module", "torch.Tensor"):  # whose methods other classes repeat
             found[-1]["weight"] = 15
     return found
+
+
+#: Arguments that so many functions have that nobody looks for a function by them.
+_COMMON = frozenset(
+    [
+        "self",
+        "input",
+        "other",
+        "out",
+        "dim",
+        "dtype",
+        "device",
+        "x",
+        "a",
+        "b",
+        "y",
+        "axis",
+        "size",
+        "shape",
+        "name",
+        "args",
+        "kwargs",
+        "value",
+    ]
+)
+
+
+def _arguments(entry: catalog.Entry) -> list[str]:
+    try:
+        names = inspect.signature(entry.value).parameters
+    except (TypeError, ValueError):
+        return []
+    return [name for name in names if name not in _COMMON and not name.startswith("_")]
+
+
+_TERM = re.compile(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", re.DOTALL)
+
+
+def _terms(content: str, page: Page) -> str:
+    """A page's definition lists with an anchor for each term, which the search finds."""
+
+    def term(found: re.Match[str]) -> str:
+        title = re.sub(r"<[^>]+>", "", found[1])
+        anchor = slugify(title, "-")
+        text = html.unescape(re.sub(r"<[^>]+>", " ", found[2]))
+        names = [name.strip() for name in html.unescape(title).split(",")]
+        _searched.append({"location": f"{page.url}#{anchor}", "title": title, "text": text, "names": names})
+        return found[0].replace("<dt>", f'<dt id="{anchor}">', 1)
+
+    return _TERM.sub(term, content)
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Any) -> dict[str, Any]:
