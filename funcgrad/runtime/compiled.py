@@ -19,8 +19,15 @@ from typing import Any
 
 import jax
 
+try:
+    from jaxlib._jax import pjit as _make
+except ImportError:
+    _make: Any = None  # type: ignore[no-redef]
+
 from funcgrad.core.caching import Cache, Group
 
+#: What JAX makes a compiled function of, after its name, the function and the one for what is not compiled.
+_PARTS = ("static_argnums", "static_argnames", "global_cache_key", "pytree_registry", "shard_arg_fallback", "cache")
 #: Options that no function here has, as JAX takes functions with the same ones for the same.
 _OTHERWISE = {"xla_allow_excess_precision": True}
 #: Functions traced and perhaps not called yet, with JAX's compiled function of each.
@@ -36,11 +43,18 @@ def _forget(functions: Iterable[weakref.ref]) -> None:
 SIGNATURES = Group("compiled for types", 2048, evicted=_forget)
 
 
-def compiled(function: Callable[..., Any], *, many: bool = False, **options: Any) -> Any:
+def compiled(
+    function: Callable[..., Any],
+    *,
+    many: bool = False,
+    check: Callable[[tuple, dict[str, Any]], None] | None = None,
+    **options: Any,
+) -> Any:
     """``jax.jit(function, **options)``, of which no more is kept than is of use.
 
     Args:
         many: whether it may be compiled for many types, rather than for those of one program.
+        check: called with the arguments of a call that fails before it runs: raises a better error, or returns.
     """
     known: Cache[Hashable, weakref.ref] = Cache(SIGNATURES)
     itself: list[weakref.ref] = []  # weak: freed with the last strong reference, not by a collection
@@ -55,8 +69,38 @@ def compiled(function: Callable[..., Any], *, many: bool = False, **options: Any
         return function(*args, **kwargs)
 
     jitted = jax.jit(traced, **options)
+    if check is not None:
+        jitted = _checked(jitted, check)
     itself += weakref.ref(traced), weakref.ref(jitted)
     return jitted
+
+
+def _checked(jitted: Any, check: Callable[[tuple, dict[str, Any]], None]) -> Any:
+    """JAX's compiled function, with ``check`` to look at the arguments of calls that fail.
+
+    JAX calls a function of Python's for arguments that nothing is compiled for, wrong ones too. Errors are caught
+    in that function, so other calls stay in C. Not public: without it, errors are JAX's own.
+    """
+    if _make is None:
+        return jitted
+    try:
+        state = jitted.__getstate__()
+        missed = state["cache_miss"]
+        parts = [state[name] for name in _PARTS]
+    except (AttributeError, KeyError, TypeError):
+        return jitted
+
+    def cache_miss(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return missed(*args, **kwargs)
+        except (TypeError, ValueError) as error:
+            failed = error
+        check(args, kwargs)
+        raise failed
+
+    made = _make(state["function_name"], state["fun"], cache_miss, *parts)
+    made.__dict__.update(jitted.__dict__)
+    return made
 
 
 def _tidy() -> None:

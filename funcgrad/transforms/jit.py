@@ -95,7 +95,7 @@ def jit(
         check_kinds(name, given)
     traced = _Traced(f, statics, **shardings)
     made = compiled(
-        traced.stage, many=True,
+        traced.stage, many=True, check=traced.check,
         static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
         donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
         **{name: given for name, given in shardings.items() if given is not None},
@@ -145,7 +145,7 @@ class Jitted:
 
     def __init__(self, function: Callable[..., Any], compiled: Any, traced: _Traced):
         functools.update_wrapper(self, function)
-        self._compiled = compiled if traced.in_shardings is None else traced.explained(compiled)
+        self._compiled = traced.explained(compiled) if traced.refused_in_c else compiled
         self._jax = compiled
         self._route = self._call_first
         self._traced = traced
@@ -348,17 +348,25 @@ class _Traced:
         return of_arguments(self.in_shardings, [names[i] for i in given], [dynamic[i] for i in given], named)
 
     def explained(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled function; where a call fails because shardings do not match, the error names the argument."""
+        """The compiled function; where JAX refuses a call without asking Python, the error names the argument."""
 
         @functools.wraps(compiled)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return compiled(*args, **kwargs)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError) as error:
+                failed = error
+            if self.in_shardings is not None:
                 self.shardings_of(args, kwargs)
-                raise
+            self.check(args, kwargs)
+            raise failed
 
         return call
+
+    @property
+    def refused_in_c(self) -> bool:
+        """Whether JAX refuses wrong calls in C: static arguments that cannot be hashed, shardings that do not fit."""
+        return self.in_shardings is not None or bool(self.statics.positions or self.statics.names)
 
     def check(self, args: tuple, kwargs: dict) -> None:
         """Raises an error that names an argument that is no array, or a static one that cannot be hashed."""

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 import pytest
@@ -117,6 +118,26 @@ def test_errors_lead_to_their_entries(f: object, entry: str) -> None:
     notes = getattr(raised(f), "__notes__", [])
     assert len(notes) == 1 and notes[0].endswith(f"/help/errors.html#{entry}")
     assert entry in ENTRIES
+
+
+ADD = fg.jit(lambda x, y: x + y)
+TIMES = fg.jit(lambda x, n: x * n, static_argnums=1)
+
+
+@pytest.mark.parametrize(
+    ("f", "right", "wrong", "message"),
+    [
+        (ADD, (1.0, 2.0), ("a", 2.0), "an argument is 'a' of type str"),
+        (ADD, (1.0, 2.0), (1.0, object()), "of type object, wanted an array or a number"),
+        (TIMES, (1.0, 2), ("a", 2), "an argument is 'a' of type str"),
+        (TIMES, (1.0, 2), (1.0, [2]), "static arguments must be hashable, but argument 1 is [2] of type list"),
+    ],
+)
+def test_a_compiled_function_explains_a_wrong_call(f: Any, right: tuple, wrong: tuple, message: str) -> None:
+    for _ in range(2):
+        f(*right)
+        error = raised(lambda: f(*wrong))
+        assert message in str(error) and error.__notes__[-1].endswith("#jit-argument")
 
 
 def test_messages_stay_as_they_are() -> None:
