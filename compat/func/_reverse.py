@@ -15,6 +15,7 @@ from compat.func._arguments import Argnums, check_differentiable, chosen, of_cho
 from compat.func._flat import Flat, conjugate, paired, tensors_outside
 from compat.func._followed import hooked
 from funcgrad.core.dtypes import is_inexact
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives.shape import zeros
@@ -141,10 +142,11 @@ def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwa
         if not isinstance(out, Tensor):
             raise RuntimeError(f"{_NAME}: Expected f(*args) to return a Tensor, got {type(out)}")
         if out.dim():
-            raise RuntimeError(
+            message = (
                 f"{_NAME}: Expected f(*args) to return a scalar Tensor, got tensor with {out.dim()} dims. Maybe you "
                 "wanted to use the vjp or jacrev APIs instead?"
             )
+            raise explained(RuntimeError(message), "scalar-output")
         if out.is_complex():
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         return result

@@ -16,6 +16,7 @@ from compat._core.transforms.logical_strides import place_as
 from compat._operators.shape.cat_stack import cat
 from compat.func._aliasing import placed_view, view_of
 from funcgrad import runtime
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import running
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 
@@ -124,10 +125,11 @@ class Mapped:
         if not sizes:
             raise ValueError("vmap: Expected at least one Tensor to vmap over")
         if len(set(sizes)) != 1:
-            raise ValueError(
+            message = (
                 f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
                 "mapped dimension"
             )
+            raise explained(ValueError(message), "vmap-axes")
         self.size = sizes[0]
 
     def named(self, func: Any) -> str:

@@ -13,7 +13,7 @@ from compat._core.operators.multi_tensor import Job, write_recorded, write_toget
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, no_grad
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import warn
+from compat._core.types.errors import explained, warn
 from compat._core.types.hooks import RemovableHandle
 from compat._operators.create.factories import full
 from compat._operators.view.complex_views import view_as_real
@@ -88,15 +88,13 @@ class Optimizer:
             setattr(self, name, OrderedDict())
         _wrap_step(type(self))
         if isinstance(params, Tensor):
-            raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + typename(params)
-            )
+            message = "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+            raise explained(TypeError(message + typename(params)), "optimizer-parameters")
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
         if not groups:
-            raise ValueError("optimizer got an empty parameter list")
+            raise explained(ValueError("optimizer got an empty parameter list"), "optimizer-parameters")
         if not isinstance(groups[0], dict):
             groups = [{"params": groups}]
         for group in groups:
@@ -125,7 +123,7 @@ class Optimizer:
             if not isinstance(parameter, Tensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}")
             if not self.defaults.get("differentiable", None) and not (parameter.is_leaf or parameter.retains_grad):
-                raise ValueError("can't optimize a non-leaf Tensor")
+                raise explained(ValueError("can't optimize a non-leaf Tensor"), "optimizer-parameters")
         group = param_group
         group["params"] = parameters
         if names:

@@ -150,6 +150,17 @@ def check_inexact(
                 raise TypeError(f"{transform}: {at} has dtype {dtype}; for a holomorphic function say holomorphic=True")
 
 
+def check_function(transform: str, f: Any) -> None:
+    """Whether what is transformed is a function.
+
+    Raises:
+        TypeError: otherwise; most often it is the function's value.
+    """
+    if not callable(f):
+        message = f"{transform}: wants a function, got {kind(f)}. Write {transform}(f)(x), not {transform}(f(x))"
+        raise explained(TypeError(message), "transform-call")
+
+
 def check_argnums(transform: str, argnums: Any) -> None:
     """Whether ``argnums`` is an integer, or several.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.arguments.flatten import kind
-from funcgrad.core.errors import ConcretizationError
+from funcgrad.core.errors import ConcretizationError, explained
 
 
 def integer(name: str, what: str, x: Any, least: int | None = None) -> int:
@@ -100,7 +100,8 @@ def axis(name: str, x: Any, ndim: int, what: str = "axis") -> int:
     """
     found = x if type(x) is int else integer(name, what, x)
     if not -ndim <= found < ndim:
-        raise np.exceptions.AxisError(f"{name}: {what} {found} is out of range for an array of {ndim} axes")
+        message = f"{name}: {what} {found} is out of range for an array of {ndim} axes"
+        raise explained(np.exceptions.AxisError(message), "operands")
     return found % ndim
 
 

@@ -202,7 +202,8 @@ def step_program(
         slices = [next(given) if isinstance(p, ArrayType) else full(*p) for p in parts]
         result = f(trees.unflatten(carry_tree, args[: len(first)]), trees.unflatten(tree, slices))
         if not (isinstance(result, tuple) and len(result) == 2):
-            raise TypeError(f"{name}: a step must return (carry, y), got {result!r} at {here()}")
+            message = f"{name}: a step must return (carry, y), got {result!r} at {here()}"
+            raise explained(TypeError(message), "loop-carry")
         after, found = trees.flatten(result[0])
         if found != carry_tree:
             message = f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}; at {here()}"

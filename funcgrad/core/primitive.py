@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.core.caching import Cache, Group
-from funcgrad.core.errors import locate
+from funcgrad.core.errors import explained, locate
 from funcgrad.core.ir import ArrayType
 
 Rule = Callable[..., Any]
@@ -138,6 +138,8 @@ class Primitive:
             found = self.infer(*[t.with_varying(_NOWHERE) for t in types] if axes else types, **params)
         except (TypeError, ValueError) as error:
             locate(error)
+            if not hasattr(error, "__notes__"):
+                explained(error, "operands")
             raise
         found = list(found) if self.multiple else [found]
         if axes and self.varying is not None:

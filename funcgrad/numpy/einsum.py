@@ -13,6 +13,7 @@ import opt_einsum  # type: ignore[import-untyped]
 
 from funcgrad.arguments import validate
 from funcgrad.core import dtypes
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.elementwise import not_equal
 from funcgrad.numpy.indexing.getitem import diagonal
@@ -146,7 +147,8 @@ def _sizes(subscripts: str, terms: Sequence[Labels], shapes: Sequence[tuple[int,
                 sizes[label] = n
             elif n not in (1, known):
                 what = f"{label!r}" if isinstance(label, str) else "an axis of `...`"
-                raise ValueError(f"einsum: in {subscripts!r} {what} is of size {known} and of size {n}")
+                message = f"einsum: in {subscripts!r} {what} is of size {known} and of size {n}"
+                raise explained(ValueError(message), "operands")
     return sizes
 
 

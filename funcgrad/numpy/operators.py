@@ -247,7 +247,8 @@ def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         if list in map(type, parts):
             return ready(indexing.getitem(self, index))
         if kind is int and self.ndim and not -self.shape[0] <= index < self.shape[0]:
-            raise IndexError(f"index: {index} is out of bounds for axis 0 of {type_of(self)}, of size {self.shape[0]}")
+            message = f"index: {index} is out of bounds for axis 0 of {type_of(self)}, of size {self.shape[0]}"
+            raise explained(IndexError(message), "operands")
         return theirs(self, index)
 
     return method

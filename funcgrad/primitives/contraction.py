@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad.core.errors import here
+from funcgrad.core.errors import explained, here
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
@@ -161,7 +161,8 @@ def matmul(x: Any, y: Any) -> Any:
         raise ValueError(f"matmul: operands must have at least one axis, got {a} and {b}; at {here()}")
     inner = b.shape[0] if b.ndim == 1 else b.shape[-2]
     if a.shape[-1] != inner:
-        raise ValueError(f"matmul: {a} has {a.shape[-1]} columns but {b} has {inner} rows; at {here()}")
+        message = f"matmul: {a} has {a.shape[-1]} columns but {b} has {inner} rows; at {here()}"
+        raise explained(ValueError(message), "operands")
     if (a.ndim <= 2 and b.ndim <= 2) or b.ndim <= 2 or (a.ndim == 1 and b.ndim == 2):
         return dot(x, y, contract=((a.ndim - 1,), (max(b.ndim - 2, 0),)), batch=((), ()))
     if a.ndim == 1:

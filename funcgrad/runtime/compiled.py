@@ -20,7 +20,7 @@ from typing import Any
 import jax
 
 try:
-    from jaxlib._jax import pjit as _make
+    from jaxlib._jax import pjit as _make  # type: ignore[import-not-found]
 except ImportError:
     _make: Any = None  # type: ignore[no-redef]
 

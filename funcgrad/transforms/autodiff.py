@@ -13,6 +13,7 @@ from funcgrad.arguments.flatten import (
     Flat,
     abstract,
     check_argnums,
+    check_function,
     check_inexact,
     check_leaves,
     kind,
@@ -174,6 +175,8 @@ def value_and_grad(
         9.0 6.0
     """
 
+    check_function("value_and_grad", f)
+
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         value, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, allow_int, args, kwargs)
@@ -259,6 +262,7 @@ def grad(
         12.0 12.0
     """
 
+    check_function("grad", f)
     check_argnums("grad", argnums)
 
     @functools.wraps(f)

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
-from funcgrad.arguments.flatten import Flat, check_leaves
+from funcgrad.arguments.flatten import Flat, check_function, check_leaves
 from funcgrad.control.call import batched_program, jvp_program
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import widen_call
@@ -200,6 +200,8 @@ def checkpoint(
         return functools.partial(checkpoint, policy=policy, prevent_cse=prevent_cse, static_argnums=static_argnums)
     fixed_numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     function = f
+
+    check_function("checkpoint", f)
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

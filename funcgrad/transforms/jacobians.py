@@ -11,6 +11,7 @@ import numpy as np
 from funcgrad.arguments.flatten import (
     Argnums,
     Flat,
+    check_function,
     check_inexact,
     is_float0,
     no_tangent,
@@ -64,6 +65,8 @@ def jacfwd(
          [0. 4.]]
     """
 
+    check_function("jacfwd", f)
+
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacfwd", argnums, len(args))
@@ -112,6 +115,8 @@ def jacrev(
         >>> print(fg.jacrev(lambda x: fnp.sum(x * x))(fnp.array([1.0, 2.0])))
         [2. 4.]
     """
+
+    check_function("jacrev", f)
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from funcgrad.arguments.flatten import Flat, is_float0, kind, no_tangent, settled
+from funcgrad.arguments.flatten import Flat, check_function, is_float0, kind, no_tangent, settled
 from funcgrad.core import trees
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import is_array, type_of
@@ -41,6 +41,8 @@ def vmap(
         >>> print(fg.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)))
         [2. 2. 2.]
     """
+
+    check_function("vmap", f)
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -24,7 +24,7 @@ ENTRIES = set(re.findall(r"^### .*\{#([\w-]+)\}$", PAGE, re.MULTILINE))
 
 def named() -> Iterator[str]:
     """The entries that the code names: to ``explained``, to an error's ``entry=``, as a class's ``entry``."""
-    yield from of_compat.ENTRIES.values()
+    yield from of_compat.ENTRIES
     for path in [p for package in ("funcgrad", "compat") for p in (ROOT / package).rglob("*.py")]:
         text = path.read_text()
         for node in ast.walk(ast.parse(text)) if re.search(r"\bexplained\(|\bentry\b", text) else ():
@@ -112,12 +112,65 @@ def raised(f: object) -> BaseException:
         (lambda: torch.nested.nested_tensor([torch.ones(2)]), "absent"),
         (lambda: torch.quantize_per_tensor, "absent"),
         (lambda: torch.func.vmap(lambda x: torch.rand(1))(torch.ones(2)), "vmap-randomness"),
+        (lambda: fg.grad(3.0), "transform-call"),
+        (lambda: fg.vmap(fg.numpy.ones(2)), "transform-call"),
+        (lambda: fg.numpy.matmul(fg.numpy.ones((2, 3)), fg.numpy.ones((2, 3))), "operands"),
+        (lambda: fg.numpy.add(fg.numpy.ones(2), fg.numpy.ones(3)), "operands"),
+        (lambda: fg.jit(lambda x: x.reshape(4))(fg.numpy.ones(6)), "operands"),
+        (lambda: fg.numpy.sum(fg.numpy.ones(3), axis=2), "operands"),
+        (lambda: fg.numpy.ones(3)[5], "operands"),
+        (lambda: fg.grad(lambda x: x[5])(fg.numpy.ones(3)), "operands"),
+        (lambda: fg.numpy.einsum("ij,jk", fg.numpy.ones((2, 3)), fg.numpy.ones((2, 3))), "operands"),
+        (lambda: fg.numpy.stack([fg.numpy.ones(2), fg.numpy.ones(3)]), "operands"),
+        (lambda: fg.scan(lambda c, x: c, 1.0, fg.numpy.ones(2)), "loop-carry"),
+        (lambda: torch.nn.functional.relu([1.0]), "not-a-tensor"),
+        (lambda: torch.nn.Linear(3, 2)([1.0, 2.0, 3.0]), "not-a-tensor"),
+        (lambda: torch.tensor([[1, 2], [3]]), "not-a-tensor"),
+        (lambda: torch.optim.SGD([], lr=0.1), "optimizer-parameters"),
+        (lambda: torch.optim.SGD(torch.ones(2), lr=0.1), "optimizer-parameters"),
+        (lambda: torch.optim.SGD([torch.ones(2, requires_grad=True) * 2], lr=0.1), "optimizer-parameters"),
+        (lambda: torch.nn.Module()(torch.ones(1)), "module-definition"),
+        (lambda: torch.nn.BatchNorm1d(3)(torch.ones(1, 3)), "batch-of-one"),
+        (lambda: setattr(torch.ones(2, requires_grad=True) * 2, "requires_grad", False), "leaf-flag"),
+        (lambda: torch.softmax(torch.tensor([1, 2]), 0), "dtype-mismatch"),
+        (lambda: torch.tensor([1, 2]).mean(), "dtype-mismatch"),
+        (lambda: torch.nn.Embedding(3, 2)(torch.ones(2)), "dtype-mismatch"),
+        (lambda: torch.ones(3)[torch.tensor([0.5])], "dtype-mismatch"),
+        (lambda: torch.ones(3)[0, 0], "out-of-range"),
+        (lambda: torch.nn.functional.binary_cross_entropy(torch.tensor([2.0]), torch.ones(1)), "out-of-range"),
+        (lambda: torch.stack([torch.ones(2), torch.ones(3)]), "shape-mismatch"),
+        (lambda: torch.nn.functional.cross_entropy(torch.ones(4, 3), torch.tensor([0, 1])), "shape-mismatch"),
+        (lambda: torch.ones(3)[torch.tensor([True, False])], "shape-mismatch"),
+        (lambda: torch.ones(2, 3).expand(4, 3), "shape-mismatch"),
+        (lambda: torch.einsum("ij,jk", torch.ones(2, 3), torch.ones(2, 3)), "shape-mismatch"),
+        (lambda: torch.nn.LSTM(3, 4)(torch.ones(2, 5, 6)), "shape-mismatch"),
+        (lambda: torch.nn.Conv2d(3, 4, 3)(torch.ones(3, 8)), "shape-mismatch"),
+        (lambda: torch.func.vmap(lambda a, b: a + b)(torch.ones(2), torch.ones(3)), "vmap-axes"),
+        (lambda: torch.func.grad(lambda x: x)(torch.ones(2)), "scalar-output"),
     ],
 )
 def test_errors_lead_to_their_entries(f: object, entry: str) -> None:
     notes = getattr(raised(f), "__notes__", [])
     assert len(notes) == 1 and notes[0].endswith(f"/help/errors.html#{entry}")
     assert entry in ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (lambda: torch.ones(2, 3) @ torch.ones(3, 2), lambda: torch.ones(2, 3) @ torch.ones(2, 3)),
+        (lambda: torch.ones(2) + torch.ones(2), lambda: torch.ones(2) + torch.ones(3)),
+        (lambda: torch.ones(2).mul_(torch.ones(2)), lambda: torch.ones(2).mul_(torch.ones(3))),
+        (lambda: torch.ones(6).view(2, 3), lambda: torch.ones(6).view(4)),
+        (lambda: torch.ones(3).sum(dim=0), lambda: torch.ones(3).sum(dim=2)),
+        (lambda: torch.ones(3)[1], lambda: torch.ones(3)[5]),
+        (lambda: torch.relu(torch.ones(3)), lambda: torch.relu([1.0])),
+    ],
+)
+def test_errors_lead_to_their_entries_also_after_right_calls(right: Any, wrong: Any) -> None:
+    for _ in range(3):
+        right()
+        assert len(getattr(raised(wrong), "__notes__", [])) == 1
 
 
 ADD = fg.jit(lambda x, y: x + y)

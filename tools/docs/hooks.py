@@ -98,6 +98,14 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     return f"# {title}"
 
 
+_NAMES = re.compile(r'<span class="n">([^<]*)</span>')
+
+
+def _lighter(content: str) -> str:
+    """Highlighted code without what is not seen: names have the text's colour, an output's lines are of one kind."""
+    return _NAMES.sub(r"\1", content).replace('</span>\n<span class="go">', "\n")
+
+
 def _place(name: str, page: Page) -> str | None:
     """Where a public name has its place in the reference, from a page; None of a name without one."""
     if name not in catalog.places():
@@ -146,7 +154,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
                 f'<p class="r-node"><a href="{page.meta["notebook"]}" download>Download this page as a notebook</a></p>'
             )
             content = content.replace("</h1>", f"</h1>{link}", 1)
-        return content
+        return _lighter(content)
     if isinstance(made, str):
         path = page.file.src_uri.removeprefix(f"{FOLDER}/").removesuffix(".md")
         title = f"<h1>{made}: all names</h1><p>Every public name of <code>{made}</code>, by family.</p>"
@@ -161,7 +169,7 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
         | {n.address for e in made.entries for n in e.names}
     )
     _searched.extend(_documents(made, page))
-    return text
+    return _lighter(text)
 
 
 _GALLERY = "<!-- gallery -->"

@@ -87,7 +87,10 @@ def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> Type
     """
     from compat._core.schema.argument_errors import argument_error  # few programs need it
 
-    return argument_error(full_address(where), args, named)
+    found = argument_error(full_address(where), args, named)
+    if found is not None:
+        lead(found)
+    return found
 
 
 def wrong_call(where: str, *args: Any, **named: Any) -> TypeError:

@@ -179,7 +179,7 @@ def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
     if convert is not int and self._rg and mode.grad:
         Once.warn(_IN_GRAPH)
     if self._layout.numel != 1:
-        raise ValueError("only one element tensors can be converted to Python scalars")
+        raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
     number = _number(self, constant="" if convert is int else f"{convert.__name__}()")
     if isinstance(number, complex) and convert is not complex:
         if number.imag:

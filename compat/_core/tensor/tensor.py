@@ -263,7 +263,8 @@ class Tensor:
             message = "only Tensors of floating point and complex dtype can require gradients"
             raise explained(RuntimeError(message), "integer-argument")
         if value and self._node is not None:
-            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+            message = "you can only change requires_grad flags of leaf variables."
+            raise explained(RuntimeError(message), "leaf-flag")
         if self._rg and not value and level_stack.state.levels and self._storage.base.traced:
             self._storage = level_stack.detached(self._storage, forward=False)
         self._set_requires_grad(value)
@@ -285,11 +286,11 @@ class Tensor:
 
     def _set_requires_grad(self, value: bool) -> None:
         if self.grad_fn is not None and not value:
-            raise RuntimeError(
+            message = (
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
-                "a subgraph "
-                "that doesn't require differentiation use var_no_grad = var.detach()."
+                "a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
             )
+            raise explained(RuntimeError(message), "leaf-flag")
         if value:
             self._check_may_require_grad()
         if self._node is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -54,29 +55,33 @@ OVERLAPS_INPUT = (
 )
 
 
-#: PyTorch's errors that have an entry on the documentation's page of errors, by how their messages begin.
+#: PyTorch's errors that have an entry on the documentation's page of errors: regular expressions of their beginnings.
 ENTRIES = {
-    "Trying to backward through the graph a second time": "backward-twice",
-    "one of the variables needed for gradient computation": "modified-in-place",
-    "grad can be implicitly created only for": "scalar-output",
-    "element 0 of tensors does not require grad": "no-graph",
-    "The differentiated Tensor at index": "not-in-graph",
-    "The size of tensor a": "shape-mismatch",
-    "mat1 and mat2 shapes cannot be multiplied": "shape-mismatch",
-    "Expected size for first two dimensions of batch2": "shape-mismatch",
-    "size mismatch": "shape-mismatch",
-    "Sizes of tensors must match": "shape-mismatch",
-    "Tensors must have same number of dimensions": "shape-mismatch",
-    "Given groups=": "shape-mismatch",
-    "mat1 and mat2 must have the same dtype": "dtype-mismatch",
-    "expected m1 and m2 to have the same dtype": "dtype-mismatch",
-    "Input type (": "dtype-mismatch",
-    "expected target dtype": "dtype-mismatch",
-    "Target ": "out-of-range",
-    "index ": "out-of-range",
-    "Dimension out of range": "out-of-range",
-    "view size is not compatible": "view-size",
+    "backward-twice": "Trying to backward through the graph a second time",
+    "modified-in-place": "one of the variables needed for gradient computation",
+    "scalar-output": r"grad can be implicitly created only for",
+    "no-graph": "element 0 of tensors does not require grad",
+    "not-in-graph": "The differentiated Tensor at index",
+    "shape-mismatch": (
+        r"The size of tensor a|mat1 and mat2 shapes|Expected size for first two dimensions of batch2|size mismatch|"
+        r"Sizes of tensors must match|Tensors must have same number of dimensions|stack expects each tensor|"
+        r"The expanded size of the tensor|Expected input batch_size|inconsistent tensor size|"
+        r"Given groups=|Given normalized_shape=|running_mean should contain|Given input size: |"
+        r"Mismatch in shape: grad_output|Using a target size|"
+        r"Expected .*[234]D .* input to |permute\(.*\): number of dimensions"
+    ),
+    "dtype-mismatch": (
+        r"mat1 and mat2 must have the same dtype|expected m1 and m2 to have the same dtype|Input type \(|"
+        r"expected target dtype|mean\(\): could not infer output dtype|\"\w+\" not implemented for '|"
+        r"Expected tensor for argument #1 'indices'|gather\(\): Expected dtype|"
+        r"one_hot is only applicable|result type \w+ can't be cast"
+    ),
+    "out-of-range": "Target |index |Dimension out of range|all elements of input should be between",
+    "view-size": "view size is not compatible",
+    "not-a-tensor": r"\w+\(\): argument '\w+' \(position \d+\) must be Tensor, not ",
+    "batch-of-one": "Expected more than 1 value per channel",
 }
+_BEGINNINGS = {entry: re.compile(pattern) for entry, pattern in ENTRIES.items()}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -84,7 +89,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def lead(error: Exception) -> None:
     """Has one of PyTorch's errors name its entry on the page of errors, if it has one and does not name it yet."""
     text = str(error)
-    entry = next((entry for start, entry in ENTRIES.items() if text.startswith(start)), None)
+    entry = next((entry for entry, pattern in _BEGINNINGS.items() if pattern.match(text)), None)
     if entry is not None and not hasattr(error, "__notes__"):
         explained(error, entry)
 
@@ -96,7 +101,7 @@ def leading(function: F) -> F:
     def led(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
-        except (RuntimeError, IndexError, ValueError) as error:
+        except (RuntimeError, IndexError, ValueError, TypeError) as error:
             lead(error)
             raise
 

@@ -60,7 +60,7 @@ def converted_number(value: Any, dtype: Dtype) -> Any:
     """
     if isinstance(value, Tensor | np.generic | np.ndarray):
         if value.ndim and getattr(value, "size", 1) != 1 and not isinstance(value, Tensor):
-            raise ValueError("only one element tensors can be converted to Python scalars")
+            raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
         value = value.item()
     if dtype is dtypes.bool_:
         return bool(value)

@@ -21,6 +21,7 @@ from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
 from compat._operators.create.factories import converted_number, placed, with_grad
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- nested sequences
@@ -93,13 +94,15 @@ def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]
                 raise TypeError("new(): self-referential lists are incompatible")
             raise TypeError(f"{type(data).__name__!r} object cannot be interpreted as an integer")
         if isinstance(data, Tensor) and data.numel() != 1:
-            raise ValueError("only one element tensors can be converted to Python scalars")
+            raise explained(ValueError("only one element tensors can be converted to Python scalars"), "one-value")
         found.append(data)
         return
     if not _is_sequence(data):
         raise TypeError("not a sequence")
     if len(data) != shape[depth]:
-        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+        raise explained(
+            ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"), "not-a-tensor"
+        )
     for item in data:
         _rectangular(item, shape, depth + 1, found)
 

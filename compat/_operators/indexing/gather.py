@@ -24,6 +24,7 @@ from compat._core.types.errors import size_text, warn, wrap_dim
 from compat._operators.shape.vmap_fallback import sequential_vmap
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.indexing import take as take_slices
@@ -112,10 +113,12 @@ def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> N
         IndexError: for too many of them, other dtypes, and sizes that do not broadcast.
     """
     if len(indices) > input.dim():
-        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})")
+        raise explained(
+            IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})"), "out-of-range"
+        )
     given = [i for i in indices if i is not None]
     if any(i.dtype not in (*POSITIONS, *MASKS) for i in given):
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        raise explained(IndexError("tensors used as indices must be long, int, byte or bool tensors"), "dtype-mismatch")
     if given and not any(i.dtype in MASKS for i in given):
         try:
             common = broadcast_size(*[tuple(i.shape) for i in given])
@@ -170,10 +173,11 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
             warn(_BYTES)
         if i.shape != input.shape[dim : dim + i.dim()]:
             bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
-            raise IndexError(
+            message = (
                 f"The shape of the mask {size_text(i.shape)} at index {bad} does not match the shape of the indexed "
                 f"tensor {size_text(input.shape)} at index {dim + bad}"
             )
+            raise explained(IndexError(message), "shape-mismatch")
         found.extend(nonzero_places(i))
     return found
 

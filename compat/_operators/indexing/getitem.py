@@ -138,7 +138,7 @@ def _as_index(value: Any) -> Tensor:
             f"(got {type(value).__name__})"
         )
     if found.dtype.category > dtypes.INTEGER:
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        raise explained(IndexError("tensors used as indices must be long, int, byte or bool tensors"), "dtype-mismatch")
     return found
 
 
@@ -183,7 +183,7 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
     ndim = x._layout.ndim
     used = _places(tuple(parts))
     if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        raise explained(IndexError(f"too many indices for tensor of dimension {ndim}"), "out-of-range")
     dim, left = 0, []
     gathers: dict[int, Tensor] = {}
     seen = False

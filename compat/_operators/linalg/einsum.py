@@ -15,6 +15,7 @@ from compat._core.types.errors import type_name
 from compat._operators.linalg.matmul import bmm
 from compat._operators.view.shape import movedim, permute, reshape, unsqueeze, view_size
 from compat._operators.view.slicing import diagonal
+from funcgrad.core.errors import explained
 
 # A label is a letter, or for the dimensions of an ellipsis a number, counted from the last: -1, -2, ...
 Label = str | int
@@ -146,9 +147,12 @@ def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
         seen: dict[Label, int] = {}
         for label, n in zip(labels, t.shape):
             if seen.setdefault(label, n) != n:
-                raise RuntimeError(
-                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != "
-                    f"{seen[label]}"
+                raise explained(
+                    RuntimeError(
+                        f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != "
+                        f"{seen[label]}"
+                    ),
+                    "shape-mismatch",
                 )
         for label, n in seen.items():
             known = sizes.setdefault(label, n)
@@ -161,9 +165,12 @@ def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
                         f"einsum(): dimension {place} covered by ellipsis in operand {i}has size {n} which does not "
                         f"broadcast with previously seen ellipsis with size {known} for the respective dimension"
                     )
-                raise RuntimeError(
-                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
-                    f"previously seen size {known}"
+                raise explained(
+                    RuntimeError(
+                        f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                        f"previously seen size {known}"
+                    ),
+                    "shape-mismatch",
                 )
 
 

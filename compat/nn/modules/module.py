@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import warn
+from compat._core.types.errors import explained, warn
 from compat.nn.modules._hooks import (
     Hooks,
     register_module_backward_hook,
@@ -62,7 +62,8 @@ def _forward_missing(self: Any, *input: Any) -> None:
     Raises:
         NotImplementedError: if it does not.
     """
-    raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
+    message = f'Module [{type(self).__name__}] is missing the required "forward" function'
+    raise explained(NotImplementedError(message), "module-definition")
 
 
 class Module(Hooks, State):
@@ -120,7 +121,7 @@ class Module(Hooks, State):
             TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``tensor`` is no tensor.
         """
         if "_buffers" not in self.__dict__:
-            raise AttributeError("cannot assign buffer before Module.__init__() call")
+            raise explained(AttributeError("cannot assign buffer before Module.__init__() call"), "module-definition")
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -144,7 +145,9 @@ class Module(Hooks, State):
             ValueError: if it was computed.
         """
         if "_parameters" not in self.__dict__:
-            raise AttributeError("cannot assign parameter before Module.__init__() call")
+            raise explained(
+                AttributeError("cannot assign parameter before Module.__init__() call"), "module-definition"
+            )
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -196,7 +199,9 @@ class Module(Hooks, State):
         for kind, table, subject, register, announce in _ASSIGNED:
             if isinstance(value, kind):
                 if table not in held:
-                    raise AttributeError(f"cannot assign {subject} before Module.__init__() call")
+                    raise explained(
+                        AttributeError(f"cannot assign {subject} before Module.__init__() call"), "module-definition"
+                    )
                 if kind is not Buffer:
                     self._forget(name, table)
                 register(self, name, value)

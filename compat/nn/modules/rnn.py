@@ -16,6 +16,7 @@ from compat.nn._packed_sequence import PackedSequence
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import each_by_its_name, empty, filled
 from compat.nn.parameter import Parameter
+from funcgrad.core.errors import explained
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -195,8 +196,11 @@ class RNNBase(Module):
         if input.dim() != wanted:
             raise RuntimeError(f"input must have {wanted} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+            raise explained(
+                RuntimeError(
+                    f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}"
+                ),
+                "shape-mismatch",
             )
 
     def _batch(self, input: Tensor, batch_sizes: Tensor | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad.core import dtypes, trees
-from funcgrad.core.errors import ConcretizationError, here
+from funcgrad.core.errors import ConcretizationError, explained, here
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import Tracer, is_array, type_of
 from funcgrad.numpy.promotion import from_sequence
@@ -168,7 +168,8 @@ def _positions(entry: Any, axis: int, type: ArrayType) -> Point | Rows:
         places = np.asarray(entry)
         wrong = places[(places < -size) | (places >= size)]
         if wrong.size:
-            raise IndexError(f"index: {wrong.flat[0]} is out of bounds for axis {axis} of {type}, of size {size}")
+            message = f"index: {wrong.flat[0]} is out of bounds for axis {axis} of {type}, of size {size}"
+            raise explained(IndexError(message), "operands")
         places = np.where(places < 0, places + size, places)
         return Rows(places.astype(index_dtype(size)), True) if places.ndim else Point(int(places))
     if size == 0 and type_of(entry).size:

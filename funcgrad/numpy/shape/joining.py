@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.arguments import validate
+from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import astype, operands, promoted
 from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
@@ -67,7 +68,8 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
     xs = operands(arrays, "stack")
     shapes = {shape(x) for x in xs}
     if len(shapes) != 1:
-        raise ValueError(f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes)))}")
+        message = f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes)))}"
+        raise explained(ValueError(message), "operands")
     return concatenate([expand_dims(x, axis) for x in xs], axis, dtype=dtype)
 
 
