@@ -41,7 +41,7 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
     ],
     "axes": [
         *[
-            (call, ValueError, f"^{name}: {what} 2 is out of range for an array of 2 axes$")
+            (call, ValueError, rf"^{name}: {what} 2 is out of range for an array of 2 axes\n")
             for name, what, call in (
                 ("sum", "axis", lambda: fnp.sum(EYE, axis=2)),
                 ("take", "axis", lambda: fnp.take(EYE, 0, axis=2)),
