@@ -13,7 +13,7 @@ from compat._core.operators.multi_tensor import Job, write_recorded, write_toget
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, no_grad
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import explained, warn
+from compat._core.types.errors import warn
 from compat._core.types.hooks import RemovableHandle
 from compat._operators.create.factories import full
 from compat._operators.view.complex_views import view_as_real
@@ -21,6 +21,7 @@ from compat.nn.modules.module import clear_grad
 from compat.nn.modules.utils import typename
 from compat.optim._hyperparameters import Given
 from funcgrad import runtime
+from funcgrad.core.errors import explained
 
 Hook = Callable[..., Any]
 Group = dict[str, Any]

@@ -222,7 +222,7 @@ def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
     return found
 
 
-#: Arguments that so many functions have that nobody looks for a function by them.
+#: Arguments of so many functions that a search by them tells none apart.
 _COMMON = frozenset(
     [
         "self",

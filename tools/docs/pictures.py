@@ -53,7 +53,7 @@ def strides() -> str:
                 at_x, at_y = middle - CELL * columns / 2 + CELL * j, 130 + CELL * i
                 parts += [box(at_x, at_y, CELL, CELL), text(at_x + CELL / 2, at_y + 22, str(place))]
         left += max(CELL * columns, 110) + GAP
-    return svg(390, 240, "Three tensors on one storage, with their sizes and strides", parts)
+    return svg(left - GAP + 12, 240, "Three tensors on one storage, with their sizes and strides", parts)
 
 
 # ---------------------------------------------------------------- the backward pass
@@ -276,11 +276,13 @@ def bars() -> str:
     parts, y = [], 34.0
     columns = {"compat": 2, "compat.compile": 3, "jax by hand": 4}
     colours = {"compat": "#2f81c5", "compat.compile": "#d9722e", "jax by hand": "#8a8a8a"}
-    for i, (name, colour) in enumerate(colours.items()):
+    x = 6.0
+    for name, colour in colours.items():
         parts += [
-            box(6 + 112 * i, 6, 10, 10, f'fill="{colour}"'),
-            text(20 + 112 * i, 15, name, 'style="text-anchor:start"'),
+            box(x, 6, 10, 10, f'fill="{colour}"'),
+            text(x + 14, 15, name, 'style="text-anchor:start"'),
         ]
+        x += 30 + 7.5 * len(name)  # letters of one width, in the font of code
     for name, mean, cells in rows:
         values = [cell.split()[0] if cell.strip() else "" for cell in cells.split("|")]
         parts.append(text(6, y + 16, name or mean, 'font-weight="bold" style="text-anchor:start"'))

@@ -1,4 +1,4 @@
-"""Hooks that are told whenever a module registers a parameter, a buffer or a module."""
+"""Hooks that are told what a module registers, and the errors of modules that are not set up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from compat._core.types.hooks import RemovableHandle
 from compat.nn.modules._hooks import add
+from funcgrad.core.errors import explained
 
 # Called with the module, the name and the object; their results replace it.
 on_parameter: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -23,6 +24,21 @@ def announced(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: st
         if new is not None:
             value = new
     return value
+
+
+def uninitialized(subject: str) -> AttributeError:
+    """The error for what is assigned before ``Module.__init__`` has run."""
+    return explained(AttributeError(f"cannot assign {subject} before Module.__init__() call"), "module-definition")
+
+
+def forward_missing(self: Any, *input: Any) -> None:
+    """The computation of a call: every subclass defines it.
+
+    Raises:
+        NotImplementedError: if it does not.
+    """
+    message = f'Module [{type(self).__name__}] is missing the required "forward" function'
+    raise explained(NotImplementedError(message), "module-definition")
 
 
 def set_buffer(module: Any, name: str, value: Any) -> None:

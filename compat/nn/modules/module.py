@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import explained, warn
+from compat._core.types.errors import warn
 from compat.nn.modules._hooks import (
     Hooks,
     register_module_backward_hook,
@@ -20,6 +20,7 @@ from compat.nn.modules._hooks import (
 )
 from compat.nn.modules._registration import (
     announced,
+    forward_missing,
     on_buffer,
     on_module,
     on_parameter,
@@ -27,6 +28,7 @@ from compat.nn.modules._registration import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
     set_buffer,
+    uninitialized,
 )
 from compat.nn.modules._state_dict import EXTRA_STATE as _EXTRA_STATE_KEY_SUFFIX
 from compat.nn.modules._state_dict import State, _IncompatibleKeys
@@ -54,16 +56,6 @@ _COMPLEX = (
     "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
     "expected."
 )
-
-
-def _forward_missing(self: Any, *input: Any) -> None:
-    """The computation of a call: every subclass defines it.
-
-    Raises:
-        NotImplementedError: if it does not.
-    """
-    message = f'Module [{type(self).__name__}] is missing the required "forward" function'
-    raise explained(NotImplementedError(message), "module-definition")
 
 
 class Module(Hooks, State):
@@ -105,7 +97,7 @@ class Module(Hooks, State):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    forward: Callable[..., Any] = _forward_missing
+    forward: Callable[..., Any] = forward_missing
 
     # ---------------------------------------------------------------- registering
 
@@ -121,7 +113,7 @@ class Module(Hooks, State):
             TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``tensor`` is no tensor.
         """
         if "_buffers" not in self.__dict__:
-            raise explained(AttributeError("cannot assign buffer before Module.__init__() call"), "module-definition")
+            raise uninitialized("buffer")
         self._check_name("buffer", name, self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
@@ -145,9 +137,7 @@ class Module(Hooks, State):
             ValueError: if it was computed.
         """
         if "_parameters" not in self.__dict__:
-            raise explained(
-                AttributeError("cannot assign parameter before Module.__init__() call"), "module-definition"
-            )
+            raise uninitialized("parameter")
         self._check_name("parameter", name, self._parameters)
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
@@ -199,9 +189,7 @@ class Module(Hooks, State):
         for kind, table, subject, register, announce in _ASSIGNED:
             if isinstance(value, kind):
                 if table not in held:
-                    raise explained(
-                        AttributeError(f"cannot assign {subject} before Module.__init__() call"), "module-definition"
-                    )
+                    raise uninitialized(subject)
                 if kind is not Buffer:
                     self._forget(name, table)
                 register(self, name, value)
