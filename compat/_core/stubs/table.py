@@ -10,7 +10,7 @@ A line is a module and its names. A name that begins with a capital letter is a 
 
 from __future__ import annotations
 
-SHARDING = "tensors and modules in several processes are not in compat's torch.distributed"
+SHARDING = "compat has DTensor, fully_shard and tensor parallelism, and not this part of torch.distributed"
 QUANTIZED = "compat has no quantized tensors"
 COMPILER = "compat compiles by XLA, and has none of PyTorch's own compiler"
 SCRIPT = "compat runs TorchScript's Python as Python"
