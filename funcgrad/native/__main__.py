@@ -1,6 +1,21 @@
-"""``python -m funcgrad.native``: compiles the kernels now, so that the first process already has them."""
+"""``python -m funcgrad.native``: compiles native code now, so that the first process already has it."""
 
-from funcgrad.native.build import build
+import importlib.util
+import sys
+from pathlib import Path
+
+from funcgrad.native.build import kernels, twins_of
+
+#: Packages whose twins are compiled, where they are installed.
+PACKAGES = ("funcgrad", "compat")
 
 if __name__ == "__main__":
-    print(build())
+    found = [spec for name in PACKAGES if (spec := importlib.util.find_spec(name)) is not None and spec.origin]
+    failed = False
+    for library in (kernels, *[t for spec in found for t in twins_of(Path(str(spec.origin)).parent)]):
+        try:
+            print(library.build())
+        except RuntimeError as error:
+            print(error, file=sys.stderr)
+            failed = True
+    sys.exit(failed)

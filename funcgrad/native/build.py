@@ -1,4 +1,4 @@
-"""Compiling the kernels, by the machine's C++ compiler."""
+"""Compiling native code, by the machine's compilers: the kernels, and the C twins of Python functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -15,99 +19,202 @@ import jax
 from funcgrad.core.cache_folder import cache_folder, refusal
 from funcgrad.native.machine import level
 
-SOURCE = Path(__file__).parent / "source"
-#: ``-ffp-contract=fast`` lets a product and a sum be one instruction; nothing else about rounding is left to it.
-OPTIONS = ("-O3", "-std=c++17", "-ffp-contract=fast", "-fPIC", "-shared", "-w")
 #: How long a compiler may take, in seconds.
 PATIENCE = 300
 
 
-def compiler() -> str | None:
-    """The compiler: ``CXX``, or the first installed one of ``c++``, ``g++`` and ``clang++``."""
-    chosen = os.environ.get("CXX")
-    names = (chosen,) if chosen else ("c++", "g++", "clang++")
-    return next((found for name in names if (found := shutil.which(name))), None)
+def compiler(variable: str, names: Sequence[str]) -> str | None:
+    """The compiler that an environment variable names, or the first of ``names`` that is installed."""
+    chosen = os.environ.get(variable)
+    return next((found for name in ([chosen] if chosen else names) if (found := shutil.which(name))), None)
+
+
+class Library(ABC):
+    """Something compiled from source, kept among the user's caches.
+
+    Attributes:
+        name: what errors call it.
+        stem: what its file's name begins with.
+        needs: what it takes to compile it, for the error where that is not there.
+    """
+
+    name: str
+    stem: str
+    needs: str
+
+    @abstractmethod
+    def version(self) -> tuple[str, ...] | None:
+        """What its file depends on besides the source; the first is part of its name. None where there can be none."""
+
+    @abstractmethod
+    def sources(self) -> Iterable[Path]:
+        """The files that it is made of."""
+
+    @abstractmethod
+    def command(self, into: Path) -> list[str] | None:
+        """The compiler's command line; None if there is no compiler, or not what it needs."""
+
+    def place(self) -> Path | None:
+        """Its file, if it may be kept anywhere."""
+        return _place(self)
+
+    def build(self) -> Path:
+        """Compiles it, unless it is there, and waits for it.
+
+        Raises:
+            RuntimeError: saying why there will be none: no compiler, no place to keep it, or the compiler's own words.
+        """
+        file = self.place()
+        if file is None:
+            raise RuntimeError(
+                f"there are no {self.name} for this machine (level {level()}), or no folder to keep them in: "
+                f"{cache_folder('native')}"
+            )
+        if not file.exists():
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._compile(file)
+        return file
+
+    def _compile(self, file: Path) -> None:
+        beside = file.with_name(f"{file.name}.{os.getpid()}")
+        line = self.command(beside)
+        if line is None:
+            raise RuntimeError(f"{self.name} need {self.needs}")
+        try:
+            done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=PATIENCE)
+            if done.returncode:
+                raise RuntimeError(f"{self.name} did not compile: {' '.join(line)}\n{done.stderr}")
+            beside.replace(file)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"{self.name} did not compile within {PATIENCE} seconds: {' '.join(line)}") from None
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def tried(self) -> bool:
+        """Whether there is no use in compiling it in the background: it was tried, or cannot be. The attempt leaves a
+        note beside the file, so that it is not made again and again."""
+        file = self.place()
+        if file is None or file.exists() or self.command(file) is None:
+            return True
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.with_suffix(".tried").touch(exist_ok=False)
+        except OSError:
+            return True  # tried before, or nothing can be written
+        return False
 
 
 @cache
-def place() -> Path | None:
-    """The library's file for this processor, this version of JAX and this source, if it may be kept anywhere."""
-    where, march = cache_folder("native"), level()
-    if where is None or march is None or refusal(where) is not None:
+def _place(library: Library) -> Path | None:
+    where, version = cache_folder("native"), library.version()
+    if where is None or version is None or refusal(where) is not None:
         return None
-    digest = hashlib.sha256(repr((march, OPTIONS, jax.__version__)).encode())
-    for file in sorted(SOURCE.iterdir()):
+    digest = hashlib.sha256(repr(version).encode())
+    for file in sorted(library.sources()):
         digest.update(file.name.encode() + file.read_bytes())
-    return where / f"kernels-{march}-{digest.hexdigest()[:16]}.so"
+    return where / f"{library.stem}-{version[0]}-{digest.hexdigest()[:16]}.so"
 
 
-def command(into: Path) -> list[str] | None:
-    """The compiler's command line; None if there is no compiler."""
-    found = compiler()
-    if found is None:
-        return None
-    sources = [str(file) for file in sorted(SOURCE.glob("*.cc"))]
-    return [found, *OPTIONS, f"-march={level()}", f"-I{jax.ffi.include_dir()}", *sources, "-o", str(into)]
+@dataclass(frozen=True)
+class Kernels(Library):
+    """The kernels that XLA calls, of all files in ``source``."""
+
+    name = "native kernels"
+    stem = "kernels"
+    needs = "a C++ compiler: none of c++, g++ and clang++ is there, and no CXX is set"
+    folder = Path(__file__).parent / "source"
+    #: ``-ffp-contract=fast`` lets a product and a sum be one instruction; nothing else about rounding is left to it.
+    options = ("-O3", "-std=c++17", "-ffp-contract=fast", "-fPIC", "-shared", "-w")
+
+    def version(self) -> tuple[str, ...] | None:
+        march = level()
+        return None if march is None else (march, *self.options, jax.__version__)
+
+    def sources(self) -> Iterable[Path]:
+        return self.folder.iterdir()
+
+    def command(self, into: Path) -> list[str] | None:
+        found = compiler("CXX", ("c++", "g++", "clang++"))
+        if found is None:
+            return None
+        files = [str(file) for file in sorted(self.folder.glob("*.cc"))]
+        return [found, *self.options, f"-march={level()}", f"-I{jax.ffi.include_dir()}", *files, "-o", str(into)]
 
 
-def build() -> Path:
-    """Compiles the library, unless it is there, and waits for it.
+@dataclass(frozen=True)
+class Twin(Library):
+    """The C twin of Python functions: an extension module of one file.
 
-    Raises:
-        RuntimeError: saying why there will be none: no compiler, no place to keep it, or the compiler's own words.
+    Attributes:
+        source: the file; its stem is the module's name.
     """
-    file = place()
-    if file is None:
-        raise RuntimeError(
-            f"there are no native kernels for this processor (level {level()}), or no folder to keep them in: "
-            f"{cache_folder('native')}"
-        )
-    if file.exists():
-        return file
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = file.with_name(f"{file.name}.{os.getpid()}")
-    line = command(beside)
-    if line is None:
-        raise RuntimeError(
-            "native kernels need a C++ compiler: none of c++, g++ and clang++ is there, and no CXX is set"
-        )
-    try:
-        done = subprocess.run(line, check=False, capture_output=True, text=True, timeout=PATIENCE)
-        if done.returncode:
-            raise RuntimeError(f"native kernels did not compile: {' '.join(line)}\n{done.stderr}")
-        beside.replace(file)
-    except subprocess.TimeoutExpired:
-        raise RuntimeError(f"native kernels did not compile within {PATIENCE} seconds: {' '.join(line)}") from None
-    finally:
-        beside.unlink(missing_ok=True)
-    return file
+
+    source: Path
+    include = Path(__file__).parent / "include"
+    options = ("-O2", "-std=c11", "-fPIC", "-shared", "-w")
+    needs = "a C compiler (none of cc, gcc and clang is there, and no CC is set) and Python's headers"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"the C twins in {self.source.name}"
+
+    @property
+    def stem(self) -> str:  # type: ignore[override]
+        return self.source.stem
+
+    def version(self) -> tuple[str, ...] | None:
+        tag = sysconfig.get_config_var("SOABI")
+        if os.name != "posix" or not tag or sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return None
+        return (tag, *self.options, sys.version)
+
+    def sources(self) -> Iterable[Path]:
+        return [self.source, *self.include.iterdir()]
+
+    def command(self, into: Path) -> list[str] | None:
+        found = compiler("CC", ("cc", "gcc", "clang"))
+        headers = Path(sysconfig.get_path("include"))
+        if found is None or not (headers / "Python.h").is_file():
+            return None
+        flags = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+        includes = [f"-I{headers}", f"-I{self.include}"]
+        return [found, *self.options, *flags, *includes, str(self.source), "-o", str(into)]
+
+
+kernels = Kernels()
+#: The twins that this process has asked for.
+twins: list[Twin] = []
+
+
+def twins_of(package: Path) -> list[Twin]:
+    """All twins that a package has."""
+    return [Twin(file) for file in sorted(package.rglob("*.c"))]
 
 
 def build_for_the_next() -> None:
-    """Starts a process of low priority that compiles the library and outlives this one.
-
-    A file that cannot be made is not tried again and again: the attempt leaves a note beside it.
-    """
-    file = place()
-    if file is None or compiler() is None:
+    """Starts a process of low priority that compiles what is not there, and outlives this one."""
+    wanted = [library for library in (kernels, *twins) if not library.tried()]
+    if not wanted:
         return
-    note = file.with_suffix(".tried")
+    files = [str(library.source) if isinstance(library, Twin) else "" for library in wanted]
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        note.touch(exist_ok=False)
         subprocess.Popen(
-            [sys.executable, "-c", _ALONE, str(Path(__file__).parents[2])],
+            [sys.executable, "-c", _ALONE, str(Path(__file__).parents[2]), *files],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     except OSError:
-        return  # tried before, or nothing can be written or started
+        return  # nothing can be started
 
 
 # Not ``python -m funcgrad.native``, which imports all of funcgrad: only the modules that compiling needs.
 _ALONE = """
-import os, sys
+import os, pathlib, sys
 os.nice(19)
 sys.path.insert(0, sys.argv[1])
-from funcgrad.native.build import build
-build()
+from funcgrad.native.build import Twin, kernels
+for file in sorted(sys.argv[2:], reverse=True):
+    try:
+        (Twin(pathlib.Path(file)) if file else kernels).build()
+    except RuntimeError:
+        pass
 """

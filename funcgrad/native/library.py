@@ -44,7 +44,7 @@ class Library:
     def _look(self) -> bool:
         if os.environ.get(SWITCH) == "0":
             return False
-        file = build.place()
+        file = build.kernels.place()
         return file is not None and file.is_file()
 
     def available(self) -> bool:
@@ -61,7 +61,7 @@ class Library:
         Raises:
             RuntimeError: saying why there are none.
         """
-        build.build()
+        build.kernels.build()
         with self._lock:
             self._found, self._decided = True, self._load()
 
@@ -70,14 +70,15 @@ class Library:
         if wanted == "0":
             return False
         if wanted == "1":
-            build.build()
-        elif not self._found:
+            build.kernels.build()
+        elif not self._found or build.twins:
             build.build_for_the_next()
+        if not wanted and not self._found:
             return False
         return self._load()
 
     def _load(self) -> bool:
-        file = build.place()
+        file = build.kernels.place()
         assert file is not None
         try:
             self._register(ctypes.CDLL(str(file)))

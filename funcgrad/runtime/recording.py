@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from funcgrad.native.twins import twin
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, ready
 from funcgrad.runtime.pieces import Progress
@@ -14,6 +16,9 @@ from funcgrad.runtime.programs import Executable
 
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
+
+
+_native = twin(Path(__file__).with_suffix(".c"), Deferred=Deferred, ndarray=np.ndarray, shared=shared)
 
 
 class Entangled(Exception):
@@ -48,6 +53,11 @@ class Recording:
         self._gather(ops)
 
     def _gather(self, ops: Sequence[Any]) -> None:
+        if _native is not None:
+            lists = self.codes, self.wires, self.inputs, self.hosted, self.numbers, self.pending
+            if not _native.gather(ops, *lists):
+                raise Entangled
+            return
         # Every operation passes here, so this loop is as bare as it can be.
         codes, wires, pending, numbers, inputs = self.codes, self.wires, self.pending, self.numbers, self.inputs
         places: dict[int, int] = {}

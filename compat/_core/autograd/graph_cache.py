@@ -14,20 +14,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from compat._core.autograd.node import AccumulateGrad, Edge, Node, has_say
 from compat._core.autograd.saved_variable import SavedResult, modified
+from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout
+from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
 from compat._core.transforms.grad_mode import mode
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
+from funcgrad.native.twins import twin
 
 #: Graphs of fewer nodes go through the engine, which has them done as quickly.
 FEWEST = 4
 
 _sequence = attrgetter("_sequence")
+
+_native = twin(
+    Path(__file__).with_name("graph_walk.c"),
+    Tensor=Tensor, Node=Node, AccumulateGrad=AccumulateGrad, SavedResult=SavedResult,
+    UntypedStorage=UntypedStorage, Layout=Layout, Autograd=Autograd, has_say=has_say, modified=modified,
+)  # fmt: skip
 
 
 class Leaf(NamedTuple):
@@ -87,6 +97,12 @@ class Walk:
             self.key = self._structure(roots, grads) or ()
 
     def _structure(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
+        if _native is not None:
+            key: tuple | None = _native.structure(self.nodes, roots, grads, self.buffers, self.leaves)
+            return key
+        return self._written(roots, grads)
+
+    def _written(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
         # Every node passes here at every backward pass, so this is as bare as it can be.
         key: list[Any] = []
         index = {node: i for i, node in enumerate(self.nodes)}
@@ -173,6 +189,9 @@ class Walk:
 
 def _reachable(roots: Sequence[Edge]) -> list[Node]:
     """The nodes behind some edges, latest first: users before their operands."""
+    found: list[Node] | None = None if _native is None else _native.reachable(roots)
+    if found is not None:
+        return found
     stack = [node for node, _ in roots if node is not None]
     seen = set(stack)
     for node in stack:  # grows

@@ -2,7 +2,8 @@
 
 Every instruction of them is paid on every operation, so they have no loops over operands and ask nothing that is known
 when the plan is made: which operands are buffers, which begin somewhere in one, which are numbers, which a node keeps.
-As with a named tuple's methods, the text is made, and compiled once for all plans that are alike.
+As with a named tuple's methods, the text is made, and compiled once for all plans that are alike. Where ``runner.c`` is
+compiled, it does the same, and the written functions only what is rare.
 
 Example:
     >>> import compat as torch
@@ -34,15 +35,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from compat._core.autograd.anomaly_mode import made
 from compat._core.autograd.node import NO_EDGE, leaf_edge
-from compat._core.autograd.saved_variable import HookStack, save, save_result
+from compat._core.autograd.saved_variable import HookStack, SavedResult, save, save_result
+from compat._core.memory.storage import UntypedStorage, clock
+from compat._core.memory.strides import Layout
+from compat._core.operators.op_node import OpNode
+from compat._core.tensor.constructors import new_tensor
+from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import next_sequence
 from funcgrad import runtime
 from funcgrad.core.caching import memoized
+from funcgrad.native.twins import twin
+from funcgrad.runtime import deferred
 
 if TYPE_CHECKING:
     from compat._core.operators.plan import Plan
@@ -54,10 +63,51 @@ ONE: Callable[[list[Any]], Any] = itemgetter(0)
 #: Messages take what is below this folder for the library's.
 _PLACE = os.path.join(os.path.dirname(__file__), "<run>")
 
+_native = twin(
+    Path(__file__).with_name("runner.c"),
+    Tensor=Tensor, UntypedStorage=UntypedStorage, Deferred=deferred.Deferred, SavedResult=SavedResult,
+    HookStack=HookStack, Layout=Layout, OpNode=OpNode, clock=clock, local=deferred.local, settings=deferred.settings,
+    make_room=deferred.make_room, next_sequence=next_sequence, leaf_edge=leaf_edge, NO_EDGE=NO_EDGE,
+)  # fmt: skip
+
 
 def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
     """What runs a plan whose program is recorded: from tensors and numbers to what ``plan.finish`` makes of the
     results."""
+    if _native is None or plan.make_tensor is not new_tensor:
+        return _written_runner(plan)
+    node: tuple[Any, ...] = ((), (), (), (), ())
+    if plan.node is not None:
+        node = plan.edges, tuple(plan.saves), tuple(plan.results), plan.numeric, tuple(plan.differentiable)
+    finish = None if plan.finish is ONE else plan.finish
+    found: Callable[[Sequence[Any]], Any] = _native.Runner(
+        plan, plan.code, plan.node, finish, _Late(plan), plan.outputs, _inputs(plan), len(plan.kinds), *node
+    )
+    return found
+
+
+def _inputs(plan: Plan) -> tuple[tuple[Any, ...], ...]:
+    """The program's inputs for a ``Runner``: which value, what it is, and of a number its bounds."""
+    free = None, None, None
+    return tuple([(i, what, *(plan.bounds.get(i, free) if what == NUMBER else free)) for i, what in plan.places])
+
+
+class _Late:
+    """The written function, made when it is called first: where there is a ``Runner``, it rarely is."""
+
+    __slots__ = ("plan", "function")
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.function: Callable[[Sequence[Any]], Any] | None = None
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        if self.function is None:
+            self.function = _written_runner(self.plan)
+        return self.function(values)
+
+
+def _written_runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
     scope = _scope(plan)
     scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish}
     for i, layout in enumerate(plan.outputs):

@@ -10,6 +10,6 @@ from funcgrad.native import build, library
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Has this process use the kernels; skips the test where there can be none."""
-    if build.place() is None or build.compiler() is None:
+    if (file := build.kernels.place()) is None or build.kernels.command(file) is None:
         pytest.skip("no compiler, or a processor that there are no kernels for")
     library.require()

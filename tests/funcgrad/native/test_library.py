@@ -30,9 +30,9 @@ def run(cache: Path | str, **environment: str) -> subprocess.CompletedProcess[st
 def test_a_process_uses_what_was_there_when_it_began(
     kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled = build.place()
+    compiled = build.kernels.place()
     assert compiled is not None
-    monkeypatch.setattr(build, "place", lambda: tmp_path / "kernels.so")
+    monkeypatch.setattr(build.Kernels, "place", lambda self: tmp_path / "kernels.so")
     started: list[bool] = []
     monkeypatch.setattr(build, "build_for_the_next", lambda: started.append(True))
     monkeypatch.delenv("FUNCGRAD_NATIVE", raising=False)
@@ -66,7 +66,7 @@ def test_a_library_that_cannot_be_loaded_is_left_alone(
     kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "kernels.so").write_bytes(b"not a library")
-    monkeypatch.setattr(build, "place", lambda: tmp_path / "kernels.so")
+    monkeypatch.setattr(build.Kernels, "place", lambda self: tmp_path / "kernels.so")
     monkeypatch.delenv("FUNCGRAD_NATIVE", raising=False)
     library = Library()
     with pytest.warns(RuntimeWarning, match="native kernels cannot be used"):
