@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def _place(library: Library) -> Path | None:
     if where is None or version is None or refusal(where) is not None:
         return None
     digest = hashlib.sha256(repr(version).encode())
-    for file in sorted(library.sources()):
+    for file in sorted(set(library.sources())):
         digest.update(file.name.encode() + file.read_bytes())
     return where / f"{library.stem}-{version[0]}-{digest.hexdigest()[:16]}.so"
 
@@ -143,7 +144,7 @@ class Kernels(Library):
 
 @dataclass(frozen=True)
 class Twin(Library):
-    """The C twin of Python functions: an extension module of one file.
+    """The C twin of Python functions: an extension module of one file and its headers.
 
     Attributes:
         source: the file; its stem is the module's name.
@@ -169,7 +170,7 @@ class Twin(Library):
         return (tag, *self.options, sys.version)
 
     def sources(self) -> Iterable[Path]:
-        return [self.source, *self.include.iterdir()]
+        return _with_headers(self.source, self.include)
 
     def command(self, into: Path) -> list[str] | None:
         found = compiler("CC", ("cc", "gcc", "clang"))
@@ -179,6 +180,15 @@ class Twin(Library):
         flags = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
         includes = [f"-I{headers}", f"-I{self.include}"]
         return [found, *self.options, *flags, *includes, str(self.source), "-o", str(into)]
+
+
+def _with_headers(file: Path, include: Path) -> list[Path]:
+    """A C file and the headers that it includes by ``#include "..."``: beside it, or in a folder."""
+    found, names = [file], re.findall(r'^#include "(.*)"', file.read_text(), re.MULTILINE)
+    for name in names:
+        beside = file.parent / name
+        found += _with_headers(beside if beside.is_file() else include / name, include)
+    return found
 
 
 kernels = Kernels()

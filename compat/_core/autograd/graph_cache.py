@@ -17,13 +17,13 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compat._core.autograd.node import AccumulateGrad, Edge, Node, has_say
-from compat._core.autograd.saved_variable import SavedResult, modified
+from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, has_say, leaf_edge
+from compat._core.autograd.saved_variable import HookStack, SavedResult, modified
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, autograd_of, from_buffer
-from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.grad_mode import mode, next_sequence
 from funcgrad import runtime
 from funcgrad.core.caching import Cache, Group
 from funcgrad.native.twins import twin
@@ -35,8 +35,9 @@ _sequence = attrgetter("_sequence")
 
 _native = twin(
     Path(__file__).with_name("graph_walk.c"),
-    Tensor=Tensor, Node=Node, AccumulateGrad=AccumulateGrad, SavedResult=SavedResult,
-    UntypedStorage=UntypedStorage, Layout=Layout, Autograd=Autograd, has_say=has_say, modified=modified,
+    Tensor=Tensor, UntypedStorage=UntypedStorage, Node=Node, HookStack=HookStack, next_sequence=next_sequence,
+    leaf_edge=leaf_edge, NO_EDGE=NO_EDGE, AccumulateGrad=AccumulateGrad, SavedResult=SavedResult, Layout=Layout,
+    Autograd=Autograd, has_say=has_say, modified=modified,
 )  # fmt: skip
 
 

@@ -1,13 +1,9 @@
 // The C twin of Walk (graph_cache.py): the same nodes in the same order, an equal key, the same buffers and leaves.
-#include "slots.h"
+#include "node.h"
 
-static PyObject *Tensor, *Node, *AccumulateGrad, *SavedResult, *UntypedStorage, *Layout, *has_say, *modified;
-static PyObject *n_edges, *n_sequence, *n_hooks, *n_swept, *n_saves, *n_saved, *n_plan, *n_version, *n_buffer, *n_base,
-    *n_storage, *n_layout, *n_offset, *n_counter;
-static Py_ssize_t t_storage, t_layout, t_offset, t_counter, t_rg, t_node, t_view, t_meta;
-static Py_ssize_t s_buffer, s_base, s_version, l_base, l_whole, l_size;
-static Py_ssize_t k_storage, k_layout, k_counter, k_version;
-static Py_ssize_t o_hooks, o_functions;
+static PyObject *AccumulateGrad, *SavedResult, *Layout, *Autograd, *has_say, *modified;
+static PyObject *n_edges, *n_sequence, *n_swept, *n_saves, *n_saved, *n_plan, *n_base;
+static Py_ssize_t l_base, l_whole, l_size, k_storage, k_layout, k_counter, k_version;
 static Py_ssize_t a_variable, a_size, m_grad, m_hooks, m_post, m_dtypes;
 
 // What a class of nodes says of all of them, and in which slots it has what is asked of each: -1 for none.
@@ -68,20 +64,11 @@ static int put_buffer(Walk *w, PyObject *buffer) {
 }
 
 static int put_storage(Walk *w, PyObject *storage) {
-  PyObject *buffer = NULL;
-  if ((PyObject *)Py_TYPE(storage) == UntypedStorage) buffer = Py_XNewRef(slot_get(storage, s_buffer));
-  if (buffer == NULL && (buffer = PyObject_GetAttr(storage, n_buffer)) == NULL) return ERROR;
+  PyObject *buffer = buffer_of(storage);
+  if (buffer == NULL) return ERROR;
   int failed = put_buffer(w, buffer);
   Py_DECREF(buffer);
   return failed;
-}
-
-static inline PyObject *of_tensor(PyObject *t, Py_ssize_t offset, PyObject *name) {
-  if ((PyObject *)Py_TYPE(t) == Tensor) {
-    PyObject *found = slot_get(t, offset);
-    if (found != NULL) return Py_NewRef(found);
-  }
-  return PyObject_GetAttr(t, name);
 }
 
 static int put_tensor(Walk *w, PyObject *t) {
@@ -100,9 +87,8 @@ static int put_tensor(Walk *w, PyObject *t) {
 
 // 1 if the version is the expected one, 0 if not, -1 for an error.
 static int unchanged(PyObject *counter, PyObject *expected) {
-  PyObject *version = NULL;
-  if ((PyObject *)Py_TYPE(counter) == UntypedStorage) version = Py_XNewRef(slot_get(counter, s_version));
-  if (version == NULL && (version = PyObject_GetAttr(counter, n_version)) == NULL) return -1;
+  PyObject *version = version_of(counter);
+  if (version == NULL) return -1;
   int same = version == expected ? 1 : PyObject_RichCompareBool(version, expected, Py_EQ);
   Py_DECREF(version);
   return same;
@@ -399,34 +385,19 @@ static PyObject *reachable_from(PyObject *module, PyObject *given) {
 
 // ---------------------------------------------------------------- the module
 
-typedef struct {
-  Py_ssize_t *offset;
-  PyObject **type;
-  const char *name;
-} Slot;
-
-static PyObject *Autograd;
-
 // bind(names): what the walk works with, by name.
 static PyObject *bind(PyObject *module, PyObject *given) {
-  const char *const names[] = {"Tensor", "Node", "AccumulateGrad", "SavedResult", "UntypedStorage", "Layout",
-                               "Autograd", "has_say", "modified", NULL};
-  PyObject **places[] = {&Tensor, &Node, &AccumulateGrad, &SavedResult, &UntypedStorage, &Layout,
-                         &Autograd, &has_say, &modified};
-  if (bind_objects(given, names, places) < 0) return NULL;
+  const char *const names[] = {"AccumulateGrad", "SavedResult", "Layout", "Autograd", "has_say", "modified", NULL};
+  PyObject **places[] = {&AccumulateGrad, &SavedResult, &Layout, &Autograd, &has_say, &modified};
+  if (bind_tensor(given) < 0 || bind_node(given) < 0 || bind_objects(given, names, places) < 0) return NULL;
   const Slot slots[] = {
-      {&t_storage, &Tensor, "_storage"}, {&t_layout, &Tensor, "_layout"}, {&t_offset, &Tensor, "_offset"},
-      {&t_counter, &Tensor, "_counter"}, {&t_rg, &Tensor, "_rg"}, {&t_node, &Tensor, "_node"},
-      {&t_view, &Tensor, "_view"}, {&t_meta, &Tensor, "_meta"}, {&s_buffer, &UntypedStorage, "buffer"},
-      {&s_base, &UntypedStorage, "base"}, {&s_version, &UntypedStorage, "version"}, {&l_base, &Layout, "base"},
-      {&l_whole, &Layout, "whole"}, {&l_size, &Layout, "size"}, {&k_storage, &SavedResult, "storage"},
-      {&k_layout, &SavedResult, "layout"}, {&k_counter, &SavedResult, "counter"},
-      {&k_version, &SavedResult, "version"}, {&o_hooks, &Node, "_hooks"}, {&o_functions, &Node, "_edges"},
+      {&l_base, &Layout, "base"}, {&l_whole, &Layout, "whole"}, {&l_size, &Layout, "size"},
+      {&k_storage, &SavedResult, "storage"}, {&k_layout, &SavedResult, "layout"},
+      {&k_counter, &SavedResult, "counter"}, {&k_version, &SavedResult, "version"},
       {&a_variable, &AccumulateGrad, "variable"}, {&a_size, &AccumulateGrad, "size"}, {&m_grad, &Autograd, "grad"},
       {&m_hooks, &Autograd, "hooks"}, {&m_post, &Autograd, "post_accumulate"}, {&m_dtypes, &Autograd, "grad_dtypes"},
   };
-  for (size_t i = 0; i < sizeof(slots) / sizeof(*slots); i++)
-    if ((*slots[i].offset = slot_offset(*slots[i].type, slots[i].name)) < 0) return NULL;
+  if (find_slots(slots, sizeof(slots) / sizeof(*slots)) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -437,12 +408,8 @@ static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL},
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "graph_walk", NULL, -1, methods};
 
 PyMODINIT_FUNC PyInit_graph_walk(void) {
-  struct { PyObject **place; const char *name; } strings[] = {
-      {&n_edges, "_edges"}, {&n_sequence, "_sequence"}, {&n_hooks, "_hooks"}, {&n_swept, "swept"}, {&n_saves, "saves"},
-      {&n_saved, "saved"}, {&n_plan, "plan"}, {&n_version, "version"}, {&n_buffer, "buffer"}, {&n_base, "base"},
-      {&n_storage, "_storage"}, {&n_layout, "_layout"}, {&n_offset, "_offset"},
-      {&n_counter, "_counter"}};
-  for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
-    if ((*strings[i].place = PyUnicode_InternFromString(strings[i].name)) == NULL) return NULL;
+  const Name names[] = {{&n_edges, "_edges"}, {&n_sequence, "_sequence"}, {&n_swept, "swept"}, {&n_saves, "saves"},
+                        {&n_saved, "saved"}, {&n_plan, "plan"}, {&n_base, "base"}};
+  if (intern_tensor_names() < 0 || intern_node_names() < 0 || intern_names(names, 7) < 0) return NULL;
   return PyModule_Create(&module);
 }

@@ -40,7 +40,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.node import NO_EDGE, leaf_edge
+from compat._core.autograd.node import NO_EDGE, Node, leaf_edge
 from compat._core.autograd.saved_variable import HookStack, SavedResult, save, save_result
 from compat._core.memory.storage import UntypedStorage, clock
 from compat._core.memory.strides import Layout
@@ -66,7 +66,7 @@ _PLACE = os.path.join(os.path.dirname(__file__), "<run>")
 _native = twin(
     Path(__file__).with_name("runner.c"),
     Tensor=Tensor, UntypedStorage=UntypedStorage, Deferred=deferred.Deferred, SavedResult=SavedResult,
-    HookStack=HookStack, Layout=Layout, OpNode=OpNode, clock=clock, local=deferred.local, settings=deferred.settings,
+    HookStack=HookStack, Layout=Layout, Node=Node, OpNode=OpNode, clock=clock, local=deferred.local, settings=deferred.settings,
     make_room=deferred.make_room, next_sequence=next_sequence, leaf_edge=leaf_edge, NO_EDGE=NO_EDGE,
 )  # fmt: skip
 

@@ -2,16 +2,12 @@
 //
 // What is rare goes to the written function, asked before anything has been done: while hooks of saved tensors are in
 // force, and where an operand that is to be kept counts no versions.
-#include "slots.h"
+#include "../autograd/node.h"
 
-static PyObject *Tensor, *UntypedStorage, *Deferred, *SavedResult, *HookStack, *Layout, *OpNode;
-static PyObject *clock_, *local, *settings, *next_sequence, *leaf_edge, *make_room, *no_edge;
-static PyObject *n_now, *n_ops, *n_limit, *n_used, *n_storage, *n_buffer, *n_offset, *n_counter, *n_version, *n_node,
-    *n_nr, *zero;
-static Py_ssize_t t_storage, t_layout, t_offset, t_counter, t_rg, t_node, t_nr, t_view, t_meta;
-static Py_ssize_t s_buffer, s_base, s_version, s_born, l_base;
+static PyObject *Deferred, *SavedResult, *Layout, *OpNode, *clock_, *local, *settings, *make_room;
+static PyObject *n_now, *n_ops, *n_limit;
+static Py_ssize_t l_base, o_plan, o_saved, o_numbers;
 static Py_ssize_t k_storage, k_layout, k_offset, k_counter, k_version, k_nr, k_maker;
-static Py_ssize_t o_plan, o_saved, o_numbers, o_sequence, o_hooks, o_functions;
 
 enum { BUFFER, BUFFER_AND_OFFSET, NUMBER };
 
@@ -36,26 +32,6 @@ typedef struct {
 
 // ---------------------------------------------------------------- operands
 
-// A new reference to an attribute of a tensor; of a subclass it may be in another place.
-static inline PyObject *of_tensor(PyObject *t, Py_ssize_t offset, PyObject *name) {
-  if ((PyObject *)Py_TYPE(t) == Tensor) {
-    PyObject *found = slot_get(t, offset);
-    if (found != NULL) return Py_NewRef(found);
-  }
-  return PyObject_GetAttr(t, name);
-}
-
-static inline PyObject *buffer_of(PyObject *t) {
-  PyObject *storage = of_tensor(t, t_storage, n_storage), *found;
-  if (storage == NULL) return NULL;
-  if ((PyObject *)Py_TYPE(storage) == UntypedStorage && (found = slot_get(storage, s_buffer)) != NULL)
-    Py_INCREF(found);
-  else
-    found = PyObject_GetAttr(storage, n_buffer);
-  Py_DECREF(storage);
-  return found;
-}
-
 static PyObject *number_of(const Input *input, PyObject *value) {
   if (input->otherwise == NULL) return Py_NewRef(value);
   if (input->least != NULL) {
@@ -76,7 +52,10 @@ static int operands(Runner *r, PyObject *const *values, PyObject **buffers, PyOb
     const Input *input = &r->inputs[i];
     PyObject *value = values[input->input], *found;
     if (input->what != NUMBER) {
-      if ((found = buffer_of(value)) == NULL) failed = 1;
+      PyObject *storage = of_tensor(value, t_storage, n_storage);
+      found = storage == NULL ? NULL : buffer_of(storage);
+      Py_XDECREF(storage);
+      if (found == NULL) failed = 1;
       else PyTuple_SET_ITEM(of_buffers, b++, found);
     }
     if (!failed && input->what != BUFFER) {
@@ -134,49 +113,23 @@ done:
 static PyObject *new_tensor(PyObject *buffer, PyObject *layout) {
   PyObject *storage = instance(UntypedStorage);
   if (storage == NULL) return NULL;
-  PyObject *now = PyObject_GetAttr(clock_, n_now), *t = now == NULL ? NULL : instance(Tensor);
-  if (t == NULL) {
-    Py_XDECREF(now);
-    Py_DECREF(storage);
-    return NULL;
+  PyObject *now = PyObject_GetAttr(clock_, n_now), *t = NULL;
+  if (now != NULL) {
+    slot_set(storage, s_buffer, Py_NewRef(buffer));
+    slot_set(storage, s_base, Py_NewRef(slot_get(layout, l_base)));
+    slot_set(storage, s_version, Py_NewRef(zero));
+    slot_set(storage, s_born, now);
+    t = tensor_over(storage, layout, zero, storage, Py_None);
   }
-  slot_set(storage, s_buffer, Py_NewRef(buffer));
-  slot_set(storage, s_base, Py_NewRef(slot_get(layout, l_base)));
-  slot_set(storage, s_version, Py_NewRef(zero));
-  slot_set(storage, s_born, now);
-  slot_set(t, t_counter, Py_NewRef(storage));
-  slot_set(t, t_storage, storage);
-  slot_set(t, t_layout, Py_NewRef(layout));
-  slot_set(t, t_offset, Py_NewRef(zero));
-  slot_set(t, t_rg, Py_NewRef(Py_False));
-  slot_set(t, t_node, Py_NewRef(Py_None));
-  slot_set(t, t_nr, Py_NewRef(zero));
-  slot_set(t, t_view, Py_NewRef(Py_None));
-  slot_set(t, t_meta, Py_NewRef(Py_None));
+  Py_DECREF(storage);
   return t;
 }
 
 // ---------------------------------------------------------------- nodes
 
-static PyObject *edge_to(PyObject *t) {
-  PyObject *node = of_tensor(t, t_node, n_node);
-  if (node == NULL) return NULL;
-  if (node == Py_None) {
-    Py_DECREF(node);
-    return PyObject_CallOneArg(leaf_edge, t);
-  }
-  PyObject *nr = of_tensor(t, t_nr, n_nr), *edge = nr == NULL ? NULL : PyTuple_Pack(2, node, nr);
-  Py_DECREF(node);
-  Py_XDECREF(nr);
-  return edge;
-}
-
 // Whether the written function has to do it: 1 if so, -1 for an error.
 static int is_rare(Runner *r, PyObject *const *values) {
-  PyObject *used = PyObject_GetAttr(HookStack, n_used);
-  if (used == NULL) return -1;
-  int rare = PyObject_IsTrue(used);
-  Py_DECREF(used);
+  int rare = hooks_are_used();
   for (Py_ssize_t i = 0; rare == 0 && i < r->save_count; i++) {
     PyObject *t = values[r->saves[i]];
     if ((PyObject *)Py_TYPE(t) == Tensor) {
@@ -197,9 +150,7 @@ static int is_rare(Runner *r, PyObject *const *values) {
 static PyObject *saved_operand(PyObject *t) {
   PyObject *counter = of_tensor(t, t_counter, n_counter);
   if (counter == NULL) return NULL;
-  PyObject *version = NULL;
-  if ((PyObject *)Py_TYPE(counter) == UntypedStorage) version = Py_XNewRef(slot_get(counter, s_version));
-  if (version == NULL) version = PyObject_GetAttr(counter, n_version);
+  PyObject *version = version_of(counter);
   Py_DECREF(counter);
   if (version == NULL) return NULL;
   PyObject *entry = PyTuple_Pack(2, t, version);
@@ -226,16 +177,10 @@ static PyObject *saved_result(PyObject *t, Py_ssize_t nr) {
 
 // A node that keeps operands; room is left for the results that it keeps.
 static PyObject *new_node(Runner *r, PyObject *const *values) {
-  PyObject *node = instance(r->kind);
+  PyObject *node = node_of(r->kind, r->edge_count);
   if (node == NULL) return NULL;
   slot_set(node, o_plan, Py_NewRef(r->plan));
-  PyObject *sequence = PyObject_CallNoArgs(next_sequence);
-  if (sequence == NULL) goto failed;
-  slot_set(node, o_sequence, sequence);
-  slot_set(node, o_hooks, Py_NewRef(Py_None));
-  PyObject *functions = PyTuple_New(r->edge_count);
-  if (functions == NULL) goto failed;
-  slot_set(node, o_functions, functions);
+  PyObject *functions = slot_get(node, o_functions);
   for (Py_ssize_t i = 0; i < r->edge_count; i++) {
     PyObject *edge = r->edges[i] < 0 ? Py_NewRef(no_edge) : edge_to(values[r->edges[i]]);
     if (edge == NULL) goto failed;
@@ -292,11 +237,7 @@ static PyObject *run(Runner *r, PyObject *const *values) {
     if (t == NULL) goto done;
     PyList_SET_ITEM(tensors, nr, t);
     if (node == NULL || !r->differentiable[nr]) continue;
-    slot_set(t, t_rg, Py_NewRef(Py_True));
-    slot_set(t, t_node, Py_NewRef(node));
-    PyObject *number = PyLong_FromSsize_t(nr);
-    if (number == NULL) goto done;
-    slot_set(t, t_nr, number);
+    if (link_to(t, node, nr) < 0) goto done;
   }
   if (node != NULL && keep_results(r, node, ((PyListObject *)tensors)->ob_item) < 0) goto done;
   found = finished(r, tensors);
@@ -460,32 +401,19 @@ static PyType_Spec runner_spec = {
 
 // ---------------------------------------------------------------- the module
 
-typedef struct {
-  Py_ssize_t *offset;
-  PyObject **type;
-  const char *name;
-} Slot;
-
 // bind(names): what the runners work with, by name.
 static PyObject *bind(PyObject *module, PyObject *given) {
-  const char *const names[] = {"Tensor", "UntypedStorage", "Deferred", "SavedResult", "HookStack", "Layout", "OpNode",
-                               "clock", "local", "settings", "next_sequence", "leaf_edge", "make_room", "NO_EDGE", NULL};
-  PyObject **places[] = {&Tensor, &UntypedStorage, &Deferred, &SavedResult, &HookStack, &Layout, &OpNode,
-                         &clock_, &local, &settings, &next_sequence, &leaf_edge, &make_room, &no_edge};
-  if (bind_objects(given, names, places) < 0) return NULL;
+  const char *const names[] = {"Deferred", "SavedResult", "Layout", "OpNode", "clock", "local", "settings", "make_room",
+                               NULL};
+  PyObject **places[] = {&Deferred, &SavedResult, &Layout, &OpNode, &clock_, &local, &settings, &make_room};
+  if (bind_tensor(given) < 0 || bind_node(given) < 0 || bind_objects(given, names, places) < 0) return NULL;
   const Slot slots[] = {
-      {&t_storage, &Tensor, "_storage"}, {&t_layout, &Tensor, "_layout"}, {&t_offset, &Tensor, "_offset"},
-      {&t_counter, &Tensor, "_counter"}, {&t_rg, &Tensor, "_rg"}, {&t_node, &Tensor, "_node"}, {&t_nr, &Tensor, "_nr"},
-      {&t_view, &Tensor, "_view"}, {&t_meta, &Tensor, "_meta"}, {&s_buffer, &UntypedStorage, "buffer"},
-      {&s_base, &UntypedStorage, "base"}, {&s_version, &UntypedStorage, "version"},
-      {&s_born, &UntypedStorage, "born"}, {&l_base, &Layout, "base"}, {&k_storage, &SavedResult, "storage"},
-      {&k_layout, &SavedResult, "layout"}, {&k_offset, &SavedResult, "offset"}, {&k_counter, &SavedResult, "counter"},
+      {&l_base, &Layout, "base"}, {&k_storage, &SavedResult, "storage"}, {&k_layout, &SavedResult, "layout"},
+      {&k_offset, &SavedResult, "offset"}, {&k_counter, &SavedResult, "counter"},
       {&k_version, &SavedResult, "version"}, {&k_nr, &SavedResult, "nr"}, {&k_maker, &SavedResult, "maker"},
       {&o_plan, &OpNode, "plan"}, {&o_saved, &OpNode, "saved"}, {&o_numbers, &OpNode, "numbers"},
-      {&o_sequence, &OpNode, "_sequence"}, {&o_hooks, &OpNode, "_hooks"}, {&o_functions, &OpNode, "_edges"},
   };
-  for (size_t i = 0; i < sizeof(slots) / sizeof(*slots); i++)
-    if ((*slots[i].offset = slot_offset(*slots[i].type, slots[i].name)) < 0) return NULL;
+  if (find_slots(slots, sizeof(slots) / sizeof(*slots)) < 0) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -493,13 +421,8 @@ static PyMethodDef methods[] = {{"bind", bind, METH_O, NULL}, {NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "runner", NULL, -1, methods};
 
 PyMODINIT_FUNC PyInit_runner(void) {
-  struct { PyObject **place; const char *name; } strings[] = {
-      {&n_now, "now"}, {&n_ops, "ops"}, {&n_limit, "limit"}, {&n_used, "used"}, {&n_storage, "_storage"},
-      {&n_buffer, "buffer"}, {&n_offset, "_offset"}, {&n_counter, "_counter"}, {&n_version, "version"},
-      {&n_node, "_node"}, {&n_nr, "_nr"}};
-  for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++)
-    if ((*strings[i].place = PyUnicode_InternFromString(strings[i].name)) == NULL) return NULL;
-  zero = PyLong_FromLong(0);
+  const Name names[] = {{&n_now, "now"}, {&n_ops, "ops"}, {&n_limit, "limit"}};
+  if (intern_tensor_names() < 0 || intern_node_names() < 0 || intern_names(names, 3) < 0) return NULL;
   PyObject *made = PyModule_Create(&module), *type = made == NULL ? NULL : PyType_FromSpec(&runner_spec);
   if (type == NULL || PyModule_AddObjectRef(made, "Runner", type) < 0) Py_CLEAR(made);
   Py_XDECREF(type);

@@ -7,6 +7,7 @@ geometry through a lens over a contiguous tensor of the input's size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from funcgrad import numpy as fnp
 from funcgrad.core.caching import Cache, Group
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.tracing import type_of
+from funcgrad.native.twins import twin
 from funcgrad.primitives.shape import zeros
 
 Ints = tuple[int, ...]
@@ -179,6 +181,13 @@ def _averaged(memory: Any, places: np.ndarray, x: Any) -> Any:
 _UNDONE = Group("layouts of gradients of views", 4096)
 
 
+_native = twin(
+    Path(__file__).with_name("view_runner.c"),
+    Tensor=Tensor, UntypedStorage=UntypedStorage, Node=Node, HookStack=HookStack, next_sequence=next_sequence,
+    leaf_edge=leaf_edge, NO_EDGE=NO_EDGE, View=View, SHARED=SHARED, ViewNode=ViewNode,
+)  # fmt: skip
+
+
 class ViewPlan:
     """A view operation on a tensor of a given layout and offset.
 
@@ -190,6 +199,7 @@ class ViewPlan:
         undone: the layouts of gradients for which it was undone.
         converts: whether the results' elements are not the operand's, but made of their bytes or with a sign changed.
         traced: whether the memory may be that of a transform.
+        run: from a sequence that begins with the tensor to the views of it.
     """
 
     __slots__ = (
@@ -207,6 +217,7 @@ class ViewPlan:
         "_function",
         "_geometry",
         "_derivative",
+        "run",
     )
 
     def __init__(
@@ -229,8 +240,12 @@ class ViewPlan:
         self.converts = any((g.dtype, g.conj, g.neg) != kind for g in geometries)
         self.undone: Cache[tuple, Layout | Literal[False]] = Cache(_UNDONE)
         self.rearrangement = None if several or op.through_storage else self._rearrangement()
+        self.run: Callable[[Sequence[Any]], Any] = self._run
+        if _native is not None and not (self.traced or self.converts):
+            outputs = tuple(self.outputs)
+            self.run = _native.ViewRunner(self, self.node, self.origin, outputs, several, self._run)
 
-    def run(self, values: Sequence[Any]) -> Any:
+    def _run(self, values: Sequence[Any]) -> Any:
         t = values[0]
         view, counter, base = t._view, t._counter, t
         if view is None:
