@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
-    BaseTorchFunctionMode,
     DisableTorchFunction,
     Overridable,
     OverridableProperty,
     TorchFunctionMode,
-    _get_current_function_mode,
-    _get_current_function_mode_stack,
     _modules,
     enable,
-    enable_reentrant_dispatch,
     get_default_nowrap_functions,
-    get_overridable_functions,
     handle_torch_function,
     has_torch_function,
     has_torch_function_unary,
@@ -31,6 +27,7 @@ from compat._core.tensor.torch_function import (
     local,
     resolve_name,
 )
+from compat._core.transforms.grad_mode import mode
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -52,6 +49,50 @@ __all__ = [
     "resolve_name",
     "wrap_torch_function",
 ]
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that overrides nothing."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode; None if there is none."""
+    return local.modes[-1] if local.modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """All modes, the innermost last."""
+    return list(local.modes)
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Enables ``__torch_function__`` of types again, and the grad mode of the intercepted call."""
+    before, local.subclasses = local.subclasses, True
+    grad, mode.grad = mode.grad, mode.above
+    try:
+        yield
+    finally:
+        local.subclasses, mode.grad = before, grad
+
+
+def _takes_some(f: Any) -> bool:
+    """Whether a function that asks has anybody to ask: modes alone are asked of ``torch.is_grad_enabled``."""
+    return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """The functions that ask types, by where they are."""
+    enable()
+    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for _, m in _modules()}
+    methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
+    found[Tensor] = methods + [p.__get__ for p in Tensor.__dict__.values() if isinstance(p, OverridableProperty)]
+    return found
 
 
 @functools.cache

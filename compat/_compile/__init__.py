@@ -107,13 +107,9 @@ def _flat(args: tuple, kwargs: dict) -> tuple[Sequence[Any], Any]:
     return trees.flatten((args, kwargs), is_leaf=single)
 
 
-#: What calls depend on besides, to be asked; ``autocast`` adds itself when it is imported.
-circumstances: list[Callable[[], Any]] = []
-
-
 def _kind(leaves: Sequence[Any]) -> list[Any]:
     """The key that distinguishes calls that may do different things."""
-    key: list[Any] = [mode.grad, mode.inference, *[ask() for ask in circumstances]]
+    key: list[Any] = [mode.grad, mode.inference, mode.autocast]
     owners: list[int] = []
     for x in leaves:
         if isinstance(x, Tensor):

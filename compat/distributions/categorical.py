@@ -73,3 +73,36 @@ class Categorical(ProbsOrLogits, Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._counted_up(self._num_events, torch.long, expand)
+
+
+class OfCategorical(Distribution):
+    """A distribution made of a ``Categorical``, whose probabilities are its own."""
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _categorical: Categorical
+
+    def __init__(self, categorical: Categorical, validate_args: bool | None = None):
+        self._categorical = categorical
+        super().__init__(categorical.batch_shape, categorical.param_shape[-1:], validate_args=validate_args)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def _param(self) -> Any:
+        return self._categorical._param
+
+    @property
+    def probs(self) -> Any:
+        """The probabilities, (..., categories)."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Any:
+        """Logarithms of the probabilities, (..., categories)."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> Any:
+        """The size of ``probs`` and ``logits``."""
+        return self._categorical.param_shape

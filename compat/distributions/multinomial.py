@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.binomial import Binomial
-from compat.distributions.categorical import Categorical
-from compat.distributions.distribution import Distribution
+from compat.distributions.categorical import Categorical, OfCategorical
 from compat.distributions.utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(OfCategorical):
     """How often each class comes in ``total_count`` draws.
 
     Args:
@@ -30,7 +29,6 @@ class Multinomial(Distribution):
         tensor([5., 5.])
     """
 
-    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _expands = ("_categorical", "_binomial")
     _keeps = ("total_count",)
 
@@ -38,31 +36,13 @@ class Multinomial(Distribution):
         if not isinstance(total_count, int):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
-        self._categorical = Categorical(probs=probs, logits=logits)
-        self._binomial = Binomial(total_count=total_count, probs=self.probs)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        categorical = Categorical(probs, logits)
+        self._binomial = Binomial(total_count=total_count, probs=categorical.probs)
+        super().__init__(categorical, validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def logits(self) -> Any:
-        """Logarithms of the probabilities, (..., categories)."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities, (..., categories)."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Any:
-        """The size of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
-
-    def _new(self, *args: Any, **kwargs: Any) -> Any:
-        return self._categorical._new(*args, **kwargs)
 
     @property
     def mean(self) -> Any:

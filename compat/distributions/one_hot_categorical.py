@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
-from compat.distributions.categorical import Categorical
-from compat.distributions.distribution import Distribution
+from compat.distributions.categorical import Categorical, OfCategorical
 from compat.nn import functional as F
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(OfCategorical):
     """A one in the place of one of several classes, and zeros.
 
     Args:
@@ -25,36 +24,12 @@ class OneHotCategorical(Distribution):
         tensor([0., 1.])
     """
 
-    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
     has_enumerate_support = True
     _expands: tuple[str, ...] = ("_categorical",)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Any:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities, (..., categories)."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Any:
-        """Logarithms of the probabilities, (..., categories)."""
-        return self._categorical.logits
-
-    @property
-    def param_shape(self) -> Any:
-        """The size of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
+        super().__init__(Categorical(probs, logits), validate_args)
 
     @property
     def mean(self) -> Any:

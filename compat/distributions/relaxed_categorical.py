@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
-from compat.distributions.categorical import Categorical
-from compat.distributions.distribution import Distribution
+from compat.distributions.categorical import Categorical, OfCategorical
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import ExpTransform
 from compat.distributions.utils import broadcast_all, clamp_probs
@@ -15,14 +14,13 @@ from compat.distributions.utils import broadcast_all, clamp_probs
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(OfCategorical):
     """The logarithms of ``RelaxedOneHotCategorical`` numbers.
 
     Args:
         temperature, probs, logits: those of the other one.
     """
 
-    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     # Their exponentials add up to one, which rounding would make seem untrue.
     support = constraints.real_vector
     has_rsample = True
@@ -30,27 +28,8 @@ class ExpRelaxedCategorical(Distribution):
     _keeps = ("temperature",)
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        self._categorical = Categorical(probs, logits)
         self.temperature = temperature
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Any:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def param_shape(self) -> Any:
-        """The size of ``probs`` and ``logits``."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Any:
-        """Logarithms of the probabilities, (..., categories)."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Any:
-        """The probabilities, (..., categories)."""
-        return self._categorical.probs
+        super().__init__(Categorical(probs, logits), validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

@@ -13,9 +13,7 @@ from compat._core.tensor.tracing import TensorTracer, array, outside, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.logical_strides import place_as
 from compat.autograd.graph import disable_saved_tensors_hooks
-from funcgrad.core.dtypes import is_complex
-from funcgrad.core.tracing import Tracer, type_of
-from funcgrad.primitives.elementwise import conj
+from funcgrad.core.tracing import Tracer
 
 
 def tensors_outside(tree: Any) -> Any:
@@ -31,10 +29,6 @@ def tensors_outside(tree: Any) -> Any:
         return tensor_of(level_stack.held(outside(array(x)))) if x._storage.base.traced else x
 
     return tree_map(one, tree)
-
-
-def conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(type_of(x).dtype) else x
 
 
 _NO_HOOKS = (

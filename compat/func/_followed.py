@@ -24,13 +24,13 @@ from compat._core.types import dtype
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import FREED
 from compat._core.types.size import Size
-from compat.func._flat import conjugate
 from compat.func._recording import node_name
 from funcgrad import runtime
 from funcgrad.core.caching import memoized
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.rules import accumulate, pull
+from funcgrad.primitives.elementwise import conjugated
 
 
 class Followed(Node):
@@ -94,7 +94,7 @@ class Followed(Node):
         way, starts = self._way()
         if grads[0] is None:
             return [None] * len(starts)
-        cts: dict[int, Any] = {self.tracer.slot: conjugate(array(grads[0]))}
+        cts: dict[int, Any] = {self.tracer.slot: conjugated(array(grads[0]))}
         for entry in way:
             slots = _slots(entry[4])
             if any(cts.get(slot) is not None for slot in slots):
@@ -103,7 +103,7 @@ class Followed(Node):
                     if slot is not None:
                         cts[slot] = accumulate(cts.get(slot), ct)
         found = [cts.get(slot) for slot in starts]
-        return [None if ct is None else tensor_of(conjugate(ct)) for ct in found]
+        return [None if ct is None else tensor_of(conjugated(ct)) for ct in found]
 
     def _pulled(self, entry: tuple, cts: dict[int, Any]) -> Sequence[Any]:
         """The cotangents of an operation's operands; where they are recorded in turn, as functions of these."""
@@ -194,11 +194,11 @@ class _Hooked:
         rule, values, slots, out, _, params, _ = self.entry
         cts = list(received)
         if cts[self.place] is not None:
-            grad = tensor_of(conjugate(strided_access.read(runtime.ready(cts[self.place]), self.layout)))
+            grad = tensor_of(conjugated(strided_access.read(runtime.ready(cts[self.place]), self.layout)))
             for hook in list(self.hooks.values()):
                 given = hook(grad)
                 grad = grad if given is None else given
-            cts[self.place] = strided_access.write(None, self.layout, 0, conjugate(array(grad)))
+            cts[self.place] = strided_access.write(None, self.layout, 0, conjugated(array(grad)))
         return rule(cts) if values is None else _pull(rule, values, slots, out, params, cts[0])
 
 

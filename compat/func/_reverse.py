@@ -12,12 +12,13 @@ from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.types.errors import size_text
 from compat.func._arguments import Argnums, check_differentiable, chosen, of_chosen
-from compat.func._flat import Flat, conjugate, paired, tensors_outside
+from compat.func._flat import Flat, paired, tensors_outside
 from compat.func._followed import hooked
 from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.primitives.elementwise import conjugated
 from funcgrad.primitives.shape import zeros
 
 
@@ -78,7 +79,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
                 f"function. cotangents: {treespec_pprint(structure)}, primal output: {treespec_pprint(flat.out_tree)}"
             )
         grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(found, out_types))])
-        given = [zeros(t) if g is None else level_stack.held(conjugate(g)) for g, t in zip(grads, types)]
+        given = [zeros(t) if g is None else level_stack.held(conjugated(g)) for g, t in zip(grads, types)]
         return tree_unflatten([hooked(tensor_of(g), x) for g, x in zip(given, flat.given)], tree)
 
     return result, pullback, flat.aux
@@ -100,7 +101,7 @@ def _seed(i: int, cotangent: Any, wanted: Any) -> Any:
         )
     if have.dtype != wanted.dtype:
         x = array(cotangent.to(tensor_of(zeros(wanted)).dtype))
-    return conjugate(x)
+    return conjugated(x)
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:

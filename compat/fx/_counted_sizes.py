@@ -14,6 +14,7 @@ from compat._core.memory.guarded_storage import operation
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import disabled
+from compat._core.tensor.tracing import tensors_in
 from compat._core.types.dtype import bool_, uint8
 from compat._core.types.size import Size
 from funcgrad.core.errors import is_library
@@ -59,7 +60,7 @@ class CountedSizes:
 
     def mark(self, name: str, args: Any, results: Sequence[Tensor]) -> None:
         """Notes the results of a call whose sizes follow from values."""
-        operands = [t for t in tree_leaves(args) if isinstance(t, Tensor)]
+        operands = tensors_in(args)
         if name in _COUNTING or (name in ("__getitem__", "where") and _counts(name, operands)):
             self._numbers.update(t._layout.size[0] for t in results if t._layout.ndim)
         elif not any(isinstance(t, _Counted) for t in operands):

@@ -9,6 +9,7 @@ from compat._core.autograd.node import Node, edge_of
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import next_sequence
 from compat._core.types.errors import warn
 
@@ -81,7 +82,7 @@ def watch(name: str, operands: Any, found: Any) -> None:
     """
     if _mode == "nothing":
         return
-    given = [t for t in tree_leaves(operands) if isinstance(t, Tensor)]
+    given = tensors_in(operands)
     node: WarnNotImplemented | None = None
     for nr, t in enumerate(t for t in tree_leaves(found) if isinstance(t, Tensor)):
         if t.requires_grad:

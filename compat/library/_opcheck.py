@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.pytree.trees import tree_leaves, tree_map
+from compat._core.pytree.trees import tree_map
 from compat._core.tensor.tensor import Tensor, array_of
+from compat._core.tensor.tracing import tensors_in
 from compat.autograd.gradcheck import gradcheck
 from compat.library._operation import AUTOGRAD, IMPLICIT, Operation
 from compat.library._registration import operation_of
@@ -84,23 +85,23 @@ def _copied(tree: Any) -> Any:
 def _schema(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     given, named = operation._schema.bind(args, kwargs)
     arguments = list(zip(operation._schema.arguments, (*given, *named.values())))
-    before = [[array_of(t.detach()).copy() for t in _tensors(value)] for _, value in arguments]
+    before = [[array_of(t.detach()).copy() for t in tensors_in(value)] for _, value in arguments]
     found = operation(*args, **kwargs)
     for (a, value), arrays in zip(arguments, before):
         changed = any(
             not np.array_equal(array_of(t.detach()), old, equal_nan=old.dtype.kind in "fc")
-            for t, old in zip(_tensors(value), arrays)
+            for t, old in zip(tensors_in(value), arrays)
         )
         if changed and not a.is_write:
             raise RuntimeError(f"Argument {a.name} is not defined as mutable but was mutated")
-    shared = {id(t.untyped_storage()) for _, value in arguments for t in _tensors(value)}
-    for r, t in zip(operation._schema.returns, _tensors(found)):
+    shared = {id(t.untyped_storage()) for _, value in arguments for t in tensors_in(value)}
+    for r, t in zip(operation._schema.returns, tensors_in(found)):
         if id(t.untyped_storage()) in shared and "(" not in r.text:
             raise RuntimeError("Output aliases an input, which its schema does not say")
 
 
 def _registration(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
-    if not any(t.requires_grad for t in _tensors((args, kwargs))):
+    if not any(t.requires_grad for t in tensors_in((args, kwargs))):
         return
     if operation.formula is None and operation.owner is None and not {AUTOGRAD, IMPLICIT} & set(operation.kernels):
         raise AssertionError(
@@ -113,8 +114,8 @@ def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], t
     def moved(x: Any) -> Any:
         return x.detach().to("meta") if isinstance(x, Tensor) else x
 
-    real = _tensors(operation(*args, **kwargs))
-    blank = _tensors(operation(*tree_map(moved, args), **tree_map(moved, kwargs)))
+    real = tensors_in(operation(*args, **kwargs))
+    blank = tensors_in(operation(*tree_map(moved, args), **tree_map(moved, kwargs)))
     if len(real) != len(blank):
         raise AssertionError(f"{len(real)} results, but {len(blank)} where there are no values")
     for x, y in zip(real, blank):
@@ -125,12 +126,8 @@ def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], t
 
 
 def _gradients(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
-    if any(t.requires_grad for t in _tensors(args)):
+    if any(t.requires_grad for t in tensors_in(args)):
         gradcheck(lambda *xs: operation(*xs, **kwargs), args, **tolerances)
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
 _CHECKS: dict[str, Callable[..., None]] = {

@@ -22,6 +22,7 @@ from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_leaves, tree_
 from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.level_stack import state as transforms
 from compat._core.types.device import device
@@ -124,7 +125,7 @@ class Operation(OpOverload):
             self._check_apart(tensors, found)
             for a, value in zip(self._schema.arguments, (*args, *kwargs.values())):
                 if a.is_write:
-                    increment_version([t for t in tree_leaves(value) if isinstance(t, Tensor)])
+                    increment_version(tensors_in(value))
         return found
 
     def _place(self, tensors: Sequence[Tensor], values: Sequence[Any]) -> str:

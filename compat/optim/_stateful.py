@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Any, NamedTuple
 
 from compat._core.operators.multi_tensor import Job, write_recorded, write_together
@@ -38,15 +39,17 @@ class Stateful(Together):
     Attributes:
         _rule: what becomes of a row: parameter, step count, the tensors, gradient.
         _settings: the names of the numbers that it takes.
+        _state: the names of the tensors, where they do not depend on the settings.
     """
 
     _rule: Any
     _settings: tuple[str, ...]
+    _state: tuple[str, ...]
 
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         """The names of the tensors."""
-        raise NotImplementedError
+        return cls._state
 
     @classmethod
     def _flags(cls, group: Group) -> Any:
@@ -90,27 +93,68 @@ class Stateful(Together):
         return [self._job(group, rows)]
 
 
-def functional(
-    kind: type[Stateful],
-    group: Group,
-    params: Sequence[Tensor],
-    grads: Sequence[Tensor],
-    state_steps: Sequence[Tensor],
-    kept: Mapping[str, Sequence[Tensor]],
-    differentiable: bool,
-) -> None:
-    """Writes a step into parameters and state that the caller keeps.
+#: Settings of optimizers that their functions take one by one.
+_SEVERAL = dict(betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_sizes=("step_size_min", "step_size_max"))
+#: What some parameters of these functions are; those with a default, if it is None.
+_TYPES = dict(foreach="bool | None", fused="bool | None", grad_scale="Tensor | None", found_inf="Tensor | None")
+_BOOLS = frozenset(["amsgrad", "centered", "maximize"])
+_STEP = """Writes a step of ``{0}`` into parameters and state that the caller keeps; ``torch.optim.{1}.{1}``.
+
+    Args:
+        params, grads: the parameters and their gradients.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+
+
+def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str, **fixed: Any) -> Callable[..., None]:
+    """The step of an optimizer as a function of lists that the caller keeps.
 
     Args:
         kind: the optimizer.
-        group: its settings.
-        kept: the state by name, in lists like those of parameters.
+        state: the names of the lists of its state, in the plural: ``"exp_avgs exp_infs"``.
+        flags: parameters with a default, False or None.
+        settings: those that are given by name.
+        fixed: settings that are no parameters.
     """
-    if not all(isinstance(t, Tensor) for t in state_steps):
-        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
-    lists = [params, state_steps, *[kept[name] for name in kind._kept(group)], grads]
-    if params:
-        write_jobs([kind._job(group, [list(row) for row in zip(*lists)])], differentiable)
+    name = kind.__name__.lower()
+    lists = ["params", "grads", *state.split(), "state_steps"]
+    parameters = [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation="list[Tensor]") for n in lists]
+    parameters += [
+        Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=None if n in _TYPES else False,
+                  annotation=_TYPES.get(n, "bool"))
+        for n in flags.split()
+    ]  # fmt: skip
+    parameters += [
+        Parameter(n, Parameter.KEYWORD_ONLY, annotation="bool" if n in _BOOLS else "float") for n in settings.split()
+    ]
+    signature = Signature(parameters, return_annotation="None")
+    kept = {n.removeprefix("state_").removesuffix("_list").removesuffix("s"): n for n in lists[2:]}
+
+    def step(*args: Any, **kwargs: Any) -> None:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        bound.apply_defaults()
+        given = bound.arguments | fixed
+        if not all(isinstance(t, Tensor) for t in given["state_steps"]):
+            raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+        group = given | {n: tuple(given[p] for p in parts) for n, parts in _SEVERAL.items() if parts[0] in given}
+        columns = [given["params"], *[given[kept[n]] for n in ("step", *kind._kept(group))], given["grads"]]
+        if given["params"]:
+            write_jobs([kind._job(group, [list(row) for row in zip(*columns)])], given["differentiable"])
+
+    step.__signature__ = signature  # type: ignore[attr-defined]
+    step.__name__ = step.__qualname__ = name
+    step.__module__ = kind.__module__
+    step.__doc__ = _STEP.format(kind.__name__, name)
+    return step
 
 
 def write_jobs(jobs: list[Job], differentiable: bool) -> None:
@@ -132,6 +176,11 @@ class DecoupledFlags(NamedTuple):
     maximize: bool
     decay: bool
     decoupled: bool
+
+    @classmethod
+    def of(cls, group: Group) -> DecoupledFlags:
+        """The flags of a group of parameters."""
+        return cls(group["maximize"], not is_zero(group["weight_decay"]), group["decoupled_weight_decay"])
 
 
 def decayed(flags: Any, p: Any, grad: Any, lr: Any, weight_decay: Any) -> tuple[Any, Any]:

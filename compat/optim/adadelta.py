@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, regularized
-from compat.optim._stateful import Arrays, Flags, Stateful, functional
-from compat.optim.optimizer import Group, check_least, check_lr, check_setting
+from compat.optim._stateful import Arrays, Flags, Stateful, step_function
+from compat.optim.optimizer import check_least, check_lr, check_setting
 from funcgrad import numpy as np
 
 
@@ -51,6 +50,7 @@ class Adadelta(Stateful):
 
     _rule = staticmethod(_adadelta)
     _settings = ("lr", "rho", "eps", "weight_decay")
+    _state = ("square_avg", "acc_delta")
 
     def __init__(
         self,
@@ -77,40 +77,10 @@ class Adadelta(Stateful):
             ),
         )  # fmt: skip
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("square_avg", "acc_delta")
 
-
-def adadelta(
-    params: list[Tensor],
-    grads: list[Tensor],
-    square_avgs: list[Tensor],
-    acc_deltas: list[Tensor],
-    state_steps: list[Tensor],
-    capturable: bool = False,
-    foreach: bool | None = None,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    *,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
-    """Writes a step of ``Adadelta`` into parameters and state that the caller keeps; ``torch.optim.adadelta.adadelta``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(square_avg=square_avgs, acc_delta=acc_deltas)
-    group = dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize)
-    functional(Adadelta, group, params, grads, state_steps, kept, differentiable)
+adadelta = step_function(
+    Adadelta,
+    state="square_avgs acc_deltas",
+    flags="capturable foreach differentiable has_complex",
+    settings="lr rho eps weight_decay maximize",
+)

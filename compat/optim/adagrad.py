@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._operators.create.factories import full_like
 from compat._operators.sparse.conversion import sparse_coo_tensor
 from compat.optim._arithmetic import like, regularized, wide
-from compat.optim._stateful import Arrays, Flags, Stateful, functional
+from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, is_zero, number_tensor
 from funcgrad import numpy as np
 
@@ -55,6 +54,7 @@ class Adagrad(Stateful):
 
     _rule = staticmethod(_adagrad)
     _settings = ("lr", "lr_decay", "eps", "weight_decay")
+    _state = ("sum",)
 
     def __init__(
         self,
@@ -88,10 +88,6 @@ class Adagrad(Stateful):
             for p in group["params"]:
                 self._start(p, group, self.state[p])
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("sum",)
-
     def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
         if not is_zero(group["weight_decay"]):
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
@@ -111,37 +107,9 @@ class Adagrad(Stateful):
         state["sum"] = full_like(p.detach(), complex(first, first) if p.is_complex() else first)
 
 
-def adagrad(
-    params: list[Tensor],
-    grads: list[Tensor],
-    state_sums: list[Tensor],
-    state_steps: list[Tensor],
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    has_sparse_grad: bool = False,
-    foreach: bool | None = None,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    *,
-    lr: float,
-    weight_decay: float,
-    lr_decay: float,
-    eps: float,
-    maximize: bool,
-) -> None:
-    """Writes a step of ``Adagrad`` into parameters and state that the caller keeps; ``torch.optim.adagrad.adagrad``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(sum=state_sums)
-    group = dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, maximize=maximize)
-    functional(Adagrad, group, params, grads, state_steps, kept, differentiable)
+adagrad = step_function(
+    Adagrad,
+    state="state_sums",
+    flags="fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex",
+    settings="lr weight_decay lr_decay eps maximize",
+)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, wide
-from compat.optim._stateful import Arrays, Stateful, decayed, functional
+from compat.optim._stateful import Arrays, Stateful, decayed, step_function
 from compat.optim.optimizer import Group, check_fused, check_least, check_lr, check_setting, is_zero
 from funcgrad import numpy as np
 
@@ -127,50 +127,9 @@ def check_moments(betas: tuple[Any, Any], eps: float, weight_decay: float = 0.0)
     check_least("weight_decay value", weight_decay)
 
 
-def adam(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    capturable: bool = False,
-    differentiable: bool = False,
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    has_complex: bool = False,
-    decoupled_weight_decay: bool = False,
-    *,
-    amsgrad: bool,
-    beta1: Any,
-    beta2: Any,
-    lr: Any,
-    weight_decay: float,
-    eps: float,
-    maximize: bool,
-) -> None:
-    """Writes a step of ``Adam`` into parameters and state that the caller keeps; ``torch.optim.adam.adam``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, max_exp_avg_sq=max_exp_avg_sqs)
-    group = dict(
-        lr=lr,
-        betas=(beta1, beta2),
-        eps=eps,
-        weight_decay=weight_decay,
-        amsgrad=amsgrad,
-        maximize=maximize,
-        decoupled_weight_decay=decoupled_weight_decay,
-    )
-    functional(Adam, group, params, grads, state_steps, kept, differentiable)
+adam = step_function(
+    Adam,
+    state="exp_avgs exp_avg_sqs max_exp_avg_sqs",
+    flags="foreach capturable differentiable fused grad_scale found_inf has_complex decoupled_weight_decay",
+    settings="amsgrad beta1 beta2 lr weight_decay eps maximize",
+)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, regularized, wide
-from compat.optim._stateful import Arrays, Flags, Stateful, functional
+from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.adam import check_moments
-from compat.optim.optimizer import Group, check_lr
+from compat.optim.optimizer import check_lr
 from funcgrad import numpy as np
 
 
@@ -46,6 +45,7 @@ class Adamax(Stateful):
 
     _rule = staticmethod(_adamax)
     _settings = ("lr", "betas", "eps", "weight_decay")
+    _state = ("exp_avg", "exp_inf")
 
     def __init__(
         self,
@@ -70,41 +70,10 @@ class Adamax(Stateful):
             ),
         )  # fmt: skip
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_inf")
 
-
-def adamax(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_infs: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    eps: float,
-    beta1: float,
-    beta2: float,
-    lr: float,
-    weight_decay: float,
-) -> None:
-    """Writes a step of ``Adamax`` into parameters and state that the caller keeps; ``torch.optim.adamax.adamax``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(exp_avg=exp_avgs, exp_inf=exp_infs)
-    group = dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, maximize=maximize)
-    functional(Adamax, group, params, grads, state_steps, kept, differentiable)
+adamax = step_function(
+    Adamax,
+    state="exp_avgs exp_infs",
+    flags="foreach maximize differentiable capturable has_complex",
+    settings="eps beta1 beta2 lr weight_decay",
+)

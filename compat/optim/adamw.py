@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
-from compat.optim.adam import Adam, adam
+from compat.optim._stateful import step_function
+from compat.optim.adam import Adam
 
 
 class AdamW(Adam):
@@ -48,43 +48,10 @@ class AdamW(Adam):
         )  # fmt: skip
 
 
-def adamw(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    capturable: bool = False,
-    differentiable: bool = False,
-    fused: bool | None = None,
-    grad_scale: Tensor | None = None,
-    found_inf: Tensor | None = None,
-    has_complex: bool = False,
-    *,
-    amsgrad: bool,
-    beta1: Any,
-    beta2: Any,
-    lr: Any,
-    weight_decay: float,
-    eps: float,
-    maximize: bool,
-) -> None:
-    """Writes a step of ``AdamW`` into parameters and state that the caller keeps; ``torch.optim.adamw.adamw``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    adam(
-        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused,
-        grad_scale, found_inf, has_complex, True, amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr,
-        weight_decay=weight_decay, eps=eps, maximize=maximize,
-    )  # fmt: skip
+adamw = step_function(
+    AdamW,
+    state="exp_avgs exp_avg_sqs max_exp_avg_sqs",
+    flags="foreach capturable differentiable fused grad_scale found_inf has_complex",
+    settings="amsgrad beta1 beta2 lr weight_decay eps maximize",
+    decoupled_weight_decay=True,
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, regularized, wide
-from compat.optim._stateful import Arrays, Flags, Stateful, functional
+from compat.optim._stateful import Arrays, Flags, Stateful, step_function
 from compat.optim.optimizer import Group, check_least, check_lr, number_tensor
 from funcgrad import numpy as np
 
@@ -54,6 +54,7 @@ class ASGD(Stateful):
 
     _rule = staticmethod(_asgd)
     _settings = ("lr", "lambd", "alpha", "t0", "weight_decay")
+    _state = ("eta", "mu", "ax")
 
     def __init__(
         self,
@@ -78,10 +79,6 @@ class ASGD(Stateful):
             ),
         )  # fmt: skip
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("eta", "mu", "ax")
-
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         super()._start(p, group, state)
         lr = group["lr"]
@@ -89,37 +86,9 @@ class ASGD(Stateful):
         state["mu"] = number_tensor(1.0)
 
 
-def asgd(
-    params: list[Tensor],
-    grads: list[Tensor],
-    axs: list[Tensor],
-    mus: list[Tensor],
-    etas: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    lambd: float,
-    lr: float,
-    t0: float,
-    alpha: float,
-    weight_decay: float,
-) -> None:
-    """Writes a step of ``ASGD`` into parameters and state that the caller keeps; ``torch.optim.asgd.asgd``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(eta=etas, mu=mus, ax=axs)
-    group = dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize)
-    functional(ASGD, group, params, grads, state_steps, kept, differentiable)
+asgd = step_function(
+    ASGD,
+    state="axs mus etas",
+    flags="foreach maximize differentiable capturable has_complex",
+    settings="lambd lr t0 alpha weight_decay",
+)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, wide
-from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
+from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, step_function
 from compat.optim.adam import check_moments
-from compat.optim.optimizer import Group, check_least, check_lr, is_zero, number_tensor
+from compat.optim.optimizer import Group, check_least, check_lr, number_tensor
 from funcgrad import numpy as np
 
 
@@ -53,6 +52,7 @@ class NAdam(Stateful):
 
     _rule = staticmethod(_nadam)
     _settings = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
+    _state = ("mu_product", "exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -81,60 +81,16 @@ class NAdam(Stateful):
             ),
         )  # fmt: skip
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("mu_product", "exp_avg", "exp_avg_sq")
-
-    @classmethod
-    def _flags(cls, group: Group) -> DecoupledFlags:
-        return DecoupledFlags(group["maximize"], not is_zero(group["weight_decay"]), group["decoupled_weight_decay"])
+    _flags = DecoupledFlags.of
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         super()._start(p, group, state)
         state["mu_product"] = number_tensor(1.0)
 
 
-def nadam(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    mu_products: list[Tensor],
-    state_steps: list[Tensor],
-    decoupled_weight_decay: bool = False,
-    foreach: bool | None = None,
-    capturable: bool = False,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    maximize: bool = False,
-    *,
-    beta1: float,
-    beta2: float,
-    lr: float,
-    weight_decay: float,
-    momentum_decay: float,
-    eps: float,
-) -> None:
-    """Writes a step of ``NAdam`` into parameters and state that the caller keeps; ``torch.optim.nadam.nadam``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(mu_product=mu_products, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs)
-    group = dict(
-        lr=lr,
-        betas=(beta1, beta2),
-        eps=eps,
-        weight_decay=weight_decay,
-        momentum_decay=momentum_decay,
-        maximize=maximize,
-        decoupled_weight_decay=decoupled_weight_decay,
-    )
-    functional(NAdam, group, params, grads, state_steps, kept, differentiable)
+nadam = step_function(
+    NAdam,
+    state="exp_avgs exp_avg_sqs mu_products",
+    flags="decoupled_weight_decay foreach capturable differentiable has_complex maximize",
+    settings="beta1 beta2 lr weight_decay momentum_decay eps",
+)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, wide
-from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
+from compat.optim._stateful import Arrays, DecoupledFlags, Stateful, decayed, step_function
 from compat.optim.adam import check_moments
-from compat.optim.optimizer import Group, check_lr, is_zero
+from compat.optim.optimizer import check_lr
 from funcgrad import numpy as np
 
 
@@ -55,6 +54,7 @@ class RAdam(Stateful):
 
     _rule = staticmethod(_radam)
     _settings = ("lr", "betas", "eps", "weight_decay")
+    _state = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -80,53 +80,12 @@ class RAdam(Stateful):
             ),
         )  # fmt: skip
 
-    @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("exp_avg", "exp_avg_sq")
-
-    @classmethod
-    def _flags(cls, group: Group) -> DecoupledFlags:
-        return DecoupledFlags(group["maximize"], not is_zero(group["weight_decay"]), group["decoupled_weight_decay"])
+    _flags = DecoupledFlags.of
 
 
-def radam(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    state_steps: list[Tensor],
-    decoupled_weight_decay: bool = False,
-    foreach: bool | None = None,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    maximize: bool = False,
-    *,
-    beta1: float,
-    beta2: float,
-    lr: float,
-    weight_decay: float,
-    eps: float,
-) -> None:
-    """Writes a step of ``RAdam`` into parameters and state that the caller keeps; ``torch.optim.radam.radam``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs)
-    group = dict(
-        lr=lr,
-        betas=(beta1, beta2),
-        eps=eps,
-        weight_decay=weight_decay,
-        maximize=maximize,
-        decoupled_weight_decay=decoupled_weight_decay,
-    )
-    functional(RAdam, group, params, grads, state_steps, kept, differentiable)
+radam = step_function(
+    RAdam,
+    state="exp_avgs exp_avg_sqs",
+    flags="decoupled_weight_decay foreach differentiable capturable has_complex maximize",
+    settings="beta1 beta2 lr weight_decay eps",
+)

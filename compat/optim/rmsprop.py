@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from compat._core.tensor.tensor import Tensor
 from compat.optim._arithmetic import like, regularized
-from compat.optim._stateful import Arrays, Stateful, functional
+from compat.optim._stateful import Arrays, Stateful, step_function
 from compat.optim.optimizer import Group, check_least, check_lr, is_zero
 from funcgrad import numpy as np
 
@@ -106,40 +105,9 @@ class RMSprop(Stateful):
         return _RMSpropFlags(group["maximize"], decay, group["momentum"] > 0, group["centered"])
 
 
-def rmsprop(
-    params: list[Tensor],
-    grads: list[Tensor],
-    square_avgs: list[Tensor],
-    grad_avgs: list[Tensor],
-    momentum_buffer_list: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    maximize: bool = False,
-    differentiable: bool = False,
-    capturable: bool = False,
-    has_complex: bool = False,
-    *,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-) -> None:
-    """Writes a step of ``RMSprop`` into parameters and state that the caller keeps; ``torch.optim.rmsprop.rmsprop``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(square_avg=square_avgs, momentum_buffer=momentum_buffer_list, grad_avg=grad_avgs)
-    group = dict(
-        lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered, maximize=maximize
-    )
-    functional(RMSprop, group, params, grads, state_steps, kept, differentiable)
+rmsprop = step_function(
+    RMSprop,
+    state="square_avgs grad_avgs momentum_buffer_list",
+    flags="foreach maximize differentiable capturable has_complex",
+    settings="lr alpha eps weight_decay momentum centered",
+)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import full_like
 from compat.optim._arithmetic import like
-from compat.optim._stateful import Arrays, Stateful, functional
+from compat.optim._stateful import Arrays, Stateful, step_function
 from compat.optim.optimizer import Group, check_lr
 from funcgrad import numpy as np
 
@@ -52,6 +51,7 @@ class Rprop(Stateful):
 
     _rule = staticmethod(_rprop)
     _settings = ("etas", "step_sizes")
+    _state = ("prev", "step_size")
 
     def __init__(
         self,
@@ -77,10 +77,6 @@ class Rprop(Stateful):
         )  # fmt: skip
 
     @classmethod
-    def _kept(cls, group: Group) -> tuple[str, ...]:
-        return ("prev", "step_size")
-
-    @classmethod
     def _flags(cls, group: Group) -> bool:
         return group["maximize"]
 
@@ -90,35 +86,9 @@ class Rprop(Stateful):
         state["step_size"] = full_like(p.detach(), complex(lr, lr) if p.is_complex() else lr)
 
 
-def rprop(
-    params: list[Tensor],
-    grads: list[Tensor],
-    prevs: list[Tensor],
-    step_sizes: list[Tensor],
-    state_steps: list[Tensor],
-    foreach: bool | None = None,
-    capturable: bool = False,
-    maximize: bool = False,
-    differentiable: bool = False,
-    has_complex: bool = False,
-    *,
-    step_size_min: float,
-    step_size_max: float,
-    etaminus: float,
-    etaplus: float,
-) -> None:
-    """Writes a step of ``Rprop`` into parameters and state that the caller keeps; ``torch.optim.rprop.rprop``.
-
-    Args:
-        params, grads: the parameters and their gradients.
-        state_steps: the step count of each, a tensor of one element.
-        differentiable: whether gradients flow through the step.
-
-    The lists between are the state, the settings the optimizer's.
-
-    Raises:
-        RuntimeError: for step counts that are no tensors.
-    """
-    kept = dict(prev=prevs, step_size=step_sizes)
-    group = dict(etas=(etaminus, etaplus), step_sizes=(step_size_min, step_size_max), maximize=maximize)
-    functional(Rprop, group, params, grads, state_steps, kept, differentiable)
+rprop = step_function(
+    Rprop,
+    state="prevs step_sizes",
+    flags="foreach capturable maximize differentiable has_complex",
+    settings="step_size_min step_size_max etaminus etaplus",
+)

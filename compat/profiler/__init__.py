@@ -20,7 +20,7 @@ from typing import Any
 from compat import runtime
 from compat._core.transforms.grad_mode import mode, next_sequence
 from compat.profiler._events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
-from compat._core.tensor.registry import names_of
+from compat._core.dispatch.dispatch_mode import watched
 from compat._core.tensor.tensor import Tensor
 
 __all__ = [
@@ -323,7 +323,7 @@ class profile:
         return True
 
     def _watch(self) -> None:
-        self._watching.enter_context(names_of("C")["_watched"]())
+        self._watching.enter_context(watched())
         self._watching.callback(setattr, mode, "observer", mode.observer)
         mode.observer = _operation
 

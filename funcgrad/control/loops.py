@@ -17,7 +17,7 @@ from funcgrad.control.widening import widen_while
 from funcgrad.core import dtypes, trees
 from funcgrad.core.errors import NonDifferentiableError, here
 from funcgrad.core.ir import ArrayType, Program, kept_with_program
-from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.passes import simplified_closed
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import is_array, type_of
 from funcgrad.interpreters.batching import at_axis, batch_flat
@@ -54,17 +54,12 @@ def _lower(*operands: Any, condition: Program, body: Program, tested: int, const
 def _while_program(
     condition: Program, body: Program, test: Sequence[Any], fixed: Sequence[Any], carry: Sequence[Any]
 ) -> list[Any]:
-    closed, of_test = _closed(condition)
-    step, of_body = _closed(body)
+    closed, of_test = simplified_closed(condition)
+    step, of_body = simplified_closed(body)
     return while_p(
         *of_test, *test, *of_body, *fixed, *carry, condition=closed, body=step, tested=len(of_test) + len(test),
         consts=len(of_body) + len(fixed),
     )  # fmt: skip
-
-
-@kept_with_program
-def _closed(program: Program) -> tuple[Program, list[Any]]:
-    return dead_code(common_subexpressions(program)).closed()
 
 
 def _jvp(

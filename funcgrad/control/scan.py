@@ -16,8 +16,8 @@ from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated
 from funcgrad.control.widening import raised, widen_scan
 from funcgrad.core import dtypes, trees
 from funcgrad.core.errors import explained, here
-from funcgrad.core.ir import ArrayType, Program, kept_with_program
-from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.passes import simplified_closed
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import is_array, type_of, typed
 from funcgrad.interpreters.lower import lowered
@@ -80,17 +80,12 @@ def scan_program(
     Returns:
         The last carry, and the results of all steps, stacked.
     """
-    closed, constants = _closed(program)
+    closed, constants = simplified_closed(program)
     results = scan_p(
         *constants, *consts, *carry, *xs, program=closed, consts=len(constants) + len(consts), carries=len(carry),
         length=length, reverse=reverse, unroll=unroll,
     )  # fmt: skip
     return results[: len(carry)], results[len(carry) :]
-
-
-@kept_with_program
-def _closed(program: Program) -> tuple[Program, list[Any]]:
-    return dead_code(common_subexpressions(program)).closed()
 
 
 # ---------------------------------------------------------------- public functions

@@ -82,8 +82,17 @@ class ArrayType:
     def with_shape(self, shape: Shape) -> ArrayType:
         return ArrayType(shape, self.dtype, self.weak, self.varying)
 
+    def without_axis(self, axis: int | None) -> ArrayType:
+        """The type without an axis; itself for None."""
+        return self if axis is None else self.with_shape((*self.shape[:axis], *self.shape[axis + 1 :]))
+
     def with_dtype(self, dtype: np.dtype) -> ArrayType:
         return ArrayType(self.shape, dtype, False, self.varying)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its elements take."""
+        return self.size * self.dtype.itemsize
 
     def with_varying(self, axes: frozenset[str]) -> ArrayType:
         return self if axes == self.varying else ArrayType(self.shape, self.dtype, self.weak, axes)

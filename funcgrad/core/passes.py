@@ -103,6 +103,12 @@ def _inline(program: Program, arguments: Sequence[Atom], equations: list[Equatio
     return [known.get(a, a) for a in program.outputs]
 
 
+@kept_with_program
+def simplified_closed(program: Program) -> tuple[Program, list[Any]]:
+    """The program without dead and repeated equations, its constants as inputs; and the constants."""
+    return dead_code(common_subexpressions(program)).closed()
+
+
 _KEPT = 256
 _interned: OrderedDict[tuple, Program] = OrderedDict()
 

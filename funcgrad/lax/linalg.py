@@ -10,7 +10,7 @@ from funcgrad.core import dtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.lax.operands import checked, same_dtype
 from funcgrad.primitives import shape as s
-from funcgrad.primitives.elementwise import add, cast, complex_abs, div, scale, sqrt, square, sub
+from funcgrad.primitives.elementwise import add, cast, complex_abs, conjugated, div, scale, sqrt, square, sub
 from funcgrad.primitives.linalg import common as m
 from funcgrad.primitives.linalg import equations, factorizations, svd_eig
 from funcgrad.primitives.linalg import solve as solving
@@ -468,7 +468,7 @@ def triangular_solve(
     vector = type_of(right).ndim == type_of(matrix).ndim - 1
     at = type_of(right).ndim if left_side else type_of(right).ndim - 1
     right = s.expanded(right, at) if vector else right
-    matrix = m.conjugated(matrix) if conjugate_a else matrix
+    matrix = conjugated(matrix) if conjugate_a else matrix
     out = m.triangular_solve(
         matrix, right, left=bool(left_side), lower=bool(lower), transposed=bool(transpose_a), unit=bool(unit_diagonal)
     )

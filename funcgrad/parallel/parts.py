@@ -21,7 +21,7 @@ from funcgrad.control.call import batched_program, jvp_program
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.control.widening import joined, raised_all, varying_of, widened
 from funcgrad.core.ir import ArrayType, Program, kept_with_program
-from funcgrad.core.passes import common_subexpressions, dead_code
+from funcgrad.core.passes import dead_code, simplified_closed
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import state, type_of
 from funcgrad.interpreters.evaluate import evaluate
@@ -99,15 +99,10 @@ def map_program(
     region: Region, program: Program, operands: Sequence[Any], in_specs: Sequence[PartitionSpec], out_specs: Specs
 ) -> list[Any]:
     """Runs a program of parts; captured values are the same on all devices."""
-    closed, constants = _closed(program)
+    closed, constants = simplified_closed(program)
     specs = (*[WHOLE] * len(constants), *in_specs)
     given, params = _widen([*constants, *operands], _params(region, closed, specs, tuple(out_specs)))
     return shard_map_p(*given, **params)
-
-
-@kept_with_program
-def _closed(program: Program) -> tuple[Program, list[Any]]:
-    return dead_code(common_subexpressions(program)).closed()
 
 
 def _params(region: Region, program: Program, in_specs: Specs, out_specs: Specs) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def _parts(z: Any) -> tuple[Any, Any]:
 # In operations of XLA's only: functions of ``jax.numpy`` would be functions of the program too, and be called.
 
 
-def _where(condition: Any, x: Any, y: Any) -> Any:
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """``lax.select`` with numbers."""
     like = x if hasattr(x, "dtype") else y
     return lax.select(condition, *[v if hasattr(v, "dtype") else lax.full_like(like, v) for v in (x, y)])
 
@@ -81,11 +82,11 @@ def sqrt(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.sqrt(z))
     re, im = lax.abs(re), _signed(im, y)
-    nothing = _where(_is_nan(y), y, 0.0)
-    re = _where(_is(x, np.inf), np.inf, _where(_is(x, -np.inf), nothing, re))
-    im = _where(_is(x, np.inf), _signed(nothing, y), _where(_is(x, -np.inf), _signed(np.inf, y), im))
+    nothing = where(_is_nan(y), y, 0.0)
+    re = where(_is(x, np.inf), np.inf, where(_is(x, -np.inf), nothing, re))
+    im = where(_is(x, np.inf), _signed(nothing, y), where(_is(x, -np.inf), _signed(np.inf, y), im))
     upright = _is_infinite(y)
-    return lax.complex(_where(upright, np.inf, re), _where(upright, y, im))
+    return lax.complex(where(upright, np.inf, re), where(upright, y, im))
 
 
 def rsqrt(z: Any) -> Any:
@@ -113,22 +114,22 @@ def _exponential(on_axis: Any, found: Any, x: Any, y: Any, lowest: float) -> Any
     """``found``, replaced by the real function's value on the real axis, where the angle is zero."""
     re, im = _parts(found)
     aimless = _is_infinite(x) & _not_finite(y)
-    re = _where(_is(y, 0), on_axis, _where(aimless, _where(_is_above(x, 0), lax.full_like(x, np.inf), lowest), re))
-    im = _where(_is(y, 0), y, _where(aimless & _is_above(-x, 0), _signed(0.0, y), im))
+    re = where(_is(y, 0), on_axis, where(aimless, where(_is_above(x, 0), lax.full_like(x, np.inf), lowest), re))
+    im = where(_is(y, 0), y, where(aimless & _is_above(-x, 0), _signed(0.0, y), im))
     return lax.complex(re, im)
 
 
 def log(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log(z))
-    return lax.complex(_where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
+    return lax.complex(where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
 
 
 def log1p(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log1p(z))
-    re = _where(_is(x, -1), lax.log(lax.abs(y)), re)
-    return lax.complex(_where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
+    re = where(_is(x, -1), lax.log(lax.abs(y)), re)
+    return lax.complex(where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
 
 
 # ---------------------------------------------------------------- hyperbolic and circular functions
@@ -138,25 +139,25 @@ def _hyperbolic(x: Any) -> tuple[Any, Any, Any]:
     """``sinh`` and ``cosh``, both over a scale: their product with something small may be finite where they are not."""
     half = lax.exp(lax.abs(x) / 2)
     large = _is_above(lax.abs(x), _LARGE)
-    sinh = _where(large, _signed(half / 2, x), lax.sinh(x))
-    cosh = _where(large, half / 2, lax.cosh(x))
-    return sinh, cosh, _where(large, half, 1.0)
+    sinh = where(large, _signed(half / 2, x), lax.sinh(x))
+    cosh = where(large, half / 2, lax.cosh(x))
+    return sinh, cosh, where(large, half, 1.0)
 
 
 def sinh(z: Any) -> Any:
     x, y = _parts(z)
     s, c, scale = _hyperbolic(x)
     re, im = s * lax.cos(y) * scale, c * lax.sin(y) * scale
-    re = _where(_not_finite(y) & (_is(x, 0) | _is_infinite(x)), x, re)
-    return lax.complex(re, _where(_is(y, 0), y, im))
+    re = where(_not_finite(y) & (_is(x, 0) | _is_infinite(x)), x, re)
+    return lax.complex(re, where(_is(y, 0), y, im))
 
 
 def cosh(z: Any) -> Any:
     x, y = _parts(z)
     s, c, scale = _hyperbolic(x)
     re, im = c * lax.cos(y) * scale, s * lax.sin(y) * scale
-    re = _where(_is_infinite(x) & _not_finite(y), np.inf, re)
-    im = _where(_is(y, 0), _signed(1.0, x) * y, _where(_is(x, 0) & _not_finite(y), x, im))
+    re = where(_is_infinite(x) & _not_finite(y), np.inf, re)
+    im = where(_is(y, 0), _signed(1.0, x) * y, where(_is(x, 0) & _not_finite(y), x, im))
     return lax.complex(re, im)
 
 
@@ -164,9 +165,9 @@ def tanh(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.tanh(z))
     far = _is_infinite(x)
-    re = _where(_is(x, 0), x, _where(far, _signed(1.0, x), re))
-    angle = _where(lax.is_finite(y), lax.sin(2 * y), y)
-    im = _where(_is(y, 0), y, _where(far, _signed(0.0, angle), im))
+    re = where(_is(x, 0), x, where(far, _signed(1.0, x), re))
+    angle = where(lax.is_finite(y), lax.sin(2 * y), y)
+    im = where(_is(y, 0), y, where(far, _signed(0.0, angle), im))
     return lax.complex(re, im)
 
 
@@ -185,33 +186,33 @@ def _inverse(z: Any, found: Any) -> tuple[Any, Any, Any, Any]:
     """The parts of ``z`` and of ``found``: no numbers where one part of ``z`` is none and the other finite."""
     (x, y), (re, im) = _parts(z), _parts(found)
     lost = (_is_nan(x) & lax.is_finite(y)) | (_is_nan(y) & lax.is_finite(x))
-    return x, y, _where(lost, np.nan, re), _where(lost, np.nan, im)
+    return x, y, where(lost, np.nan, re), where(lost, np.nan, im)
 
 
 def asinh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.asinh(z))
-    return lax.complex(_signed(re, x), _where(_is_nan(x) & _is(y, 0), y, _signed(im, y)))
+    return lax.complex(_signed(re, x), where(_is_nan(x) & _is(y, 0), y, _signed(im, y)))
 
 
 def acos(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acos(z))
     right = _is_nan(y) & _is(x, 0)
-    return lax.complex(_where(right, math.pi / 2, lax.abs(re)), _signed(im, -y))
+    return lax.complex(where(right, math.pi / 2, lax.abs(re)), _signed(im, -y))
 
 
 def acosh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acosh(z))
     right = _is_nan(y) & _is(x, 0)
-    return lax.complex(lax.abs(re), _where(right, math.pi / 2, _signed(im, y)))
+    return lax.complex(lax.abs(re), where(right, math.pi / 2, _signed(im, y)))
 
 
 def atanh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.atanh(z))
     # Above and below the poles, where the square of the distance may be too small for a number.
     near = lax.log(4 + y * y) / 4 - lax.log(lax.abs(y)) / 2
-    re = _where(_is(lax.abs(x), 1) & _is_above(-lax.abs(y), -1), near, re)
-    im = _where(_is_nan(y), y, im)
-    return lax.complex(_where(_is(x, 0) & _is_nan(y), x, _signed(re, x)), _signed(im, y))
+    re = where(_is(lax.abs(x), 1) & _is_above(-lax.abs(y), -1), near, re)
+    im = where(_is_nan(y), y, im)
+    return lax.complex(where(_is(x, 0) & _is_nan(y), x, _signed(re, x)), _signed(im, y))
 
 
 asin, atan = _turned(asinh), _turned(atanh)

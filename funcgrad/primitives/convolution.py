@@ -202,7 +202,7 @@ def _unfold(x: Any, size: int, axis: int, groups: int) -> Any:
 def _batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], *, config: Config) -> tuple[Any, int]:
     (x, w), (dx, dw), layout, groups = operands, dims, config.layout, config.groups
     if size == 0:
-        types = [_without(type_of(v), d) for v, d in zip(operands, dims, strict=True)]
+        types = [type_of(v).without_axis(d) for v, d in zip(operands, dims, strict=True)]
         out = conv.output_types(types, {"config": config})[0]
         return zeros(out.with_shape((0, *out.shape))), 0
     if dw is None:
@@ -218,10 +218,6 @@ def _batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], *, co
     x, w = _fold(x, dx, layout.x[1], 1), _fold(w, dw, layout.w[0], 1)
     out = conv(x, w, config=config._replace(groups=size * groups))
     return _unfold(out, size, layout.out[1], 1), 0
-
-
-def _without(type: ArrayType, dim: int | None) -> ArrayType:
-    return type if dim is None else type.with_shape((*type.shape[:dim], *type.shape[dim + 1 :]))
 
 
 conv = Primitive(

@@ -510,6 +510,11 @@ imag = _linear(
 conj = _linear("conj", _infer("conj", "complex", None), lax.conj, lambda ct, x: conj(ct))
 
 
+def conjugated(x: Any) -> Any:
+    """The complex conjugate, of a real array itself."""
+    return conj(x) if dtypes.is_complex(type_of(x).dtype) else x
+
+
 def _infer_complex(x: ArrayType, y: ArrayType) -> ArrayType:
     if x.dtype != y.dtype or x.dtype not in (dtypes.float32, dtypes.float64):
         raise TypeError(f"complex: wants two float32 or two float64 operands, got {x} and {y}")

@@ -31,7 +31,7 @@ import numpy as np
 
 from funcgrad.core.caching import Cache
 from funcgrad.core.errors import say_where
-from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.ir import Program
 from funcgrad.core.tracing import state
 from funcgrad.interpreters.batch_dimensions import unmerged
 from funcgrad.runtime import numpy_backend, report
@@ -244,8 +244,8 @@ class Window:
             program, places = _reordered(program, places, [place for _, place in ties])
             self.donated = tuple([i for i, _ in ties])
             run = Executable(program, 0, self.donated)
-        self.bytes_out = sum(_bytes(atom.type) for atom in program.outputs)
-        self.bytes_reused = sum(_bytes(program.inputs[i].type) for i in self.donated)
+        self.bytes_out = sum(atom.type.nbytes for atom in program.outputs)
+        self.bytes_reused = sum(program.inputs[i].type.nbytes for i in self.donated)
         if places != list(range(len(places))):
             self.spread = operator.itemgetter(*places)
         return run
@@ -317,10 +317,6 @@ class Window:
 
 def _raised_by(code: Executable) -> str:
     return f"It came while the recorded operation {code.program.name} ran"
-
-
-def _bytes(t: ArrayType) -> int:
-    return t.size * t.dtype.itemsize
 
 
 def _reordered(program: Program, places: list[int], first: Sequence[int]) -> tuple[Program, list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.primitives import elementwise as e
-from funcgrad.special.declare import function
+from funcgrad.special.declare import function, negative
 
 __all__ = [
     "cosdg", "cosm1", "cotdg", "ellipk", "ellipkm1", "exp10", "huber", "pseudo_huber", "radian", "sindg", "tandg",
@@ -53,7 +53,7 @@ def _huber(delta: Any, r: Any) -> Any:
     size = e.absolute(r)
     near = e.scale(e.mul(r, r), 0.5)
     far = e.mul(delta, e.sub(size, e.scale(delta, 0.5)))
-    return e.select(_negative(delta), e.number(np.inf, r), e.select(e.le(size, delta), near, far))
+    return e.select(negative(delta), e.number(np.inf, r), e.select(e.le(size, delta), near, far))
 
 
 def _pseudo_huber(delta: Any, r: Any) -> Any:
@@ -64,11 +64,7 @@ def _pseudo_huber(delta: Any, r: Any) -> Any:
     # sqrt(1 + s) - 1 would lose the digits of a small s.
     rise = e.div(square, e.shift(e.sqrt(e.shift(square, 1)), 1))
     found = e.mul(e.mul(scale, scale), rise)
-    return e.select(_negative(delta), e.number(np.inf, r), e.select(nothing, e.number(0, r), found))
-
-
-def _negative(x: Any) -> Any:
-    return e.lt(x, e.number(0, x))
+    return e.select(negative(delta), e.number(np.inf, r), e.select(nothing, e.number(0, r), found))
 
 
 # From the least positive number of double precision the two means meet after eleven steps.

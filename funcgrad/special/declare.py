@@ -11,7 +11,14 @@ from funcgrad.core import dtypes
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.primitives import elementwise as e
 from funcgrad.runtime.call_cache import composite
+
+
+def negative(x: Any) -> Any:
+    """Whether elements are below zero."""
+    return e.lt(x, e.number(0, x))
+
 
 _DOCUMENT = """{what}
 

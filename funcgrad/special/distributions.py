@@ -8,7 +8,7 @@ import numpy as np
 
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.special import functions as p
-from funcgrad.special.declare import function
+from funcgrad.special.declare import function, negative
 from funcgrad.special.gamma import _beta, _betaincc, _gamma, _rgamma
 
 __all__ = [
@@ -16,17 +16,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _half(x: Any) -> Any:
-    return e.scale(x, 0.5)
-
-
 def _next(k: Any) -> Any:
     """The least whole number above ``k``."""
     return e.shift(e.floor(k), 1)
-
-
-def _negative(x: Any) -> Any:
-    return e.lt(x, e.number(0, x))
 
 
 def _share(dfn: Any, dfd: Any, x: Any) -> Any:
@@ -43,7 +35,7 @@ def _within(k: Any, n: Any, inside: Any, below: float, all_: float) -> Any:
     one = e.number(1, k)
     found = inside(e.shift(e.select(usual, k, one), 1), e.select(usual, left, one))
     edge = e.select(e.eq(left, e.number(0, k)), e.number(all_, k), e.number(np.nan, k))
-    return e.select(usual, found, e.select(_negative(k), e.number(below, k), edge))
+    return e.select(usual, found, e.select(negative(k), e.number(below, k), edge))
 
 
 def _bdtr(k: Any, n: Any, q: Any) -> Any:
@@ -67,20 +59,25 @@ def _binom(x: Any, y: Any) -> Any:
 
 
 def _whole_and_negative(x: Any) -> Any:
-    return e.bitwise_and(_negative(x), e.eq(x, e.floor(x)))
+    return e.bitwise_and(negative(x), e.eq(x, e.floor(x)))
 
 
 chdtr = function(
     "chdtr",
     "v x",
-    lambda v, x: p.igamma(_half(v), _half(x)),
+    lambda v, x: p.igamma(e.scale(v, 0.5), e.scale(x, 0.5)),
     "The probability that a chi-square variable with ``v`` degrees of freedom is below ``x``.",
     "chdtr(2.0, 0.0)",
     "0.0",
 )
 chdtrc = function(
-    "chdtrc", "v x", lambda v, x: p.igammac(_half(v), _half(x)), "``1 - chdtr(v, x)``.", "chdtrc(2.0, 0.0)", "1.0"
-)
+    "chdtrc",
+    "v x",
+    lambda v, x: p.igammac(e.scale(v, 0.5), e.scale(x, 0.5)),
+    "``1 - chdtr(v, x)``.",
+    "chdtrc(2.0, 0.0)",
+    "1.0",
+)  # fmt: skip
 gdtr = function(
     "gdtr",
     "a b x",
@@ -109,7 +106,7 @@ pdtrc = function("pdtrc", "k m", lambda k, m: p.igamma(_next(k), m), "``1 - pdtr
 fdtr = function(
     "fdtr",
     "dfn dfd x",
-    lambda dfn, dfd, x: p.betainc(_half(dfn), _half(dfd), _share(dfn, dfd, x)),
+    lambda dfn, dfd, x: p.betainc(e.scale(dfn, 0.5), e.scale(dfd, 0.5), _share(dfn, dfd, x)),
     "The probability that an F variable with ``dfn`` and ``dfd`` degrees of freedom is below ``x``.",
     "fdtr(2.0, 2.0, 1.0)",
     "0.5",
@@ -117,7 +114,7 @@ fdtr = function(
 fdtrc = function(
     "fdtrc",
     "dfn dfd x",
-    lambda dfn, dfd, x: _betaincc(_half(dfn), _half(dfd), _share(dfn, dfd, x)),
+    lambda dfn, dfd, x: _betaincc(e.scale(dfn, 0.5), e.scale(dfd, 0.5), _share(dfn, dfd, x)),
     "``1 - fdtr(dfn, dfd, x)``.",
     "fdtrc(2.0, 2.0, 1.0)",
     "0.5",

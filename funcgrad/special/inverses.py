@@ -18,14 +18,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _half(x: Any) -> Any:
-    return e.scale(x, 0.5)
-
-
 def _fdtri(dfn: Any, dfd: Any, y: Any) -> Any:
     # Of a share of nearly all, what is left of it has the digits.
-    share = p.betainc_inverse(_half(dfn), _half(dfd), y)
-    rest = p.betaincc_inverse(_half(dfd), _half(dfn), y)
+    share = p.betainc_inverse(e.scale(dfn, 0.5), e.scale(dfd, 0.5), y)
+    rest = p.betaincc_inverse(e.scale(dfd, 0.5), e.scale(dfn, 0.5), y)
     return e.div(e.mul(dfd, share), e.mul(dfn, rest))
 
 
@@ -75,7 +71,7 @@ betainccinv = function(
 chdtri = function(
     "chdtri",
     "v p",
-    lambda v, y: e.scale(p.igammac_inverse(_half(v), y), 2),
+    lambda v, y: e.scale(p.igammac_inverse(e.scale(v, 0.5), y), 2),
     "Where ``chdtrc(v, x)`` is ``p``: what a chi-square variable is above with that probability.",
     "chdtri(2.0, 0.5).round(4)",
     "1.3863",

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.core.ir import ArrayType, Equation, Program, set_view
+from funcgrad.core.ir import Equation, Program, set_view
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,7 @@ def _flops(equation: Equation) -> int:
 
 
 def _bytes(equation: Equation) -> int:
-    return sum(map(_size_in_memory, [*[a.type for a in equation.inputs], *[v.type for v in equation.outputs]]))
-
-
-def _size_in_memory(type: ArrayType) -> int:
-    return type.size * type.dtype.itemsize
+    return sum([a.type.nbytes for a in (*equation.inputs, *equation.outputs)])
 
 
 _view: Any = cost

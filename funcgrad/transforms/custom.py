@@ -321,7 +321,7 @@ class _BatchedVjp(_Batched):
         self, kept: Arrays, cotangents: Arrays, types: Sequence[ArrayType], closed_over: Arrays = ()
     ) -> list[Any]:
         dims = self.dims[len(closed_over) :]
-        inner = [_without_axis(t, d) for t, d in zip(types, dims, strict=True)]
+        inner = [t.without_axis(d) for t, d in zip(types, dims, strict=True)]
         moving = [i for i, ct in enumerate(cotangents) if ct is not None]
         nonzero: list[bool] = []
 
@@ -342,10 +342,6 @@ class _BatchedVjp(_Batched):
         if wanted is not None:
             return at_axis(ct, dim, wanted, self.size)
         return mul(ct, number(self.size, ct)) if dim is None else reduce_sum(ct, axes=(dim,))
-
-
-def _without_axis(type: ArrayType, dim: int | None) -> ArrayType:
-    return type if dim is None else type.with_shape((*type.shape[:dim], *type.shape[dim + 1 :]))
 
 
 def _run_forward(operands: Arrays, params: dict[str, Any]) -> tuple[list[Any], Callable[[Arrays], list[Any]]]:

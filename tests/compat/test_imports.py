@@ -66,3 +66,11 @@ def test_public_packages_leave_functions_as_they_are() -> None:
         program + "from compat._core.tensor import torch_function\nassert not torch_function._enabled"
     )
     assert "compat.overrides" not in found
+
+
+def test_an_attribute_is_written_before_the_module_of_its_name_is_imported() -> None:
+    program = (
+        "import compat as torch\nx, g = torch.zeros(2, requires_grad=True), torch.ones(2)\n"
+        "x._grad = g\nassert x.grad is g"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT)

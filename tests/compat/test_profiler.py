@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -117,3 +119,19 @@ def test_the_older_profiler() -> None:
     assert [event.name for event in recorded.function_events] == ["aten::add_"]
     assert "aten::add_" in str(recorded) and recorded.self_cpu_time_total > 0
     assert "100.00%" in recorded.key_averages().table()
+
+
+def test_a_program_that_imports_nothing_else_can_profile() -> None:
+    program = (
+        "import compat as torch\nwith torch.profiler.profile() as p: torch.ones(2) + 1\n"
+        "print([e.name for e in p.events()])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['aten::add']"
+
+
+def test_a_cast_operator_is_within_its_own_range() -> None:
+    with torch.profiler.profile() as profiler, torch.autocast("cpu"):
+        torch.mm(torch.ones(2, 2), torch.ones(2, 2))
+    found = [(e.name, e.cpu_parent and e.cpu_parent.name) for e in profiler.events()]
+    assert ("aten::mm", None) in found and ("aten::mm", "aten::mm") in found

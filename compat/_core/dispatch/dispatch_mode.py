@@ -18,12 +18,11 @@ from compat._core.dispatch.overloads import OpOverload, name_of, overload_of
 from compat._core.dispatch.overrides import Declined, answer_of_mode, state
 from compat._core.operators.signature import MISSING
 from compat._core.operators.view_op import ViewOp
-from compat._core.pytree.trees import tree_leaves
 from compat._core.schema.parameter import Param
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.dispatcher import Call, Function, add_layer, all_calls
-from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.memory_format import preserve_format
 
@@ -31,7 +30,6 @@ from compat._core.types.memory_format import preserve_format
 _FOLLOWING = frozenset(["power"])
 
 
-@function("C._watched")
 @contextmanager
 def watched() -> Iterator[None]:
     """Context in which ``state.modes`` intercept operations."""
@@ -64,7 +62,7 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
         return ran[-1]
 
     ask = partial(answer_of_mode, overload_called(call), run, shown, keywords)
-    record = bool(mode.grad) and any(t.requires_grad for t in _tensors([call.args, call.out]))
+    record = bool(mode.grad) and any(t.requires_grad for t in tensors_in([call.args, call.out]))
     try:
         if record and not (isinstance(call.operator, ViewOp) or call.inplace or call.out is not None):
             return _recorded(below, ask)
@@ -72,15 +70,11 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
     except Declined:
         return below()
     # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
-    elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
+    elsewhere = record and not {id(t) for t in tensors_in(found)} <= {id(t) for t in tensors_in(ran)}
     if not elsewhere:
         return found
     with around():
         return below()
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
 def overload_called(call: Call) -> OpOverload:
@@ -136,11 +130,11 @@ def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
         result, pack = packed_later(record)
     finally:
         state.modes = modes
-    made = _tensors(result)
+    made = tensors_in(result)
     kept = kept_of(made)
     pack(kept, False)
     with no_grad():
-        for nr, (t, new) in enumerate(zip(made, _tensors(ask()))):
+        for nr, (t, new) in enumerate(zip(made, tensors_in(ask()))):
             _take(t, new, [e for e in kept if type(e) in (Packed, SavedResult) and e.nr == nr])
             exchange(made, t, t)
     pack(kept, True)

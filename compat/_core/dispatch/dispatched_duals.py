@@ -16,6 +16,7 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
 from compat._core.tensor.subclass_state import set_state, state_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms import level_stack
 
 
@@ -68,7 +69,7 @@ def pushed(
         given = [p.detach().clone() if inplace and i == 0 else p for i, p in enumerate(primals)]
         duals = [p if t is None else forward_ad.make_dual(p, t) for p, t in zip(given, tangents)]
         args, kwargs = tree_unflatten(duals, tree)
-        return [forward_ad.unpack_dual(t).tangent for t in _tensors(called(*args, **kwargs))]
+        return [forward_ad.unpack_dual(t).tangent for t in tensors_in(called(*args, **kwargs))]
 
     own = Shown(f"{overload.overloadpacket.__name__}_jvp", run)
     moved = answer(owners([primals, tangents]), own, run, (primals, tangents), {})
@@ -83,10 +84,6 @@ def pushed(
         results[i] = twin(results[i]) if any(results[i] is p for p in primals) else results[i]
         _attach(results[i], tangent)
     return tree_unflatten(results, form)
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
 def twin(t: Tensor) -> Tensor:

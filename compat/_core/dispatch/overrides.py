@@ -12,6 +12,7 @@ from compat._core.memory.strides import Layout
 from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import innermost, no_handler, one_of_each_type
 from compat._core.transforms.grad_mode import mode, no_grad
 from funcgrad.core.caching import memoized
 
@@ -111,16 +112,11 @@ def has_say(kind: type) -> bool:
 
 def owners(values: Any) -> list[Tensor]:
     """The tensors among values whose types are to be asked: one for each type, subclasses before their bases."""
-    found: list[Tensor] = []
     if state.below:
-        return found
-    for t in tree_leaves(values):
-        kind = type(t)
-        if kind is Tensor or not isinstance(t, Tensor) or not has_say(kind) or any(type(f) is kind for f in found):
-            continue
-        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
-        found.insert(place, t)
-    return found
+        return []
+    return one_of_each_type(
+        [t for t in tree_leaves(values) if type(t) is not Tensor and isinstance(t, Tensor)], has_say
+    )
 
 
 def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -141,7 +137,7 @@ def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., An
             found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
             if found is not NotImplemented:
                 return _checked(overload, found)
-    raise nobody_knows(f"torch._ops.{overload}", [f"tensor subclass {kind}" for kind in kinds])
+    raise nobody_knows(f"torch._ops.{overload}", kinds)
 
 
 @contextmanager
@@ -163,13 +159,9 @@ def _checked(overload: OpOverload, found: Any) -> Any:
     return found
 
 
-def nobody_knows(name: str, asked: Sequence[str]) -> TypeError:
-    """The complaint where none of those asked knows what an operation gives."""
-    each = "".join(f"  - {a}\n" for a in asked)
-    return TypeError(
-        f"Multiple dispatch failed for '{name}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{each}\n"
-        "For more information, try re-running with TORCH_LOGS=not_implemented"
-    )
+def nobody_knows(name: str, kinds: Sequence[type], modes: Sequence[Any] = ()) -> TypeError:
+    """The error where no mode and no type says what an operation gives."""
+    return no_handler(name, "__torch_dispatch__", modes, kinds)
 
 
 # ---------------------------------------------------------------- modes
@@ -192,22 +184,12 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
         RuntimeError: for a mode whose ``__torch_dispatch__`` is no plain method, and for what cannot be a result.
     """
     kinds = tuple(type(t) for t in owners([args, kwargs]))
-    watcher = state.modes.pop()
-    try:
-        ask = watcher.__torch_dispatch__
-        if isinstance(getattr(ask, "__self__", None), type):
-            raise RuntimeError(
-                "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain "
-                "method"
-            )
-        with showing(overload, call):
-            found = ask(overload, kinds, args, kwargs)
-    finally:
-        state.modes.append(watcher)
+    with innermost(state.modes, "__torch_dispatch__") as ask, showing(overload, call):
+        found = ask(overload, kinds, args, kwargs)
     if found is not NotImplemented:
         return _checked(overload, found)
     if not kinds:
-        raise nobody_knows(f"torch._ops.{overload}", [f"mode object {watcher!r}"])
+        raise nobody_knows(f"torch._ops.{overload}", (), state.modes[-1:])
     raise Declined
 
 

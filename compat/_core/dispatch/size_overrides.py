@@ -101,7 +101,7 @@ def _answer(t: Any, overload: OpOverload, plain: Callable[..., Any], *more: Any)
     with showing(overload, plain):
         found = kind.__torch_dispatch__(overload, (kind,), (t, *more), {})
     if found is NotImplemented:
-        raise nobody_knows(f"torch.ops.{overload.overloadpacket}", [f"tensor subclass {kind}"])
+        raise nobody_knows(f"torch.ops.{overload.overloadpacket}", [kind])
     return found
 
 

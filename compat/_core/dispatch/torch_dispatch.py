@@ -54,6 +54,7 @@ from compat._core.tensor.dispatcher import Call, Function, add_layer
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from funcgrad.core.caching import memoized
 
@@ -99,7 +100,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
     ask = partial(answer, asked, overload, called, shown, keywords)
     if pushing([shown, keywords]):
         ask = partial(pushed, overload, call.inplace, called, shown, keywords)
-    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(call.values))
+    wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(call.values))
     if call.out is not None and wanted:
         with DisableTorchDispatch():
             return below()  # which complains
@@ -118,10 +119,6 @@ def _override_function(call: Call, below: Callable[[], Any]) -> Any:
         return call.run(args, None, kwargs)
 
     return handler(plain, asked, *call.args, **(call.named or {}))
-
-
-def _tensors(tree: Any) -> list[Tensor]:
-    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
 def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
@@ -150,10 +147,10 @@ def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: b
     """
     with DisableTorchDispatch():
         recorded, pack = packed_later(record)
-    results = _tensors(recorded)
+    results = tensors_in(recorded)
     pack(kept_of(results), False)
     leaves, tree = tree_flatten(ask())
-    operands = {id(t) for t in _tensors(given)}
+    operands = {id(t) for t in tensors_in(given)}
     places = [i for i, new in enumerate(leaves) if isinstance(new, Tensor)]
     node = node_of(results)
     for nr, (i, t) in enumerate(zip(places, results)):
@@ -216,7 +213,7 @@ def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | 
     ask = partial(answer, asked, shown, shown._run, tuple(values), {})
     if pushing(values):
         ask = partial(pushed, shown, False, shown._run, tuple(values), {})
-    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(list(values)))
+    wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(list(values)))
     found = _made(values, partial(kernel.call, values), ask) if wanted else ask()
     return _gradients(found)
 

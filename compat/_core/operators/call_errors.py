@@ -13,9 +13,12 @@ from types import FunctionType
 from typing import Any
 
 from compat._core.operators.signature import ALIASES, MISSING
+from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.parameter import Param
+from compat._core.tensor.dispatcher import dispatch_function
 from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
+from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import lead, wrong_combination
 
 
@@ -40,11 +43,14 @@ def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]
     """A function that looks at its arguments when it has failed; arrays of funcgrad's among them are tensors."""
     skip = where.startswith("Tensor.")
     writes = where.endswith("_")  # then nothing may be half done
+    casts = rule_of(where) is not None
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
         again = mixed(args, kwargs) if writes else None
         try:
+            if casts and mode.autocast is not None:
+                return dispatch_function(where, method, function, args, kwargs)
             return function(*args, **kwargs) if again is None else function(*again[0], **again[1])
         except Exception as error:
             again = mixed(args, kwargs) if again is None else None
@@ -63,6 +69,7 @@ def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]
 
 def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
     skip = where.startswith("Tensor.")
+    casts = rule_of(where) is not None
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
@@ -72,6 +79,8 @@ def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
         problem = complaint(where, args[skip:], kwargs)
         if problem is not None:
             raise problem
+        if casts and mode.autocast is not None:
+            return dispatch_function(where, method, function, args, kwargs)
         return function(*args, **kwargs)
 
     return method

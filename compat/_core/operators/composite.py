@@ -18,7 +18,9 @@ from compat._core.operators.call_errors import (
 )
 from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.out import check_dtype, resize_out
+from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.overload import carry, overloads
+from compat._core.tensor.dispatcher import dispatch_function
 from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import mixed
@@ -92,11 +94,16 @@ def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
 def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str, last: str) -> Callable[..., Any]:
     """A function that also takes ``out``, public at an address."""
     name = function.__name__
+    casts = rule_of(where) is not None
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         try:
-            return function(*args, **kwargs) if out is None else into(out, args, kwargs)
+            if out is not None:
+                return into(out, args, kwargs)
+            if casts and mode.autocast is not None:
+                return dispatch_function(where, call, function, args, kwargs)
+            return function(*args, **kwargs)
         except Exception as error:
             again = mixed(args, kwargs)
             problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None

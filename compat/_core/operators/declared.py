@@ -51,6 +51,8 @@ class Declared:
     offsets = False
     #: Whether nodes are made for it, so that it has to know where its operands are in the graph.
     recorded = True
+    #: Whether autocast casts its arguments.
+    autocast = False
     #: The names of the numbers that once came among its tensors.
     older: tuple[str, ...] = ()
     #: The names of overloads that have no ``out`` though others do.
@@ -168,6 +170,7 @@ class Entry:
         made: Any = entry(
             name, operator.params, self.miss, plans, out=out, offsets=operator.offsets, recorded=operator.recorded,
             older=self._deprecated if operator.older else None, words=lambda: self.words, writes=writes,
+            autocast=operator.autocast,
         )  # fmt: skip
         made.__doc__ = operator.body.__doc__
         made.__module__ = operator.body.__module__

@@ -20,7 +20,7 @@ from compat._core.tensor.tensor import Tensor, sync
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.scalar_conversion import Rule
 from funcgrad.core.caching import Cache, Group
-from funcgrad.core.dtypes import is_complex, is_inexact
+from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.ir import ArrayType, Equation, Program, Var
 from funcgrad.core.passes import common_subexpressions, dead_code, part, used_inputs
 from funcgrad.core.tracing import located, type_of
@@ -28,7 +28,7 @@ from funcgrad.interpreters.conjugate import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import Staging, folding, stage
-from funcgrad.primitives.elementwise import cast, conj
+from funcgrad.primitives.elementwise import cast, conjugated
 from funcgrad.primitives.shape import zeros
 
 #: Overrides of a kernel for values of subclasses that intercept it; each returns None if it has none for the values
@@ -357,12 +357,12 @@ class Derivative:
 
         def pull(received: list[Any]) -> list[Any]:
             # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
-            found = pullback([None if ct is None else _conjugate(ct) for ct in received])
+            found = pullback([None if ct is None else conjugated(ct) for ct in received])
             grads: list[Any] = [None] * len(primals)
             complete = all(ct is not None for ct, d in zip(received, self.differentiable) if d)
             for i, g in zip(wanted, found):
                 if g is not None:
-                    grads[i] = _conjugate(g)
+                    grads[i] = conjugated(g)
                 elif complete:
                     # An operand that no result depends on has a gradient nevertheless: zero.
                     grads[i] = zeros(type_of(primals[i]))
@@ -470,10 +470,6 @@ def _in_dtype_of(variable: Var, x: Any) -> Any:
     """``x`` as the program wants it: what was written into a narrower tensor has that tensor's dtype."""
     wanted = variable.type.dtype
     return x if type_of(x).dtype == wanted else cast(x, dtype=wanted)
-
-
-def _conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(type_of(x).dtype) else x
 
 
 def _cut(program: Program, inputs: int, results: int, cuttable: Sequence[bool]) -> Program:

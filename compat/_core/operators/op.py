@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from inspect import signature, unwrap
 from typing import Any, Literal
@@ -84,6 +85,7 @@ from compat._core.operators.op_node import (
 from compat._core.operators.out import into_out
 from compat._core.operators.plan import Kind, Plan, type_of_kind
 from compat._core.operators.signature import key_of
+from compat._core.schema.autocast_rules import RULES
 from compat._core.schema.overload import OF_NUMBERS, carry, together
 from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
@@ -148,6 +150,7 @@ class Op(Declared):
         self.kernels: Cache[tuple, Kernel] = Cache(KERNELS)
         self.inplace_plans: Cache[tuple, Any] = Cache(CALLS)
         self.node = Underivable if undefined else self._node_class() if row.node is not None else None
+        self.autocast = name in RULES
         self.casts = row.dtypes.promote is not None or row.out == "cast"
         self.takes: Callable[..., None] | None = row.out if callable(row.out) else None
         out = any(n.startswith("torch.") for n in functions) if row.out is None else bool(row.out)
@@ -187,6 +190,10 @@ class Op(Declared):
 
         return state
 
+    def variant(self, **changes: Any) -> Op:
+        """Another row of the same schemas and body with other options: a call in place may have a node of its own."""
+        return Op(self.name, self.body, self.params, replace(self.row, **changes), self.results, self.named)
+
     # ---------------------------------------------------------------- calls not seen before
 
     @leading
@@ -215,7 +222,7 @@ class Op(Declared):
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
     def _plan(self, args: list[Any], plans: Cache, target: int | None) -> Any:
-        key = key_of(self.params, args, self.offsets, self.recorded)
+        key = key_of(self.params, args, self.offsets, self.recorded, self.autocast)
         plan = plans.get(key) or plans.again(key)
         if plan is None:
             plan = plans[key] = self._make(args, target)

@@ -9,7 +9,8 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 
 
-def _as(value: Any, like: Any) -> Any:
+def as_dtype_of(value: Any, like: Any) -> Any:
+    """A value in the dtype of the array ``like``."""
     return np.astype(value, type_of(like).dtype)
 
 
@@ -18,7 +19,7 @@ def _as(value: Any, like: Any) -> Any:
     node="AddBackward1", names="", layout="like:input",
 )  # fmt: skip
 def add_number(input: Any, other: Any) -> Any:
-    return np.add(input, _as(other, input))
+    return np.add(input, as_dtype_of(other, input))
 
 
 @aten(
@@ -26,7 +27,7 @@ def add_number(input: Any, other: Any) -> Any:
     node="MulBackward1", saves="other", names="", layout="like:input",
 )  # fmt: skip
 def mul_number(input: Any, other: Any) -> Any:
-    return np.multiply(input, _as(other, input))
+    return np.multiply(input, as_dtype_of(other, input))
 
 
 @aten(
@@ -34,4 +35,4 @@ def mul_number(input: Any, other: Any) -> Any:
     node="DivBackward1", saves="other", names="", layout="like:input",
 )  # fmt: skip
 def div_number(input: Any, other: Any) -> Any:
-    return np.divide(input, _as(other, input))
+    return np.divide(input, as_dtype_of(other, input))

@@ -225,6 +225,7 @@ def entry(
     older: Callable[[Sequence[Any], Any], Any] | None = None,
     words: Callable[[], Words | None] = lambda: None,
     writes: bool = False,
+    autocast: bool = False,
 ) -> FunctionType:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
@@ -240,6 +241,7 @@ def entry(
         words: what complains of arguments that it has no parameters for; asked when the function is called first,
             since functions get theirs when they are published.
         writes: whether the first parameter is what is written.
+        autocast: whether that casts its arguments, so that it is part of the key.
     """
     scope: dict[str, Any] = {}
     made = FunctionType(_waiting.__code__, scope, name)
@@ -248,7 +250,7 @@ def entry(
         complains = words()
         if complains is not None:
             scope["refuse"] = complains.refuse
-        source, defaults = _source(params, out, offsets, older is not None, _style(complains), writes)
+        source, defaults = _source(params, out, offsets, older is not None, _style(complains), writes, autocast)
         scope.update(  # a parameter may be called mode
             grad__mode=mode, active=active, plans=plans, miss=miss, older=older, MISSING=MISSING,
             Tensor=Tensor, TooWide=dtype.TooWide, exact=exact,
@@ -279,7 +281,7 @@ def _style(words: Words | None) -> str:
 
 
 def _source(
-    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str, writes: bool
+    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str, writes: bool, autocast: bool
 ) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
@@ -327,7 +329,7 @@ def _source(
         signature=", ".join(signature),
         guards="\n    ".join(guards) or "pass",
         scan="\n    ".join(scan) or "pass",
-        key=", ".join([*key, "grad__mode.grad"]) if key else "grad__mode.grad,",
+        key=", ".join([*key, "grad__mode.grad", *["grad__mode.autocast"] * autocast]) + "," * (not key),
         arguments=", ".join(arguments),
         values="".join(values),
     )
@@ -412,7 +414,9 @@ def _key(p: Param, offsets: bool) -> list[str]:
     return [n, f"{n}.__class__"] if p.plain == _SHOWN else [n]
 
 
-def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True) -> tuple:
+def key_of(
+    params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True, autocast: bool = False
+) -> tuple:
     """The key under which the entry function looks for a plan."""
     key: list[Any] = []
     update = sync if recorded else refresh
@@ -436,4 +440,4 @@ def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: 
             if wanted is not None and value is not p.default and value.__class__ is not wanted:
                 value = exact(value)
             key += [value, value.__class__] if p.plain == _SHOWN else [value]
-    return (*key, mode.grad)
+    return (*key, mode.grad, mode.autocast) if autocast else (*key, mode.grad)

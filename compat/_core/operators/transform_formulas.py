@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad import custom_vjp
-from funcgrad.core.dtypes import is_complex, is_inexact
+from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.batching import BatchTracer
@@ -19,7 +19,7 @@ from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import ForwardTracer, jvp_flat
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.staging import stage
-from funcgrad.primitives.elementwise import cast, conj
+from funcgrad.primitives.elementwise import cast, conjugated
 from funcgrad.primitives.shape import zeros
 
 
@@ -44,7 +44,7 @@ def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
         incoming: list[Any] = [None] * len(out_types)
         for i, (ct, t) in enumerate(zip(cotangents, out_types)):
             if moving[i] and not (ct is None and i in kernel.absent):
-                incoming[i] = zeros(t.strong()) if ct is None else _conjugate(ct)
+                incoming[i] = zeros(t.strong()) if ct is None else conjugated(ct)
         grads = kernel.stated(primals, results, incoming)
         return tuple(_cotangent(g, t) for g, t in zip(grads, types) if t is not None)
 
@@ -63,13 +63,8 @@ def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
     return stage(operation, inputs, name=kernel.name, description=f"the operation {kernel.name}")
 
 
-def _conjugate(x: Any) -> Any:
-    # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
-    return conj(x) if is_complex(type_of(x).dtype) else x
-
-
 def _cotangent(gradient: Any, wanted: ArrayType) -> Any:
     if gradient is None or wanted.weak or not is_inexact(wanted.dtype):
         return None
-    gradient = _conjugate(gradient)
+    gradient = conjugated(gradient)
     return gradient if type_of(gradient).dtype == wanted.dtype else cast(gradient, dtype=wanted.dtype)

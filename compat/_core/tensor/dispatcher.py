@@ -6,6 +6,7 @@ for that. Such a call, and one of a kind not seen before, goes through the layer
 what it gives, or has the layers below it say so:
 
     profiler    a profiler notes the call                              compat.profiler
+    autocast    arguments are cast, and the call begins again          compat._core.dispatch.autocast
     mode        the innermost ``TorchDispatchMode``                    compat._core.dispatch.dispatch_mode
     subclass    the types that have ``__torch_dispatch__``             compat._core.dispatch.torch_dispatch
     sparse      tensors by coordinates                                 compat._operators.sparse.rules
@@ -26,7 +27,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 #: The layers there may be, the outermost first.
-ORDER = ("profiler", "mode", "subclass", "sparse")
+ORDER = ("profiler", "autocast", "mode", "subclass", "sparse")
 
 
 class Active:
@@ -153,18 +154,29 @@ def through_layers(function: Any, place: str, name: str) -> Any:
     address = f"{place}.{name}"
     if address not in SEEN or not isinstance(function, FunctionType):
         return function
-    own, inplace = Function(address), name.endswith("_") and not name.endswith("__")
-
-    def run(args: Sequence[Any], out: Any, named: dict[str, Any] | None) -> Any:
-        return function(*args, **(named or {}))
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not layers:
             return function(*args, **kwargs)
-        return dispatch(Call(own, call, inplace, args, None, kwargs, run))
+        return dispatch_function(address, call, function, args, kwargs)
 
     return call
 
 
-__all__ = ["Call", "Function", "Layer", "active", "add_layer", "all_calls", "dispatch", "layers", "through_layers"]
+def dispatch_function(
+    address: str, called: Callable[..., Any], plain: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What a call of a function that is no declared operator gives: by the layers, else by ``plain``."""
+
+    def run(args: Sequence[Any], out: Any, named: dict[str, Any] | None) -> Any:
+        return plain(*args, **(named or {}))
+
+    inplace = address.endswith("_") and not address.endswith("__")
+    return dispatch(Call(Function(address), called, inplace, args, None, kwargs, run))
+
+
+__all__ = [
+    "Call", "Function", "Layer", "active", "add_layer", "all_calls", "dispatch", "dispatch_function",
+    "layers", "through_layers",
+]  # fmt: skip

@@ -91,10 +91,17 @@ class _Later:
         self.name, self.module = name, module
 
     def __get__(self, t: Tensor | None, kind: type) -> Any:
+        self._load()
+        return getattr(kind if t is None else t, self.name)
+
+    def __set__(self, t: Tensor, value: Any) -> None:
+        self._load()
+        setattr(t, self.name, value)
+
+    def _load(self) -> None:
         importlib.import_module(self.module)
         if vars(Tensor)[self.name] is self:
             raise ImportError(f"{self.module} does not publish Tensor.{self.name}, as the index of operators says")
-        return getattr(kind if t is None else t, self.name)
 
 
 def index(package: str) -> None:

@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
 import os
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from compat._core.tensor import registry
 from compat._core.tensor.tensor import Tensor, set_subclass_hook
-from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import warn
 
 
@@ -74,16 +72,45 @@ def _has_say(kind: type) -> bool:
 # ---------------------------------------------------------------- overrides
 
 
-def _overloaded(args: Sequence[Any]) -> list[Any]:
-    """The arguments whose types override functions: one for each type, subclasses before their bases."""
+def one_of_each_type(values: Iterable[Any], overrides: Callable[[type], bool]) -> list[Any]:
+    """The values whose types override something: one for each type, subclasses before their bases."""
     found: list[Any] = []
-    for a in args:
+    for a in values:
         kind = type(a)
-        if not _has_say(kind) or any(type(f) is kind for f in found):
+        if not overrides(kind) or any(type(f) is kind for f in found):
             continue
         place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
         found.insert(place, a)
     return found
+
+
+@contextmanager
+def innermost(modes: list[Any], method: str) -> Iterator[Callable[..., Any]]:
+    """Context in which the innermost mode is not entered, for calling its method.
+
+    Raises:
+        RuntimeError: for a class method.
+    """
+    mode = modes.pop()
+    try:
+        ask: Callable[..., Any] = getattr(mode, method)
+        if isinstance(getattr(ask, "__self__", None), type):
+            raise RuntimeError(
+                f"Defining your mode's `{method}` as a classmethod is not supported, please make it a plain method"
+            )
+        yield ask
+    finally:
+        modes.append(mode)
+
+
+def no_handler(name: str, method: str, modes: Sequence[Any], kinds: Sequence[type]) -> TypeError:
+    """The error where no mode and no type says what a function gives."""
+    asked = [f"mode object {mode!r}" for mode in modes] + [f"tensor subclass {kind}" for kind in kinds]
+    listed = "\n".join([f"  - {a}" for a in asked])
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all {method} handlers returned NotImplemented:\n\n{listed}\n\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
+    )
 
 
 def _relevant(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
@@ -157,20 +184,11 @@ def handle_torch_function(
 def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tuple[Any, list[type]]:
     """The result of a mode's or a type's override, ``NotImplemented`` if none has one; and the types that were
     tried."""
-    overloaded = _overloaded(relevant) if local.subclasses else []
+    overloaded = one_of_each_type(relevant, _has_say) if local.subclasses else []
     kinds = [type(a) for a in overloaded]
     if local.modes:
-        mode = local.modes.pop()
-        try:
-            ask: Any = mode.__torch_function__
-            if isinstance(getattr(ask, "__self__", None), type):
-                raise RuntimeError(
-                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a "
-                    "plain method"
-                )
+        with innermost(local.modes, "__torch_function__") as ask:
             found = ask(function, tuple(kinds), args, kwargs)
-        finally:
-            local.modes.append(mode)
         if found is not NotImplemented:
             return found, kinds
     for a in overloaded:
@@ -254,13 +272,7 @@ def _named(name: str) -> Any:
 
 
 def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
-    each = [f"  - mode object {local.modes[-1]!r}"] if local.modes else []
-    each += [f"  - tensor subclass {kind}" for kind in asked]
-    listed = "\n".join(each)
-    return TypeError(
-        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
-        f"{listed}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
-    )
+    return no_handler(name, "__torch_function__", local.modes[-1:], asked)
 
 
 #: Properties that are tensors, which are returned as the subclass. The other ones are the same for
@@ -472,17 +484,6 @@ class TorchFunctionMode:
         local.modes.pop()
 
 
-class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that overrides nothing."""
-
-    __module__ = "compat.overrides"
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
-    ) -> Any:
-        return func(*args, **(kwargs or {}))
-
-
 class DisableTorchFunctionSubclass:
     """Disables ``__torch_function__`` of types."""
 
@@ -521,30 +522,9 @@ def _is_torch_function_all_disabled() -> bool:
     return local.none
 
 
-def _get_current_function_mode() -> TorchFunctionMode | None:
-    """The innermost mode; None if there is none."""
-    return local.modes[-1] if local.modes else None
-
-
-def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
-    """All modes, the innermost last."""
-    return list(local.modes)
-
-
 def _len_torch_function_stack() -> int:
     """How many modes are entered."""
     return len(local.modes)
-
-
-@contextmanager
-def enable_reentrant_dispatch() -> Iterator[None]:
-    """Enables ``__torch_function__`` of types again, and the grad mode of the intercepted call."""
-    before, local.subclasses = local.subclasses, True
-    grad, mode.grad = mode.grad, mode.above
-    try:
-        yield
-    finally:
-        local.subclasses, mode.grad = before, grad
 
 
 # ---------------------------------------------------------------- questions
@@ -559,20 +539,6 @@ def is_tensor_like(inp: Any) -> bool:
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results do not become of the subclass."""
     return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}
-
-
-def _takes_some(f: Any) -> bool:
-    """Whether a function that asks has anybody to ask: modes alone are asked of ``torch.is_grad_enabled``."""
-    return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
-
-
-def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that ask types, by where they are."""
-    enable()
-    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for _, m in _modules()}
-    methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
-    found[Tensor] = methods + [p.__get__ for p in Tensor.__dict__.values() if isinstance(p, OverridableProperty)]
-    return found
 
 
 def resolve_name(f: Any) -> str | None:

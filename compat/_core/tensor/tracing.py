@@ -8,6 +8,7 @@ from typing import Any
 from compat._core.memory import strided_access
 from compat._core.memory.meta import Unknown
 from compat._core.memory.strides import Base, contiguous_layout, layout_of
+from compat._core.pytree.trees import tree_leaves
 from compat._core.tensor.tensor import Tensor, from_buffer, refresh
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
@@ -80,6 +81,11 @@ def tensor_of(x: Any) -> Tensor:
 
 #: What funcgrad's functions compute with and give.
 ARRAYS: Any = (Tracer, JaxArray)
+
+
+def tensors_in(tree: Any) -> list[Tensor]:
+    """The tensors among the leaves of a tree."""
+    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
 def taken(x: Any) -> Any:

@@ -40,6 +40,8 @@ class _Mode(threading.local):
     lays_out = True
     #: How many modes see each operation in this thread: there are no short cuts then.
     watched = 0
+    #: What autocast casts to, by type of device; None where it is off.
+    autocast: tuple[tuple[str, Any], ...] | None = None
     #: When the innermost differentiating transform began: storages made before are from outside of it.
     since = 0
     #: And the outermost one: tensors made since are only in its graph.

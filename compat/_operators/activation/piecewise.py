@@ -190,27 +190,17 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 _check_leaky = only_floating("leaky_relu_cpu")
 
 
-@in_single
-def _leaky(input: Any, slope: Any) -> Any:
-    return np.where(input > e.number(0, input), input, input * filled(input, slope))
-
-
 @pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
     node="LeakyReluBackward0", saves="negative_slope self", names="",
     dtypes=Dtypes(fits=fits("negative_slope", widened)), check=_check_leaky,
 )  # fmt: skip
+@in_single
 def _leaky_relu(input, negative_slope):
-    return _leaky(input, negative_slope)
+    return np.where(input > e.number(0, input), input, input * filled(input, negative_slope))
 
 
-@pointwise(
-    "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-    node="LeakyReluBackward1", saves="negative_slope result", names="",
-    dtypes=Dtypes(fits=fits("negative_slope", widened)), check=_check_leaky,
-)  # fmt: skip
-def _leaky_relu_into(input, negative_slope):
-    return _leaky(input, negative_slope)
+_leaky_relu_into = _leaky_relu.variant(node="LeakyReluBackward1", saves="negative_slope result")
 
 
 @_leaky_relu_into.backward

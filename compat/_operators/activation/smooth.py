@@ -32,15 +32,6 @@ from funcgrad.primitives import elementwise as e
 # ---------------------------------------------------------------- exponential ones
 
 
-@in_single
-def _elu(x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
-    down = x <= e.number(0, x)
-    safe = np.where(down, x, e.number(0, x))  # the side not taken must not overflow, or its derivative is NaN
-    return np.where(
-        down, e.expm1(safe * filled(x, input_scale)) * filled(x, alpha) * filled(x, scale), x * filled(x, scale)
-    )
-
-
 _check_elu = only_floating("elu_cpu")
 
 
@@ -49,17 +40,18 @@ _check_elu = only_floating("elu_cpu")
     node="EluBackward0", saves="alpha input_scale scale self", names="",
     dtypes=Dtypes(fits=fits("alpha scale input_scale", widened)), check=_check_elu,
 )  # fmt: skip
+@in_single
 def _elu_new(input, alpha, scale, input_scale):
-    return _elu(input, alpha, scale, input_scale)
+    down = input <= e.number(0, input)
+    safe = np.where(down, input, e.number(0, input))  # the side not taken must not overflow, or its derivative is NaN
+    return np.where(
+        down,
+        e.expm1(safe * filled(input, input_scale)) * filled(input, alpha) * filled(input, scale),
+        input * filled(input, scale),
+    )
 
 
-@pointwise(
-    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-    node="EluBackward1", saves="alpha input_scale result scale", names="",
-    dtypes=Dtypes(fits=fits("alpha scale input_scale", widened)), check=_check_elu,
-)  # fmt: skip
-def _elu_into(input, alpha, scale, input_scale):
-    return _elu(input, alpha, scale, input_scale)
+_elu_into = _elu_new.variant(node="EluBackward1", saves="alpha input_scale result scale")
 
 
 @_elu_into.backward
@@ -135,27 +127,18 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return selu_(input) if inplace else _selu(input)
 
 
-@in_single
-def _celu(x: Any, alpha: Any) -> Any:
-    down = x <= e.number(0, x)
-    alpha = filled(x, alpha)
-    return np.where(down, e.expm1(np.where(down, x, e.number(0, x)) / alpha) * alpha, x)
-
-
 @pointwise(
     "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
     node="CeluBackward0", saves="alpha self", names="", dtypes=Dtypes(fits=fits("alpha", widened)), check=_check_elu,
 )  # fmt: skip
+@in_single
 def _celu_new(input, alpha):
-    return _celu(input, alpha)
+    down = input <= e.number(0, input)
+    alpha = filled(input, alpha)
+    return np.where(down, e.expm1(np.where(down, input, e.number(0, input)) / alpha) * alpha, input)
 
 
-@pointwise(
-    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
-    node="CeluBackward1", saves="alpha result", names="", dtypes=Dtypes(fits=fits("alpha", widened)), check=_check_elu,
-)  # fmt: skip
-def _celu_into(input, alpha):
-    return _celu(input, alpha)
+_celu_into = _celu_new.variant(node="CeluBackward1", saves="alpha result")
 
 
 @_celu_into.backward

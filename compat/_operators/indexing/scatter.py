@@ -14,6 +14,7 @@ from compat._core.operators.inplace import check_recorded
 from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.overlapping import write_places
+from compat._core.operators.scalars import as_dtype_of
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -40,11 +41,6 @@ from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
-
-
-def as_dtype_of(value: Any, like: Any) -> Any:
-    """A value in the dtype of ``like``."""
-    return np.astype(value, type_of(like).dtype)
 
 
 def put_at(x: Any, key: Any, how: str, value: Any) -> Any:

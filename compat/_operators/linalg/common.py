@@ -19,12 +19,12 @@ from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
 from funcgrad import numpy as np
-from funcgrad.core.dtypes import int32, is_complex
+from funcgrad.core.dtypes import int32
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.tracing import type_of
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.numpy.linalg.operands import value_of
-from funcgrad.primitives.elementwise import add, conj, scale
+from funcgrad.primitives.elementwise import add, conjugated, scale
 from funcgrad.primitives.linalg.common import adjoint
 from funcgrad.primitives.shape import broadcast, zeros
 
@@ -171,7 +171,7 @@ def not_finite(x: Any, axes: int = 1) -> Any:
 def gradients(f: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """The gradients by the operands of a function, from those by its results."""
     _, pullback = vjp_flat(f, operands)
-    return [None if g is None else _conjugate(g) for g in pullback([_conjugate(ct) for ct in cts])]
+    return [None if g is None else conjugated(g) for g in pullback([conjugated(ct) for ct in cts])]
 
 
 def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], cts: Sequence[Any]) -> list[Any]:
@@ -180,10 +180,6 @@ def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], c
     A backward that is known by how results change with operands is that function, transposed.
     """
     return gradients(tangent, [zeros(t) for t in of], cts)
-
-
-def _conjugate(x: Any) -> Any:
-    return conj(x) if is_complex(type_of(x).dtype) else x
 
 
 # ---------------------------------------------------------------- results that the caller gives

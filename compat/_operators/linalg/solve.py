@@ -298,10 +298,10 @@ def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, r
     lead = type_of(x).shape[:-2]
     order = factors.permutation(pivots, length=type_of(A).shape[-1])
     gradient = solving.factored_solve(
-        spread(A, lead), spread(LU, lead), spread(order, lead, 1), p.conjugated(ct), transposed=left
+        spread(A, lead), spread(LU, lead), spread(order, lead, 1), e.conjugated(ct), transposed=left
     )
-    by_b = p.conjugated(gradient)
-    by_a = e.neg(p.product(by_b, p.adjoint(x)) if left else p.product(p.conjugated(x), p.flipped(by_b)))
+    by_b = e.conjugated(gradient)
+    by_a = e.neg(p.product(by_b, p.adjoint(x)) if left else p.product(e.conjugated(x), p.flipped(by_b)))
     shape = type_of(by_b).shape[:-1]
     return by_a, reshape(by_b, shape=shape) if vector else by_b if left else p.flipped(by_b)
 
@@ -394,7 +394,7 @@ class _Factored:
 
     def prepared(self, packed: Any) -> Any:
         packed = spread(packed, self.lead)
-        return p.conjugated(packed) if self.conjugate else packed
+        return e.conjugated(packed) if self.conjugate else packed
 
     def side(self, b: Any) -> Any:
         b = spread(b, self.lead)

@@ -25,7 +25,21 @@ def _register(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, *
         module.register_parameter(name, Parameter(empty(shape, device, dtype)) if want else None)
 
 
-class LayerNorm(Module):
+class _Affine(Module):
+    """A normalization with a scale and a shift, or without."""
+
+    weight: Any
+    bias: Any
+
+    def reset_parameters(self) -> None:
+        """Sets scale to 1 and shift to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_Affine):
     """Normalizes the last dimensions to mean 0 and variance 1, then scales and shifts them.
 
     Source: J. L. Ba et al., "Layer normalization", 2016.
@@ -41,9 +55,6 @@ class LayerNorm(Module):
         >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).round(decimals=3)
         tensor([[-1.,  1.]], grad_fn=<RoundBackward1>)
     """
-
-    weight: Any
-    bias: Any
 
     def __init__(
         self,
@@ -62,13 +73,6 @@ class LayerNorm(Module):
             self, self.normalized_shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias
         )
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Sets scale to 1 and shift to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -125,7 +129,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """Normalizes each group of channels of each sample, then scales and shifts each channel.
 
     Source: Y. Wu and K. He, "Group normalization", ECCV 2018.
@@ -145,9 +149,6 @@ class GroupNorm(Module):
         >>> torch.nn.GroupNorm(2, 4)(torch.ones(2, 4, 5)).shape
         torch.Size([2, 4, 5])
     """
-
-    weight: Any
-    bias: Any
 
     def __init__(
         self,
@@ -169,13 +170,6 @@ class GroupNorm(Module):
         self.affine = affine
         _register(self, (num_channels,), device, dtype, weight=affine, bias=affine and bias)
         self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Sets scale to 1 and shift to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -8,7 +8,6 @@ import weakref
 from typing import Any
 
 from compat._core.tensor.namespace import torch
-from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
 from compat.nn import init
@@ -290,7 +289,7 @@ class RNNBase(Module):
         else:
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(input, hx, batch_sizes)
-        result = self._function(packed=True)(
+        result = self._function()(
             input, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional,
         )  # fmt: skip
@@ -298,10 +297,8 @@ class RNNBase(Module):
         packed = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
         return packed, self.permute_hidden(last, unsorted_indices)
 
-    def _function(self, packed: bool = False) -> Any:
-        # Autocast computes an LSTM in a lower precision as a whole, but not over packed sequences.
-        whole = packed and self.mode == "LSTM"
-        return names_of("torch")["lstm"] if whole else getattr(torch, self.mode.lower())
+    def _function(self) -> Any:
+        return getattr(torch, self.mode.lower())
 
 
 def _each(states: Any, f: Any) -> Any:

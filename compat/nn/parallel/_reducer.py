@@ -14,9 +14,9 @@ from typing import Any
 
 from compat._core.autograd.engine import queue_callback
 from compat._core.autograd.node import AccumulateGrad
-from compat._core.pytree import trees
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import no_grad
 from compat._distributed import collectives
 from compat._distributed.groups import ProcessGroup
@@ -145,7 +145,7 @@ class Reducer:
         self._reset()
         self._expecting = True
         if self.find_unused:
-            reached = _leaves([t for t in trees.tree_leaves(outputs) if isinstance(t, Tensor)])
+            reached = _leaves(tensors_in(outputs))
             self._unused = {i for i, p in enumerate(self.params) if id(p) not in reached}
 
     # ---------------------------------------------------------------- during it

@@ -150,7 +150,7 @@ def conj(x: Any, /) -> Any:
         (1-2j)
     """
     (x,) = promoted(asoperand(x, "conj"))
-    return p.conj(x) if dtypes.is_complex(type_of(x).dtype) else x
+    return p.conjugated(x)
 
 
 conjugate = conj

@@ -21,7 +21,7 @@ from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive, Rule
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.contraction import dot
-from funcgrad.primitives.elementwise import cast, conj, eq, ge, gt, mul, number, select, sub
+from funcgrad.primitives.elementwise import cast, conjugated, eq, ge, gt, mul, number, select, sub
 from funcgrad.primitives.shape import Dims, broadcast, expanded, full, iota, moved, reduce_sum, transpose
 
 #: What XLA can factor.
@@ -42,11 +42,6 @@ def flipped(x: Any) -> Any:
     """The transposes of matrices."""
     n = type_of(x).ndim
     return transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
-
-
-def conjugated(x: Any) -> Any:
-    """The complex conjugate, of a real array itself."""
-    return conj(x) if dtypes.is_complex(type_of(x).dtype) else x
 
 
 def adjoint(x: Any) -> Any:

@@ -18,13 +18,12 @@ from funcgrad.core.errors import NonDifferentiableError, here
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
-from funcgrad.primitives.elementwise import add, imag, make_complex, number, scale, sub
+from funcgrad.primitives.elementwise import add, conjugated, imag, make_complex, number, scale, sub
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.linalg.common import (
     adjoint,
     batching,
     check_matrices,
-    conjugated,
     diagonal_part,
     identity,
     lower_part,

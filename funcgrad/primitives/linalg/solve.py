@@ -19,6 +19,7 @@ from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import (
     add,
+    conjugated,
     eq,
     imag,
     make_complex,
@@ -34,7 +35,6 @@ from funcgrad.primitives.linalg.common import (
     adjoint,
     batching,
     check_matrices,
-    conjugated,
     diagonal_of,
     flipped,
     identity,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from funcgrad.primitives.complex_lowering import where
 from funcgrad.primitives.special import tables
 
 Function = Callable[..., Any]
@@ -28,12 +29,6 @@ def widened(f: Function, least: Any = np.float32) -> Function:
         return lax.convert_element_type(f(*[lax.convert_element_type(x, least) for x in xs], **params), dtype)
 
     return wide
-
-
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """``lax.select`` with numbers."""
-    like = x if hasattr(x, "dtype") else y
-    return lax.select(condition, *[v if hasattr(v, "dtype") else lax.full_like(like, v) for v in (x, y)])
 
 
 def series(table: Sequence[float], t: Any) -> Any:

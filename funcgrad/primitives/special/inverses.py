@@ -18,6 +18,7 @@ import jax.scipy.special as jsp
 import numpy as np
 from jax import lax
 
+from funcgrad.primitives.complex_lowering import where
 from funcgrad.primitives.elementwise import (
     add,
     div,
@@ -35,7 +36,7 @@ from funcgrad.primitives.elementwise import (
     sub,
 )
 from funcgrad.primitives.elementwise import log as logarithm
-from funcgrad.primitives.special.bessel import where, widened
+from funcgrad.primitives.special.bessel import widened
 from funcgrad.primitives.special.functions import (
     _beta_density,
     _erfcx,

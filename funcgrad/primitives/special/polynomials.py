@@ -9,8 +9,9 @@ import numpy as np
 from jax import lax
 
 from funcgrad.core.errors import NonDifferentiableError
+from funcgrad.primitives.complex_lowering import where
 from funcgrad.primitives.elementwise import elementwise
-from funcgrad.primitives.special.bessel import where, widened
+from funcgrad.primitives.special.bessel import widened
 
 Step = Callable[[Any, Any, Any, Any], Any]
 

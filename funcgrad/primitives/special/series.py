@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad.primitives.special.bessel import where, widened
+from funcgrad.primitives.complex_lowering import where
+from funcgrad.primitives.special.bessel import widened
 
 #: How many terms a sum may have.
 _MOST = 20_000

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat.utils._python_dispatch import TorchDispatchMode
 from compat.utils.checkpoint import checkpoint
 from tests.compat.scripts import assert_same, cases, observe
 
@@ -42,3 +43,71 @@ def test_what_is_written_in_place_is_written_into_the_tensor() -> None:
         assert x.addmm_(torch.eye(2), torch.eye(2)) is x
         assert torch.inner(x, x).dtype == torch.bfloat16
     assert x.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+class Calls(TorchDispatchMode):
+    """Notes operators, with the dtypes of their tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        dtypes = {str(a.dtype).removeprefix("torch.") for a in args if isinstance(a, torch.Tensor)}
+        self.seen.append(f"{func} {' '.join(sorted(dtypes))}")
+        return func(*args, **(kwargs or {}))
+
+
+def test_dispatch_modes_see_the_casts_and_then_the_operator() -> None:
+    """The list is PyTorch 2.13's; ``einsum`` is cast where the product is, whose operands are views by then."""
+    x = torch.ones(3, 3)
+    with Calls() as calls, torch.autocast("cpu"):
+        torch.mm(x, x)
+        torch.nn.functional.linear(x, x)
+        torch.einsum("ij,jk->ik", x, x)
+    copy, half = "aten._to_copy.default float32", "bfloat16"
+    assert calls.seen[:6] == [copy, copy, f"aten.mm.default {half}", copy, copy, f"aten.t.default {half}"]
+    assert calls.seen.index(f"aten.bmm.default {half}") > calls.seen.index("aten.permute.default float32")
+
+
+def test_composites_are_cast_where_their_operators_are() -> None:
+    x = torch.rand(3, 4)
+    with torch.autocast("cpu"):
+        found = [torch.cov(x), torch.corrcoef(x), torch.mv(x, x[0]), x @ x[0]]
+    assert [f.dtype for f in found] == [torch.bfloat16, torch.bfloat16, torch.float32, torch.bfloat16]
+
+
+def test_a_backward_function_called_in_the_block_is_in_it() -> None:
+    found = []
+
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            found.append((torch.mm(g, g).dtype, torch.is_autocast_enabled("cpu")))
+            return g
+
+    x = torch.ones(2, 2, requires_grad=True)
+    with torch.autocast("cpu"):
+        Same.apply(x).sum().backward()
+    Same.apply(x).sum().backward()
+    assert found == [(torch.bfloat16, True), (torch.float32, False)]
+
+
+def test_functions_taken_before_are_cast_and_none_is_replaced() -> None:
+    mm, add, matmul = torch.mm, torch.add, torch.Tensor.matmul
+    x = torch.ones(2, 2)
+    with torch.autocast("cpu"):
+        assert (torch.mm, torch.add, torch.Tensor.matmul) == (mm, add, matmul)
+        assert [f(x, x).dtype for f in (mm, add, matmul)] == [torch.bfloat16, torch.float32, torch.bfloat16]
+    assert mm(x, x).dtype == torch.float32
+
+
+def test_a_call_with_out_leaves_others_as_they_are() -> None:
+    x, out = torch.ones(2, 2), torch.empty(2, 2)
+    with torch.autocast("cpu"):
+        assert torch.mm(x, x, out=out) is out and out.dtype == torch.float32
+        assert torch.mm(x, x).dtype == torch.bfloat16
