@@ -55,9 +55,9 @@ __version__ = "2.13.0"
 _MODULES = frozenset((
     "_C", "__config__", "_custom_ops", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",
-    "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "nn", "onnx", "ops",
-    "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse", "special",
-    "testing", "utils", "version", "xpu",
+    "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "nested", "nn", "onnx",
+    "ops", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization", "signal", "sparse",
+    "special", "testing", "utils", "version", "xpu",
 ))  # fmt: skip
 _LATER = {
     "DisableTorchFunction": "_core.tensor.torch_function",

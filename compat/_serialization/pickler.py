@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 from compat._core.dispatch.dispatched_duals import is_wrapper
+from compat._core.dispatch.layout_tensor import LayoutTensor
 from compat._core.dispatch.wrapper_subclass import place_of
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.tensor.registry import address_of
@@ -24,6 +25,8 @@ from compat._core.types import memory_format
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.size import Size
+from compat._operators.sparse.compressed import CompressedTensor
+from compat._operators.sparse.tensor import SparseTensor
 from compat.nn.parameter import Parameter
 from compat.storage import UntypedStorage
 
@@ -53,6 +56,8 @@ SUBCLASS = address("torch._tensor._rebuild_from_type_v2")
 WRAPPER = address("torch._utils._rebuild_wrapper_subclass")
 PARAMETER = address("torch._utils._rebuild_parameter")
 PARAMETER_WITH = address("torch._utils._rebuild_parameter_with_state")
+REBUILD_NESTED = address("torch.nested._internal.nested_tensor._rebuild_njt")
+NESTED_TENSOR = address("torch.nested._internal.nested_tensor.NestedTensor")
 SPARSE = address("torch._utils._rebuild_sparse_tensor")
 LAYOUT = address("torch.serialization._get_layout")
 _UNTYPED = address("torch.storage.UntypedStorage")
@@ -64,7 +69,7 @@ TYPED = {
     if d.scalar_name in ("Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double")
     or d in (dtypes.complex64, dtypes.complex128)
 }
-DTYPES = {d: Global("torch", repr(d).removeprefix("torch.")) for d in (*dtypes.ALL, *dtypes.BARE)}
+DTYPES = {d: Global("torch", repr(d).removeprefix("torch.")) for d in (*dtypes.ALL, *dtypes.FLOAT8, *dtypes.BARE)}
 CLASSES: dict[Any, Global] = {
     Device: Global("torch", "device"),
     Size: Global("torch", "Size"),
@@ -179,7 +184,9 @@ def _reduced(t: Tensor) -> tuple:
     if t._view is not None:
         sync(t)
     state = state_of(t)
-    if t.is_sparse:
+    if isinstance(t, LayoutTensor) and t.is_nested:
+        return SUBCLASS, (REBUILD_NESTED, NESTED_TENSOR, (_nested(t),), {})
+    if isinstance(t, LayoutTensor):
         made = _plain(t)
         return made.function, made.args
     if is_wrapper(t):
@@ -193,6 +200,20 @@ def _reduced(t: Tensor) -> tuple:
     return SUBCLASS, (made.function, type(t), made.args, state)
 
 
+def _nested(t: Any) -> dict[str, Any]:
+    """The parts of a nested tensor.
+
+    Raises:
+        NotImplementedError: for the layout ``torch.strided``, of which PyTorch saves none either.
+    """
+    if t.layout is not memory_format.jagged:
+        raise NotImplementedError("nested tensors of layout torch.strided cannot be saved: save their components")
+    return {
+        "values": t.elements.detach(), "offsets": t.offsets(), "lengths": t.lengths(), "_ragged_idx": t.ragged,
+        "_metadata_cache": {}, "requires_grad": t.requires_grad,
+    }  # fmt: skip
+
+
 class _Made(NamedTuple):
     """A plain tensor as the call that makes it."""
 
@@ -204,8 +225,11 @@ class _Made(NamedTuple):
 
 
 def _plain(t: Tensor) -> _Made:
-    if t.is_sparse:
+    if isinstance(t, SparseTensor):
         return _Made(SPARSE, (t.layout, (t._indices(), t._values(), t.shape, t.is_coalesced())))
+    if isinstance(t, CompressedTensor):
+        parts = t.compressed.detach(), t.plain.detach(), t._values(), t.shape
+        return _Made(SPARSE, (t.layout, parts))
     marks = {name: True for name, on in (("conj", t.is_conj()), ("neg", t.is_neg())) if on}
     place: tuple[Any, ...] = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
     if t.is_meta:

@@ -34,13 +34,17 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import CorruptFileError, CorruptPickleError
 from compat._core.types.size import Size
 from compat._operators.create.factories import empty_strided
+from compat._operators.sparse.compressed import COMPRESSED, compressed_of
+from compat._operators.sparse.compressed_making import check_parts
 from compat._serialization.pickle_machine import CALLS, Machine, outside
 from compat._serialization.pickler import (
     CLASSES,
     DTYPES,
     LAYOUT,
+    NESTED_TENSOR,
     PARAMETER,
     PARAMETER_WITH,
+    REBUILD_NESTED,
     SPARSE,
     SUBCLASS,
     TENSOR,
@@ -199,14 +203,41 @@ def _rebuild_wrapper(
 
 
 def _rebuild_sparse(layout: Any, parts: tuple) -> Tensor:
-    if layout is not memory_format.LAYOUTS["sparse_coo"]:
+    compressed = layout in COMPRESSED
+    if not compressed and layout is not memory_format.LAYOUTS["sparse_coo"]:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
-    indices, values, size, *coalesced = parts
-    if not isinstance(indices, Tensor) or not isinstance(values, Tensor):
-        raise TypeError(f"a sparse tensor is made of tensors, not {type(indices).__name__}, {type(values).__name__}")
+    *given, size = parts[: 3 + compressed]
+    if not all(isinstance(t, Tensor) for t in given):
+        kinds = ", ".join(type(t).__name__ for t in given)
+        raise TypeError(f"a sparse tensor is made of tensors, not {kinds}")
     size, _, _ = checked_place(size, (0,) * len(size), 0, 1, None)
-    made: Tensor = names_of("torch")["sparse_coo_tensor"](indices, values, size, is_coalesced=any(coalesced))
+    if compressed:
+        first, second, elements = given
+        check_parts(layout, first, second, elements, size)  # a file may hold anything
+        return compressed_of(layout, first, second, elements, size)
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](*given, size, is_coalesced=any(parts[3:]))
     return made
+
+
+def _rebuild_nested(parts: Any) -> Tensor:
+    values, starts, counts = (parts[name] for name in ("values", "offsets", "lengths"))
+    if not all(isinstance(t, Tensor) for t in (values, starts)) or not (counts is None or isinstance(counts, Tensor)):
+        raise TypeError("a nested tensor is made of tensors")
+    from compat.nested._internal.nested_tensor import from_file
+
+    made: Tensor = from_file(values, starts, counts, parts["_ragged_idx"])
+    return made.requires_grad_(bool(parts["requires_grad"]))
+
+
+class NestedKind:
+    """Stands for the class of nested tensors, which is not imported before there is one."""
+
+
+class DimRange:
+    """Stands for what PyTorch's compiler notes on tensors, which is not looked at here."""
+
+    def __setstate__(self, state: Any) -> None:
+        pass
 
 
 def _parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
@@ -221,6 +252,8 @@ def _parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> 
 def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
     if function not in _REBUILDING:
         raise TypeError(f"{getattr(function, '__name__', type(function).__name__)} does not rebuild tensors")
+    if function is _rebuild_nested and kind is NestedKind:
+        return function(*args)
     if not isinstance(kind, type) or not issubclass(kind, Tensor):
         raise TypeError(
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
@@ -272,7 +305,16 @@ def _layout(text: str) -> Any:
 
 
 #: What makes tensors of the base class, which ``_subclass`` then makes of another.
-_REBUILDING = (_rebuild, _rebuild_v3, _rebuild_v1, _rebuild_on_meta, _rebuild_sparse, _rebuild_wrapper, _parameter)
+_REBUILDING = (
+    _rebuild,
+    _rebuild_v3,
+    _rebuild_v1,
+    _rebuild_on_meta,
+    _rebuild_sparse,
+    _rebuild_wrapper,
+    _rebuild_nested,
+    _parameter,
+)
 
 
 def _known() -> dict[Global, Any]:
@@ -285,6 +327,9 @@ def _known() -> dict[Global, Any]:
         SUBCLASS: _subclass,
         WRAPPER: _rebuild_wrapper,
         SPARSE: _rebuild_sparse,
+        REBUILD_NESTED: _rebuild_nested,
+        NESTED_TENSOR: NestedKind,
+        address("torch._dynamo.decorators._DimRange"): DimRange,
         PARAMETER: _parameter,
         PARAMETER_WITH: _parameter,
         LAYOUT: _layout,
@@ -405,6 +450,8 @@ def _build(made: Any, state: Any) -> bool:
             check_attribute(type(made), name)
         made.__dict__.update(state)
         return True
+    if type(made) is DimRange:
+        return True
     if type(made) in (Tensor, Parameter):  # as files of the first versions have it
         storage, offset, size, stride = state
         made.data = _rebuild_v1(storage, offset, size, stride)
@@ -427,7 +474,7 @@ def _new_parameter(machine: Machine, data: Any = None, requires_grad: bool = Tru
 #: How a file calls the entries of ``KNOWN``, by identity. Storages come by reference only: a call of their
 #: classes, or of tensors' with a size, would claim memory.
 _CALLABLES: dict[int, Callable[..., Any]] = {
-    **{id(f): _plainly(f) for f in (*_REBUILDING, _subclass, _layout, Size, Device)},
+    **{id(f): _plainly(f) for f in (*_REBUILDING, _subclass, _layout, Size, Device, DimRange)},
     **{id(f): how for f, how in CALLS.items()},
     id(Tensor): _new_tensor,
     id(Parameter): _new_parameter,

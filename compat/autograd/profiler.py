@@ -25,7 +25,7 @@ class profile:
         >>> with torch.autograd.profiler.profile() as recorded:
         ...     y = torch.ones(2) * 2 + 4
         >>> [event.name for event in recorded.function_events]
-        ['aten::mul', 'aten::add']
+        ['aten::ones', 'aten::mul', 'aten::add']
     """
 
     def __init__(self, enabled: bool = True, *, record_shapes: bool = False, **options: Any):

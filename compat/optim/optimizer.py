@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from compat._core.operators.multi_tensor import Job, write_recorded, write_together
 from compat._core.tensor.tensor import Tensor
-from compat._core.transforms.grad_mode import enable_grad, no_grad
+from compat._core.transforms.grad_mode import enable_grad, mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat._core.types.hooks import RemovableHandle
@@ -297,7 +297,11 @@ def _wrap_step(cls: type) -> None:
             if not (isinstance(new, tuple) and len(new) == 2):
                 raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {new}.")
             args, kwargs = new
-        result = step(*args, **kwargs)
+        if mode.observer is None:
+            result = step(*args, **kwargs)
+        else:
+            with mode.observer(f"Optimizer.step#{cls.__name__}.step", ()):
+                result = step(*args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
         runtime.flush()  # a training loop repeats whole steps

@@ -18,9 +18,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat import runtime
-from compat._core.transforms.grad_mode import mode, next_sequence
-from compat.profiler._events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
 from compat._core.dispatch.dispatch_mode import watched
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat.profiler._composites import Composites
+from compat.profiler._events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
 from compat._core.tensor.tensor import Tensor
 
 __all__ = [
@@ -129,7 +130,7 @@ def _numbered(name: str) -> tuple[int, int]:
     if name.startswith(_ENGINE):
         number = mode.node._sequence
         return (-1, 0) if number == sys.maxsize else (number, _makers.get(number, thread))
-    if not mode.grad:
+    if not mode.grad or not name.startswith("aten::"):
         return -1, 0
     number = next_sequence() + 1
     _makers[number] = thread
@@ -166,7 +167,7 @@ class record_function:
         ...     with torch.profiler.record_function("product"):
         ...         x = torch.ones(8, 8) @ torch.ones(8, 8)
         >>> [(row.key, row.count) for row in profiler.key_averages()]
-        [('product', 1), ('aten::mm', 1)]
+        [('product', 1), ('aten::ones', 2), ('aten::matmul', 1), ('aten::mm', 1)]
     """
 
     __module__ = "compat.autograd.profiler"
@@ -324,6 +325,7 @@ class profile:
 
     def _watch(self) -> None:
         self._watching.enter_context(watched())
+        self._watching.enter_context(Composites(_operation))
         self._watching.callback(setattr, mode, "observer", mode.observer)
         mode.observer = _operation
 

@@ -1,4 +1,4 @@
-"""``torch.sparse``: tensors that keep only some of their elements, with the coordinates of each.
+"""``torch.sparse``: tensors that keep only some of their elements, by coordinates or by compressed rows or columns.
 
 Example:
     >>> import compat as torch
@@ -11,8 +11,10 @@ Example:
 """
 
 from compat._core.tensor.registry import lookups as _lookups
-from compat._operators.sparse import arithmetic, linear, conversion, legacy, reductions, shapes
+from compat._operators.sparse import (
+    arithmetic, compressed_making, compressed_shapes, conversion, layouts, legacy, linear, reductions, shapes,
+)  # fmt: skip
 
 __getattr__, __dir__ = _lookups("sparse", globals())
 
-__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum"]
+__all__ = ["addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "sum"]

@@ -242,9 +242,9 @@ def _compare_tensors(actual: Tensor, expected: Tensor, rules: _Rules, path: Path
 
 
 def _array(t: Tensor, dtype: Dtype) -> np.ndarray:
-    """A tensor's values; integers as int64, bfloat16 as float32."""
+    """A tensor's values; integers as int64, bfloat16 and float8 as float32."""
     t = t.detach().to(dtype)
-    if dtype is dtypes.bfloat16:
+    if dtype is dtypes.bfloat16 or dtype in dtypes.FLOAT8:
         t = t.to(dtypes.float32)
     array = t.numpy(force=True)
     return array if dtype.category >= dtypes.FLOATING else array.astype(np.int64)

@@ -18,21 +18,27 @@ int8, int16, int32, int64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, 
 uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
 float16, float32, float64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
+#: Floating-point numbers of eight bits, for storage: arithmetic is in a wider dtype.
+float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = tuple(
+    np.dtype(getattr(ml_dtypes, f"float8_{kind}")) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+)
 complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
 
 SHORT = {
     bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64",
     uint8: "u8", uint16: "u16", uint32: "u32", uint64: "u64",
     float16: "f16", bfloat16: "bf16", float32: "f32", float64: "f64", complex64: "c64", complex128: "c128",
-}  # fmt: skip
+} | {d: f"f8{d.name.removeprefix('float8_')}" for d in FLOAT8}  # fmt: skip
 SUPPORTED = tuple(SHORT)
 
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATING = (float16, bfloat16, float32, float64)
 COMPLEX = (complex64, complex128)
-_INEXACT = frozenset(FLOATING + COMPLEX)
-_RANK = {bool_: 0} | dict.fromkeys(SIGNED + UNSIGNED, 1) | dict.fromkeys(FLOATING, 2) | dict.fromkeys(COMPLEX, 3)
+_INEXACT = frozenset(FLOAT8 + FLOATING + COMPLEX)
+_RANK = {
+    bool_: 0, **dict.fromkeys(SIGNED + UNSIGNED, 1), **dict.fromkeys(FLOAT8 + FLOATING, 2), **dict.fromkeys(COMPLEX, 3)
+}  # fmt: skip
 
 DEFAULT = {bool: bool_, int: int64, float: float32, complex: complex64}
 
@@ -64,6 +70,33 @@ def canonical(dtype: Any) -> np.dtype:
 
 def _unknown(dtype: Any) -> TypeError:
     return TypeError(f"dtype: got {dtype}, wanted one of {', '.join(str(d) for d in SUPPORTED)}")
+
+
+def as_float8(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Numbers in eight bits, to the nearest even, as the primitive ``cast`` has them.
+
+    ``float8_e4m3fn``, which has no infinity, takes its largest number for what is larger; ``float8_e8m0fnu``, which has
+    no sign, the magnitude; NaN is all ones.
+
+    Example:
+        >>> as_float8(np.array([1.3, 1000.0]), float8_e4m3fn)
+        array([1.25, 448], dtype='float8_e4m3fn')
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.real(array).astype(np.float32)
+    if dtype == float8_e8m0fnu:
+        bits = array.view(np.uint32)
+        exponent, rest = (bits >> 23) & 0xFF, bits & 0x7FFFFF
+        up = ((rest > 0x400000) | ((rest == 0x400000) & (exponent > 0))) & (exponent < 0xFF)
+        return (exponent + up).astype(np.uint8).view(dtype)
+    if dtype == float8_e4m3fn:
+        array = np.clip(array, -448, 448)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = array.astype(dtype)
+    if dtype in (float8_e4m3fn, float8_e5m2):
+        ones = np.where(np.signbit(array), 0xFF, 0x7F).astype(np.uint8).view(dtype)
+        found = np.where(np.isnan(array), ones, found)
+    return np.asarray(found)
 
 
 def is_inexact(dtype: np.dtype) -> bool:
@@ -103,6 +136,8 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """
     if a == b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise TypeError(f"arrays of {a} and {b} do not mix: cast the one of eight bits first")
     if _RANK[a] > _RANK[b]:
         a, b = b, a
     low, high = _RANK[a], _RANK[b]

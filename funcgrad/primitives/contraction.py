@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from funcgrad.core import dtypes
 from funcgrad.core.errors import explained, here
 from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
+from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import Dims, transpose
 
 #: Axes of either operand.
@@ -112,10 +114,11 @@ def _transpose_y(ct: Any, x: Any, y: ArrayType, *, contract: Both, batch: Both) 
 
 
 def _batch_rule(
-    size: int, operands: Sequence[Any], dims: Sequence[int | None], *, contract: Any, batch: Any
+    which: str, size: int, operands: Sequence[Any], dims: Sequence[int | None], *, contract: Any, batch: Any
 ) -> tuple[Any, int]:
     (x, y), (dx, dy) = operands, dims
     (cx, cy), (bx, by) = contract, batch
+    dot = _PRODUCTS[which]
 
     def shift(axes: Dims, dim: int) -> Dims:
         return tuple(a + (a >= dim) for a in axes)
@@ -138,8 +141,37 @@ def _batch_rule(
 
 
 dot = Primitive(
-    "dot", infer=_infer, lower=_lower, transpose=(_transpose_x, _transpose_y), bilinear=True, batch=_batch_rule
-)
+    "dot", infer=_infer, lower=_lower, transpose=(_transpose_x, _transpose_y), bilinear=True,
+    batch=partial(_batch_rule, "dot"),
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------- of half precision, in single precision
+
+
+def _infer_single(x: ArrayType, y: ArrayType, *, contract: Both, batch: Both) -> ArrayType:
+    return ArrayType(_infer(x, y, contract=contract, batch=batch).shape, dtypes.float32)
+
+
+def _lower_single(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
+    return lax.dot_general(x, y, (contract, batch), precision=lax.Precision.HIGHEST, preferred_element_type=np.float32)
+
+
+def _transpose_single_x(ct: Any, x: ArrayType, y: Any, **axes: Both) -> Any:
+    return _transpose_x(cast(ct, dtype=x.dtype), x, y, **axes)
+
+
+def _transpose_single_y(ct: Any, x: Any, y: ArrayType, **axes: Both) -> Any:
+    return _transpose_y(cast(ct, dtype=y.dtype), x, y, **axes)
+
+
+#: The product of two arrays of half precision in float32, for what is added before it is rounded. Devices have units
+#: for it that are fed in half precision.
+dot_in_single = Primitive(
+    "dot_in_single", infer=_infer_single, lower=_lower_single, bilinear=True,
+    transpose=(_transpose_single_x, _transpose_single_y), batch=partial(_batch_rule, "dot_in_single"),
+)  # fmt: skip
+_PRODUCTS = {"dot": dot, "dot_in_single": dot_in_single}
 
 
 def matmul2(x: Any, y: Any) -> Any:

@@ -23,7 +23,9 @@ JOINED, MOST_JOINED = 1.0, 50.0
 
 
 #: What takes longer than an equation.
-_TIMES: dict[str, float] = {"dot": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0}
+_TIMES: dict[str, float] = {
+    "dot": 8.0, "dot_in_single": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0
+}  # fmt: skip
 #: Functions that XLA expands into many operations, and how many; the same where they are recomputed.
 _FUNCTIONS = dict.fromkeys(
     ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",

@@ -97,6 +97,7 @@ def _sort(equation: Equation) -> int:
 
 _FLOPS: dict[str, Callable[[Equation], int]] = {
     "dot": _dot,
+    "dot_in_single": _dot,
     "conv": _conv,
     "cholesky": _factorization(1 / 3),
     "lu": _factorization(2 / 3),

@@ -36,7 +36,7 @@ def _names(policy: str, names: tuple[Any, ...]) -> frozenset[str]:
 
 
 #: Operations that multiply matrices, or slide windows of them.
-_PRODUCTS = frozenset(("dot", "conv"))
+_PRODUCTS = frozenset(("dot", "dot_in_single", "conv"))
 
 
 def everything_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
@@ -122,7 +122,7 @@ def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params
         >>> print(fg.grad(f)(fnp.ones(2)))
         [1. 1.]
     """
-    return _name(primitive) == "dot" and params["batch"] == ((), ())
+    return _name(primitive) in ("dot", "dot_in_single") and params["batch"] == ((), ())
 
 
 def save_only_these_names(*names: str) -> Policy:

@@ -58,7 +58,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/linalg", "Linear algebra", "ops",
      "_operators.linalg.factorizations _operators.linalg.solve _operators.linalg.inverse_det linalg "
      "_operators.linalg.householder _operators.linalg.svd_eig _operators.linalg.pinv_lstsq _operators.linalg.ldl "
-     "_operators.linalg.common _operators.random.lowrank"),
+     "_operators.linalg.common _operators.linalg.scaled_mm _operators.random.lowrank"),
     ("torch/convolution", "Convolution", "ops", "_operators.nn.convolution _operators.nn.convolution_tbc"),
     ("torch/pooling", "Pooling", "ops",
      "_operators.nn.pooling _operators.nn.adaptive _operators.nn.fractional_pooling _operators.nn.pooling_indices "
@@ -85,7 +85,9 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.random.making _core.random.generator random quasirandom"),
     ("torch/sparse", "Sparse tensors", "ops",
      "_operators.sparse.arithmetic _operators.sparse.conversion _operators.sparse.legacy _operators.sparse.linear "
-     "_operators.sparse.reductions _operators.sparse.rules _operators.sparse.shapes _operators.sparse.tensor sparse"),
+     "_operators.sparse.compressed _operators.sparse.compressed_making _operators.sparse.compressed_shapes "
+     "_operators.sparse.layouts _operators.sparse.reductions _operators.sparse.shapes _operators.sparse.tensor sparse"),
+    ("torch/nested", "Nested tensors", "ops", "nested"),
     ("torch/tensor", "torch.Tensor: the class", "tensor",
      "_core.tensor.tensor _core.tensor.conversion _core.autograd.backward _operators.tensor.properties "
      "_operators.tensor.set_resize_detach _operators.tensor.attributes _operators.tensor.apply "

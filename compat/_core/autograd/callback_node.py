@@ -14,6 +14,7 @@ from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode, next_sequence, no_grad
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import FREED
+from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from funcgrad.core.caching import memoized
 
@@ -102,7 +103,7 @@ def _check_captured(operands: Sequence[Tensor]) -> None:
     Raises:
         RuntimeError: if there is one.
     """
-    if mode.grad and any(t.is_sparse and t.requires_grad for t in operands):
+    if mode.grad and any(t.__class__ is not Tensor and t.layout is not strided and t.requires_grad for t in operands):
         raise RuntimeError("inside torch.func's transforms sparse tensors from outside may not require grad")
 
 

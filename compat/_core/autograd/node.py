@@ -18,6 +18,7 @@ from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import Once, size_text
 from compat._core.types.hooks import HookDict, RemovableHandle, register
+from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
@@ -280,7 +281,7 @@ class AccumulateGrad(Node):
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
                 grads[0] = meta.grad.detach()  # it was taken over: changes of ``grad`` are seen in it
         else:
-            if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.is_sparse and not grad.is_sparse):
+            if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.layout is not grad.layout):
                 meta.grad = added(meta.grad, grad)
             else:
                 meta.grad.add_(grad)
@@ -317,8 +318,8 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     grad: Tensor = grads[0]
     layout = variable._layout
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
-    if has_say(grad) and grad.is_sparse:
-        whole = grad._values().is_contiguous() and grad._indices().is_contiguous()
+    if has_say(grad) and grad.layout is not strided:
+        whole = not grad.is_sparse or (grad._values().is_contiguous() and grad._indices().is_contiguous())
         return grad.detach() if alone and whole else grad.clone()
     if has_say(grad):
         return grad.detach() if grad.stride() == stride else grad.clone()

@@ -77,7 +77,9 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     else:
         flat = elements_of(np.ascontiguousarray(whole), layout.dtype.numpy)[offset:]
         strides = [n * layout.dtype.itemsize for n in layout.stride]
-        array = np.lib.stride_tricks.as_strided(flat, tuple(layout.size), strides, writeable=False)
+        # NumPy knows no letter for some dtypes of one byte.
+        bare = flat.view(np.uint8) if flat.itemsize == 1 else flat
+        array = np.lib.stride_tricks.as_strided(bare, tuple(layout.size), strides, writeable=False).view(flat.dtype)
     if layout.conj:
         array = np.conj(array)
     return np.negative(array) if layout.neg else array

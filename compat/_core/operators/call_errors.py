@@ -254,6 +254,7 @@ _OF_TORCH = frozenset(
 #: What takes other things than tensors, and says itself what is wrong with them.
 _OF_ANYTHING = frozenset(
     ["as_tensor", "asarray", "broadcast_tensors", "einsum", "from_dlpack", "from_numpy", "frombuffer", "meshgrid"]
-    + ["sparse_coo_tensor", "tensor"]
+    + ["sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor"]
+    + ["sparse_csr_tensor", "tensor"]
 )
 publishing.append(_complaining_where_public)

@@ -229,4 +229,9 @@ def every() -> list[Declared]:
     return _every
 
 
+def loaded() -> list[Declared]:
+    """The declared operators of modules that are imported so far."""
+    return _every
+
+
 dtype.when_default_changes(forget_plans)

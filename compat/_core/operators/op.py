@@ -90,10 +90,12 @@ from compat._core.schema.overload import OF_NUMBERS, carry, together
 from compat._core.schema.parameter import Param
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import WITHIN
+from compat._core.tensor.float8 import check_taken
 from compat._core.tensor.registry import publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
+from compat._core.types.dtype import FLOAT8
 from compat._core.types.errors import OVERLAPS_ITSELF, leading, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._core.types.structseq import named_result
@@ -237,6 +239,8 @@ class Op(Declared):
         early = self.row.check if late is None else late.early
         if early is not None:
             self._call(early, args)
+        if any(t._layout.dtype in FLOAT8 for t in tensors):
+            check_taken(self.name, tensors)
         if target is not None and not self.row.overlap.itself and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
         if target is not None and self.broadcasts:

@@ -1,4 +1,4 @@
-"""Half precision: what computes in single precision and rounds once, as PyTorch's kernels do."""
+"""Half precision and less: what computes in single precision and rounds once, as PyTorch's kernels do."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives import elementwise as e
 
-#: The dtypes of half precision, as NumPy's.
-HALVES = frozenset((dtype.float16.numpy, dtype.bfloat16.numpy))
+#: The dtypes of half precision and less, as NumPy's.
+HALVES = frozenset((dtype.float16.numpy, dtype.bfloat16.numpy, *(d.numpy for d in dtype.FLOAT8)))
+_EIGHTS = frozenset(d.numpy for d in dtype.FLOAT8)
 #: What they are computed in.
 SINGLE: Any = dtype.float32.numpy
 
@@ -62,6 +63,18 @@ def scaled(x: Any, number: Any) -> Any:
         tensor(3.6719, dtype=torch.bfloat16)
     """
     return in_single(lambda x: np.multiply(x, e.number(number, x)))(x)
+
+
+def product_of_eights(body: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of a product, whose operands of eight bits are multiplied in single precision."""
+    widened = in_single(body)
+
+    @wraps(body)
+    def product(*operands: Any, **named: Any) -> Any:
+        eights = any(isinstance(x, Tracer) and type_of(x).dtype in _EIGHTS for x in operands)
+        return (widened if eights else body)(*operands, **named)
+
+    return product
 
 
 def is_half(x: Any) -> bool:

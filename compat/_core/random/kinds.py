@@ -55,19 +55,30 @@ _NAMES = {
 }
 
 
+def _facts(dtype: np.dtype) -> tuple:
+    """What is known of a dtype.
+
+    Raises:
+        NotImplementedError: for floating-point numbers of eight bits, which are not drawn.
+    """
+    if dtype not in _NAMES and dtype.name.startswith("float8"):
+        raise NotImplementedError(f"\"random_kernel_cpu\" not implemented for 'F{dtype.name[1:]}'")
+    return _NAMES[dtype]
+
+
 def torch_name(dtype: np.dtype) -> str:
     """PyTorch's name of the scalar type, as in its "not implemented for 'Half'" messages."""
-    return _NAMES[dtype][0]
+    return _facts(dtype)[0]
 
 
 def c_name(dtype: np.dtype) -> str:
     """The name of the C++ type, as in PyTorch's "out of bounds for unsigned char" messages."""
-    return _NAMES[dtype][1]
+    return _facts(dtype)[1]
 
 
 def digits(dtype: np.dtype) -> int:
     """Bits of precision: of the significand, or of an integer's magnitude."""
-    return _NAMES[dtype][2]
+    return _facts(dtype)[2]
 
 
 def largest(dtype: np.dtype) -> float:

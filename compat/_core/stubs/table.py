@@ -15,8 +15,6 @@ QUANTIZED = "compat has no quantized tensors"
 COMPILER = "compat compiles by XLA, and has none of PyTorch's own compiler"
 SCRIPT = "compat runs TorchScript's Python as Python"
 KERNELS = "it is a kernel for GPUs that compat does not have"
-SPARSE = "compat has no sparse tensors of this layout"
-NESTED = "compat has no nested tensors"
 DEVICES = "there is no such device"
 
 #: By reason, lines of names.
@@ -196,17 +194,8 @@ sparse: SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSe
     to_sparse_semi_structured
 sparse._triton_ops: bsr_dense_addmm
 sparse._triton_ops_meta: optimize_bsr_dense_addmm
-: - _scaled_mm _scaled_grouped_mm _grouped_mm _cslt_compress _cslt_sparse_mm _sparse_semi_structured_apply
+: - _scaled_grouped_mm _grouped_mm _cslt_compress _cslt_sparse_mm _sparse_semi_structured_apply
     _sparse_semi_structured_apply_dense _sparse_semi_structured_tile
-""",
-    SPARSE: """
-: - sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor sparse_compressed_tensor
-    _convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo
-""",
-    NESTED: """
-nested: nested_tensor nested_tensor_from_jagged as_nested_tensor narrow to_padded_tensor
-nested._internal.nested_tensor: NestedTensor
-: - _nested_view_from_buffer _nested_compute_contiguous_strides_offsets
 """,
     DEVICES: """
 mtia: is_available

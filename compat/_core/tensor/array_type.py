@@ -12,6 +12,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, elements, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import mode
+from compat._core.types.memory_format import strided
 from funcgrad.core.errors import explained
 from funcgrad.core.trees import register_array_type
 
@@ -21,10 +22,12 @@ def operand(t: Tensor) -> Any:
 
     Raises:
         RuntimeError: for one that is in a graph of tensors which nothing here would go on with.
-        TypeError: for a sparse one.
+        TypeError: for a sparse or nested one.
     """
-    if t.is_sparse:
-        raise TypeError("A function of funcgrad was given a sparse tensor. Use tensor.to_dense() instead.")
+    if t.__class__ is not Tensor and t.layout is not strided:
+        kind = "nested" if t.is_nested else "sparse"
+        instead = "tensor.values()" if t.is_nested else "tensor.to_dense()"
+        raise TypeError(f"A function of funcgrad was given a {kind} tensor. Use {instead} instead.")
     if (
         t.requires_grad
         and mode.grad

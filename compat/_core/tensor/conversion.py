@@ -93,8 +93,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 raise RuntimeError(
                     f"Can't call numpy() on Tensor that has {name} bit set. Use tensor.resolve_{fix}().numpy() instead."
                 )
-    if layout.dtype is dtypes.bfloat16:
-        raise TypeError("Got unsupported ScalarType BFloat16")
+    if layout.dtype is dtypes.bfloat16 or layout.dtype in dtypes.FLOAT8:
+        raise TypeError(f"Got unsupported ScalarType {layout.dtype.scalar_name}")
     vmap_checks.check_memory(self)
     if layout.base.traced and not force:
         _check_constant(self._storage.buffer, "numpy()")
@@ -150,7 +150,8 @@ def tolist(self: Tensor) -> Any:
     if self._layout.base.traced:
         _check_constant(self._storage.buffer, "tolist()")
     array = array_of(self)
-    return (array.astype(np.float32) if self._layout.dtype is dtypes.bfloat16 else array).tolist()
+    short = self._layout.dtype is dtypes.bfloat16 or self._layout.dtype in dtypes.FLOAT8
+    return (array.astype(np.float32) if short else array).tolist()
 
 
 @function("Tensor.__bool__", "Tensor.__nonzero__")

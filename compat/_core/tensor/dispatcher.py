@@ -9,7 +9,7 @@ what it gives, or has the layers below it say so:
     autocast    arguments are cast, and the call begins again          compat._core.dispatch.autocast
     mode        the innermost ``TorchDispatchMode``                    compat._core.dispatch.dispatch_mode
     subclass    the types that have ``__torch_dispatch__``             compat._core.dispatch.torch_dispatch
-    sparse      tensors by coordinates                                 compat._operators.sparse.rules
+    layout      sparse and nested tensors                              compat._core.dispatch.layout_tensor
     the plan    made for the layouts of the arguments, kept and run    compat._core.operators.op
 
 A layer is added when the first thing that needs it is made, so plain programs have none. Functions that are no declared
@@ -27,7 +27,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 #: The layers there may be, the outermost first.
-ORDER = ("profiler", "autocast", "mode", "subclass", "sparse")
+ORDER = ("profiler", "autocast", "mode", "subclass", "layout")
 
 
 class Active:

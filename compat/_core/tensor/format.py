@@ -194,7 +194,7 @@ def _nested(array: np.ndarray, indent: int, summarize: bool, write: _Formatter) 
 
 def array_text(array: np.ndarray, indent: int = 0) -> str:
     """The numbers of an array in brackets, as PyTorch writes them after ``tensor(``."""
-    if array.dtype.kind == "V" or array.dtype == np.float16:
+    if array.dtype.kind in "Vf" and array.dtype.itemsize < 4:
         array = array.astype(np.float32)
     summarize = array.size > options.threshold
     write = _Formatter(_sample(array) if summarize else array)
@@ -300,18 +300,54 @@ def sparse_text(
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
     """
+    shown = _parts_text(["indices", "values"], parts)
+    suffixes = [f"size={size}", f"nnz={parts[0].shape[1]}", *_told(dtype, "torch.sparse_coo", requires_grad, grad_fn)]
+    return with_suffixes("tensor(" + shown, suffixes, len("tensor("), below=True)
+
+
+def compressed_text(
+    parts: Sequence[np.ndarray],
+    size: tuple[int, ...],
+    dtype: dtypes.dtype,
+    layout: object,
+    *,
+    by_rows: bool,
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+) -> str:
+    """The ``repr`` of a sparse tensor with compressed rows or columns.
+
+    Args:
+        parts: its compressed and plain indices, and its elements.
+        size, dtype, layout: its own.
+        by_rows: whether rows are compressed.
+        requires_grad: shown unless there is a ``grad_fn``.
+        grad_fn: the name of its backward node.
+    """
+    names = ["crow_indices", "col_indices"] if by_rows else ["ccol_indices", "row_indices"]
+    shown = _parts_text([*names, "values"], parts)
+    suffixes = [f"size={size}", f"nnz={parts[1].shape[-1]}", *_told(dtype, str(layout), requires_grad, grad_fn)]
+    return with_suffixes("tensor(" + shown, suffixes, len("tensor("))
+
+
+def _parts_text(names: Sequence[str], parts: Sequence[np.ndarray]) -> str:
+    """The parts of a sparse tensor, one below the other."""
     indent = len("tensor(")
     shown = []
-    for name, array in zip(("indices=tensor(", "values=tensor("), parts):
-        text = array_text(array, indent + len(name)) if array.size else "[]"
-        shown.append(f"{name}{text})" if array.size else f"{name}{text}, size={tuple(array.shape)})")
-    suffixes = [f"size={size}", f"nnz={parts[0].shape[1]}"]
+    for name, array in zip(names, parts):
+        prefix = f"{name}=tensor("
+        text = array_text(array, indent + len(prefix)) if array.size else f"[], size={tuple(array.shape)}"
+        shown.append(f"{prefix}{text})")
+    return (",\n" + " " * indent).join(shown)
+
+
+def _told(dtype: dtypes.dtype, layout: str, requires_grad: bool, grad_fn: str | None) -> list[str]:
+    """What is said of a sparse tensor after its size: the dtype unless the numbers tell it, the layout, the graph."""
     default = dtypes.get_default_dtype()
-    if dtype not in (default, dtypes.int64, dtypes.bool_, default.to_complex()):
-        suffixes.append(f"dtype={dtype}")
-    suffixes.append("layout=torch.sparse_coo")
+    shown = [] if dtype in (default, dtypes.int64, dtypes.bool_, default.to_complex()) else [f"dtype={dtype}"]
+    shown.append(f"layout={layout}")
     if grad_fn is not None:
-        suffixes.append(f"grad_fn=<{grad_fn}>")
+        shown.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
-        suffixes.append("requires_grad=True")
-    return with_suffixes(f"tensor({shown[0]},\n{' ' * indent}{shown[1]}", suffixes, indent, below=True)
+        shown.append("requires_grad=True")
+    return shown

@@ -216,7 +216,7 @@ class Tensor:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         level_stack.check_set_data(self, new)
-        if new.is_sparse != self.is_sparse or new.is_meta != self.is_meta:
+        if new.layout is not self.layout or new.is_meta != self.is_meta:
             raise RuntimeError(OTHER_KIND)
         if self._rg and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")

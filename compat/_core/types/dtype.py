@@ -156,10 +156,9 @@ def _bare(name: str, category: int, scalar_name: str, signed: bool | None, items
     return dtype(name, None, itemsize, category, signed, scalar_name)
 
 
-#: Floating-point numbers of eight bits and less.
+#: Floating-point numbers of eight bits: for storage, with casts.
 FLOAT8 = tuple(
-    _bare(f"float8_{kind}", FLOATING, f"Float8_{kind}", signed=kind != "e8m0fnu")
-    for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+    _of(d.name, d, FLOATING, f"F{d.name[1:]}", signed=d is not fdtypes.float8_e8m0fnu) for d in fdtypes.FLOAT8
 )
 _FLOAT4 = _bare("float4_e2m1fn_x2", FLOATING, "Float4_e2m1fn_x2", signed=True)
 _QUANTIZED = (
@@ -172,14 +171,14 @@ _BITS = tuple(
 )
 _SMALL_UNSIGNED = tuple(_bare(f"uint{n}", INTEGER, f"UInt{n}", signed=False) for n in range(1, 8))
 _SMALL_SIGNED = tuple(_bare(f"int{n}", INTEGER, f"Int{n}", signed=True) for n in range(1, 8))
-BARE = (*FLOAT8, _FLOAT4, *_QUANTIZED, *_BITS, *_SMALL_UNSIGNED, *_SMALL_SIGNED)
+BARE = (_FLOAT4, *_QUANTIZED, *_BITS, *_SMALL_UNSIGNED, *_SMALL_SIGNED)
 
 #: Those that tensors can have, and ``complex32``.
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex32, complex64, complex128,
 )  # fmt: skip
-_by_name = {d._name: d for d in (*ALL, *BARE)}
+_by_name = {d._name: d for d in (*ALL, *FLOAT8, *BARE)}
 
 
 def _named(name: str) -> dtype:
@@ -187,7 +186,7 @@ def _named(name: str) -> dtype:
     return _by_name[name]
 
 
-_from_numpy = {d.numpy: d for d in ALL if d.numpy is not None}
+_from_numpy = {d.numpy: d for d in (*ALL, *FLOAT8) if d.numpy is not None}
 
 #: The names under which the torch namespace has them.
 NAMES: dict[str, dtype] = _by_name | dict(
@@ -284,7 +283,7 @@ def set_default_dtype(d: dtype, /) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
-    if d.numpy is None:
+    if d.numpy is None or d in FLOAT8:
         raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
     if d is not _default:
         _default = d

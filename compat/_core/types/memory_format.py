@@ -43,6 +43,17 @@ LAYOUTS["_mkldnn"] = layout("_mkldnn")
 globals().update(LAYOUTS)  # where they are looked for when they are unpickled
 
 
+def scalar_layout_name(wanted: Any) -> str:
+    """What PyTorch's C++ side calls a layout; several of its messages say this name.
+
+    Example:
+        >>> scalar_layout_name(strided), scalar_layout_name(LAYOUTS["sparse_csr"])
+        ('Strided', 'SparseCsr')
+    """
+    name: str = wanted._name.removesuffix("_coo")
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
 def check_strided(wanted: Any) -> None:
     """Raises unless a new tensor's layout is strided.
 

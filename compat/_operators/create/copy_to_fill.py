@@ -123,7 +123,7 @@ def _truncated(x: Any, dtype: Dtype) -> Any:
     """Floating numbers as integers, the way the CPU does it: what does not fit becomes the least number of a register,
     of which small integers take the low bits."""
     wide = fdtypes.int64 if dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else fdtypes.int32
-    x = cast(x, dtype=fdtypes.float32) if type_of(x).dtype.itemsize == 2 else x
+    x = cast(x, dtype=fdtypes.float32) if type_of(x).dtype.itemsize <= 2 else x
     limit = number(2.0 ** (8 * wide.itemsize - 1), x)
     fits = np.logical_and(np.greater(x, np.negative(limit)), np.less(x, limit))
     register = np.where(fits, cast(x, dtype=wide), wide.type(-(2 ** (8 * wide.itemsize - 1))))

@@ -33,6 +33,7 @@ from compat._core.types.memory_format import check_strided, contiguous_format, p
 from compat._core.types.scalar_conversion import filling
 from compat._operators.create.copy_to_fill import format_strides
 from funcgrad import runtime
+from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained
 
 # ---------------------------------------------------------------- what making tensors shares
@@ -108,6 +109,8 @@ def _buffer(base: Base, value: Any) -> Any:
     if value is UNSET:
         value = unset_value(base.dtype)
     shape, dtype = base.shape, base.dtype
+    if dtype in dtypes.FLOAT8:
+        value = as_float8(np.asarray(value), dtype.numpy)[()]
     try:
         return on(base.device, runtime.filled(shape, value, dtypes.array_dtype(dtype)))
     except (MemoryError, ValueError) as error:

@@ -21,6 +21,7 @@ from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
 from compat._operators.create.factories import converted_number, placed, with_grad
+from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained
 from funcgrad.core.tracing import Tracer, type_of
 
@@ -116,6 +117,8 @@ _SLOW = (
 def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
     if np.iscomplexobj(array) and not dtype.is_complex:
         array = array.real
+    if dtype in dtypes.FLOAT8:
+        return as_float8(array, dtype.numpy)
     return array.astype(dtype.numpy, copy=False)
 
 

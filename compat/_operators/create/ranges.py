@@ -12,7 +12,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
+from compat._core.types.errors import cpp_name, lacks, size_text, warn, wrong_argument, wrong_combination
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.create.factories import check_given, from_table, into, into_all, with_grad
 
@@ -54,6 +54,8 @@ def arange(
     where = place(device)
     dtype = dtypes.wanted("arange", dtype)
     check_given(out, dtype, device, layout)
+    if dtype in dtypes.FLOAT8:
+        raise lacks("arange_cpu", dtype)
     given = [_number(b) for b in bounds]
     if len(given) == 1 and end is None:
         given = [0 if start is None else _number(start), *given]
@@ -177,6 +179,8 @@ def linspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
+    if dtype in dtypes.FLOAT8:
+        raise lacks("linspace_cpu", dtype)
     key = ("linspace", str(first), str(last), steps)
     made = from_table(key, (steps,), lambda: _even(first, last, steps, dtype), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))

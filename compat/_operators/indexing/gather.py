@@ -20,7 +20,7 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array, from_buffer, sync
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import size_text, warn, wrap_dim
+from compat._core.types.errors import lacks, size_text, warn, wrap_dim
 from compat._operators.shape.vmap_fallback import sequential_vmap
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
@@ -529,6 +529,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero_places(input, "nonzero")
     vmap_checks.check_counted("nonzero", input)
+    if input.dtype in dtypes.FLOAT8:
+        raise lacks("nonzero_count_cpu", input.dtype)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(
             f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.opmath import in_single
+from compat._core.operators.opmath import is_half, single
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
+from funcgrad.primitives.contraction import dot_in_single
 from funcgrad.primitives.elementwise import cast, eq, mul, select
 from funcgrad.primitives.shape import full
 
@@ -34,14 +35,16 @@ def plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
     return np.add(np.broadcast_to(scaled(beta, x), type_of(product).shape), times(alpha, product))
 
 
-def combined(multiply: Callable[[Any, Any], Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any) -> Any:
+def combined(multiply: Callable[..., Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any) -> Any:
     """``beta * x + alpha * multiply(a, b)``, in single precision for float16 and bfloat16: PyTorch rounds only the
     result.
 
-    Without factors the product is in half precision, which some devices have units for.
+    Args:
+        multiply: the product of two arrays by a contraction, its third argument, ``dot`` by default.
     """
-
-    def body(x: Any, a: Any, b: Any) -> Any:
+    if not is_half(a):
         return plus(beta, x, alpha, multiply(a, b))
-
-    return (body if _left_out(beta) and _left_out(alpha) else in_single(body))(x, a, b)
+    eights = type_of(a).dtype.itemsize == 1
+    product = multiply(single(a), single(b)) if eights else multiply(a, b, dot_in_single)
+    found = plus(beta, single(x), alpha, product)
+    return np.astype(found, type_of(a).dtype)

@@ -10,7 +10,7 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.inplace import check_recorded, set_history
 from compat._core.operators.op import aten
-from compat._core.operators.opmath import rounded
+from compat._core.operators.opmath import product_of_eights, rounded
 from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -41,12 +41,14 @@ from funcgrad.primitives.reductions import reduce_sum
 # ---------------------------------------------------------------- pieces
 
 
-def _matrix_product(x: Any, y: Any) -> Any:
-    return contract(x, y, contract=((1,), (0,)), batch=((), ()))
+@product_of_eights
+def _matrix_product(x: Any, y: Any, product: Any = contract) -> Any:
+    return product(x, y, contract=((1,), (0,)), batch=((), ()))
 
 
-def _batched_product(x: Any, y: Any) -> Any:
-    return contract(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
+@product_of_eights
+def _batched_product(x: Any, y: Any, product: Any = contract) -> Any:
+    return product(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
 
 
 def _by(*sizes: Any) -> str:
@@ -232,8 +234,8 @@ def _check_mv(input: Tensor, vec: Tensor) -> None:
     _no_bools("addmv_impl_cpu", input)
 
 
-def _matrix_vector(m: Any, v: Any) -> Any:
-    return contract(m, v, contract=((1,), (0,)), batch=((), ()))
+def _matrix_vector(m: Any, v: Any, product: Any = contract) -> Any:
+    return product(m, v, contract=((1,), (0,)), batch=((), ()))
 
 
 @aten("mv(Tensor self, Tensor vec) -> Tensor", node="MvBackward0", saves="self vec", check=_check_mv)

@@ -138,7 +138,9 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
     weights = e.exp(less_peak(scores, np.where(hidden, e.number(0, high), high)))
     total = reduce(r.reduce_sum, weights, (3,), True)
     total = np.where(hidden, e.number(1, total), total)
-    product = heads.by_head(_product(heads.of_scores(weights), heads.of_key(value), 2, 1))
+    # PyTorch's kernel rounds the exponentials to the dtype of the values, and not the sum that divides them.
+    rounded = np.astype(np.astype(weights, dtype), type_of(value).dtype)
+    product = heads.by_head(_product(heads.of_scores(rounded), heads.of_key(value), 2, 1))
     logsumexp = np.where(hidden, e.number(0, total), np.add(high, e.log(total)))
     output = np.astype(np.divide(product, total), dtype)
     return output, reshape(logsumexp, shape=(heads.n, heads.heads, heads.l))

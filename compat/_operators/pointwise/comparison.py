@@ -26,7 +26,7 @@ from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype
-from compat._core.types.errors import wrong_combination
+from compat._core.types.errors import lacks, wrong_combination
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -119,6 +119,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
         True
     """
     check_values("equal", input, other)
+    if input.dtype in dtype.FLOAT8:
+        raise lacks("equal_notnan_cpu", input.dtype)
     vmap_checks.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 

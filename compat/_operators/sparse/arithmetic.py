@@ -11,14 +11,28 @@ import numpy as np
 
 from compat._core.autograd.backward import grad as derivative
 from compat._core.autograd.callback_node import outside, pulled, without_recording
+from compat._core.dispatch.layout_tensor import rules_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.transforms.grad_mode import enable_grad, mode
 from compat._core.types.dtype import promote_types
 from compat._core.types.errors import size_text
+from compat._operators.sparse.compressed import CompressedTensor, as_layout, empty
 from compat._operators.sparse.conversion import Gradients, coalesce, gathered, values, with_elements
-from compat._operators.sparse.rules import rule
-from compat._operators.sparse.tensor import SparseTensor, alike, coalesced, nothing, places_of, sparse, summed, unflat
+from compat._operators.sparse.tensor import (
+    AnySparse,
+    SparseTensor,
+    coalesced,
+    nothing,
+    places_of,
+    rule,
+    sparse,
+    summed,
+    unflat,
+)
+
+#: Makes a function the rule for all layouts of sparse tensors.
+both = rules_of(SparseTensor, CompressedTensor)
 
 _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
 
@@ -34,21 +48,21 @@ def _backward_name(name: str) -> str:
     return "".join(p[:1].upper() + p[1:] for p in parts) + "Backward0"
 
 
-def _linear(name: str, input: SparseTensor, added_up: bool = False) -> Tensor:
+def _linear(name: str, input: AnySparse, added_up: bool = False) -> Tensor:
     """A linear function, of each element for itself, or with those of one place added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input) if added_up else input
     with without_recording():
-        made = alike(x, function(x.elements))
+        made = x.alike(function(x.elements))
     return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
 
 
-def _unary(name: str, input: SparseTensor) -> Tensor:
+def _unary(name: str, input: AnySparse) -> Tensor:
     """A function that keeps zeros, of each element; those of one place are added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input)
     with without_recording():
-        made = alike(x, function(x.elements))
+        made = x.alike(function(x.elements))
     if not made.elements.is_floating_point() and not made.elements.is_complex():
         return made
     return pulled(_backward_name(name), made, [input], partial(_pull_unary, function), self=input)
@@ -71,17 +85,17 @@ _UNARY = """
     round sgn sign signbit sin sinh sqrt square tan tanh trunc
 """
 for _name in _UNARY.split():
-    rule(_name)(partial(_unary, _name))
+    both(_name)(partial(_unary, _name))
 for _name in ("neg", "positive", "conj_physical"):
-    rule(_name)(partial(_linear, _name))
+    both(_name)(partial(_linear, _name))
 for _name in ("deg2rad", "rad2deg"):
-    rule(_name)(partial(_linear, _name, added_up=True))
+    both(_name)(partial(_linear, _name, added_up=True))
 
 
 @rule("pow")
 def power(input: Any, exponent: Any, **_: Any) -> Tensor:
     """Elements raised to a power, a number."""
-    if not isinstance(input, SparseTensor) or (isinstance(exponent, Tensor) and exponent.dim()):
+    if not isinstance(input, AnySparse) or (isinstance(exponent, Tensor) and exponent.dim()):
         raise RuntimeError("pow: of a sparse tensor the exponent must be a number")
     number = exponent.item() if isinstance(exponent, Tensor) else exponent
     if number == 0:
@@ -89,34 +103,34 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
     raised = lambda t: names_of("torch")["pow"](t, number)
     x = coalesced(input)
     with without_recording():
-        made = alike(x, raised(x.elements))
+        made = x.alike(raised(x.elements))
     return pulled("PowBackward0", made, [input], partial(_pull_unary, raised), self=input, exponent=number)
 
 
 # ---------------------------------------------------------------- copies
 
 
-@rule("clone")
-def clone(input: SparseTensor, **_: Any) -> Tensor:
+@both("clone")
+def clone(input: AnySparse, **_: Any) -> Tensor:
     """A copy."""
     with without_recording():
-        made = sparse(input.coordinates.clone(), input.elements.clone(), input.shape, input.coalesced)
+        made = input.of_values({n: p.clone() if isinstance(p, Tensor) else p for n, p in input.value.items()})
     return pulled("CloneBackward0", made, [input], lambda grad, _: [lambda: grad])
 
 
-@rule("_to_copy")
-def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
+@both("_to_copy")
+def to_copy(input: AnySparse, dtype: Any = None, **_: Any) -> Tensor:
     """A copy in another dtype."""
     with without_recording():
-        made = alike(input, input.elements.to(dtype or input.dtype))
+        made = input.alike(input.elements.to(dtype or input.dtype))
     before = input.dtype
     return pulled("ToCopyBackward0", made, [input], lambda grad, _: [lambda: grad.to(before)])
 
 
-@rule("copy")
+@both("copy")
 def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
     """The value of a tensor after a copy to it."""
-    if isinstance(input, SparseTensor) != isinstance(other, SparseTensor):
+    if type(input) is not type(other):
         raise RuntimeError(
             "copy_() between dense and sparse Tensors is not implemented! Found self type = "
             f"{input.type()} and src type = {other.type()}"
@@ -124,37 +138,41 @@ def copied(input: Tensor, other: Any, **_: Any) -> Tensor:
     return to_copy(other, input.dtype)
 
 
-@rule("zero")
-def zero(input: SparseTensor) -> Tensor:
+@both("zero")
+def zero(input: AnySparse) -> Tensor:
     """The value of a tensor set to zero: without stored elements."""
+    if isinstance(input, CompressedTensor):
+        return empty(input.shape, input.layout, input.dtype, input.block)
     return nothing(input.shape, input.dtype, input.sparse_dim())
 
 
 # ---------------------------------------------------------------- sums
 
 
-@rule("add")
+@both("add")
 def add(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
     """``input + alpha * other``: of two sparse tensors, or of a dense one and a sparse one."""
     return _sum("AddBackward0", input, other, alpha, alpha)
 
 
-@rule("sub")
+@both("sub")
 def subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
     """``input - alpha * other``."""
     return _sum("SubBackward0", input, other, -alpha, alpha)
 
 
-@rule("rsub")
+@both("rsub")
 def reverse_subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
     """``other - alpha * input``."""
     return _sum("RsubBackward0", other, input, -alpha, alpha)
 
 
 def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
-    if not isinstance(b, SparseTensor):
+    if not isinstance(b, AnySparse) and isinstance(a, CompressedTensor):
+        return _sum_with_dense(name, a, b, factor, alpha)
+    if not isinstance(b, AnySparse):
         raise RuntimeError(_ADDS_DENSE)
-    if not isinstance(a, SparseTensor) and (not isinstance(a, Tensor) or a.shape != b.shape):
+    if not isinstance(a, AnySparse) and (not isinstance(a, Tensor) or a.shape != b.shape):
         have = tuple(a.shape) if isinstance(a, Tensor) else ()
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same size, but self has size "
@@ -166,7 +184,25 @@ def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
             f"add: expected sizes of 'self' and 'other' to match, but {size_text(a.shape)} != {size_text(b.shape)}"
         )
     with without_recording():
-        made = _added(a, b, factor) if isinstance(a, SparseTensor) else _added_to(outside(a), b, factor)
+        made = _added(a, b, factor) if isinstance(a, AnySparse) else _added_to(outside(a), b.as_coo(), factor)
+    kinds = a.dtype, b.dtype
+
+    def pull(grad: Tensor, _: Any) -> Gradients:
+        return [lambda: _as(grad, kinds[0]), lambda: _as(grad if factor == 1 else grad * factor, kinds[1])]
+
+    return pulled(name, made, [a, b], pull, alpha=alpha)
+
+
+def _sum_with_dense(name: str, a: CompressedTensor, b: Any, factor: Any, alpha: Any) -> Tensor:
+    """A sum with a dense tensor, or with a number, which is none."""
+    if not isinstance(b, Tensor) or a.shape != b.shape:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same size, but self has size "
+            f"{size_text(b.shape) if isinstance(b, Tensor) else '[]'} while other has size {size_text(a.shape)} (FYI: "
+            "op2-sparse addition does not currently support broadcasting)"
+        )
+    with without_recording():
+        made = _added_to(outside(b) * factor, a.as_coo(), 1)
     kinds = a.dtype, b.dtype
 
     def pull(grad: Tensor, _: Any) -> Gradients:
@@ -179,11 +215,19 @@ def _as(grad: Tensor, dtype: Any) -> Tensor:
     return grad if grad.dtype is dtype else grad.to(dtype)
 
 
-def _added(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
+def _added(a: AnySparse, b: AnySparse, factor: Any) -> AnySparse:
+    if not isinstance(a, CompressedTensor):
+        return _added_coo(a.as_coo(), b.as_coo(), factor)
+    if isinstance(b, CompressedTensor) and a.plain._storage is b.plain._storage and a.layout is b.layout:
+        return a.alike(a.elements + (b.elements if factor == 1 else b.elements * factor))
+    return as_layout(_added_coo(a.as_coo(), b.as_coo(), factor), a)
+
+
+def _added_coo(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
     torch = names_of("torch")
     scaled = b.elements if factor == 1 else b.elements * factor
     if a.coordinates._storage is b.coordinates._storage and a.elements.shape == b.elements.shape:
-        return alike(a, a.elements + scaled, a.coalesced and b.coalesced)
+        return a.alike(a.elements + scaled, a.coalesced and b.coalesced)
     if a.sparse_dim() != b.sparse_dim():
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and "
@@ -198,7 +242,7 @@ def _added(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
         return made
     ours, theirs = places_of(a), places_of(b)
     if np.array_equal(ours, theirs):
-        return alike(a, a.elements.to(dtype) + scaled.to(dtype))
+        return a.alike(a.elements.to(dtype) + scaled.to(dtype))
     if (np.diff(ours) < 0).any() or (np.diff(theirs) < 0).any():
         return made
     # In order, though places may be there several times: the first of one with the first of the other, and so on.
@@ -225,15 +269,17 @@ def _added_to(a: Tensor, b: SparseTensor, factor: Any) -> Tensor:
 # ---------------------------------------------------------------- products
 
 
-@rule("mul")
+@both("mul")
 def multiply(input: Any, other: Any, **_: Any) -> Tensor:
     """A product with a number, with a dense tensor that broadcasts, or with a sparse one."""
-    a, b = (input, other) if isinstance(input, SparseTensor) else (other, input)
-    if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, SparseTensor)):
+    a, b = (input, other) if isinstance(input, AnySparse) else (other, input)
+    if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, AnySparse)):
         return _scaled("MulBackward0", a, b)
-    found: Callable[..., Tensor] = _intersection if isinstance(b, SparseTensor) else _product_with_dense
+    found: Callable[..., Tensor] = _intersection if isinstance(b, AnySparse) else _product_with_dense
     with without_recording():
         made = found(outside(a), outside(b))
+        if isinstance(a, CompressedTensor) and isinstance(made, SparseTensor):
+            made = as_layout(made, a)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["self"], kept["other"]
@@ -247,12 +293,12 @@ def _along(grad: Tensor, operand: Tensor) -> Tensor:
     return grad if grad.shape == operand.shape else grad.to_dense().sum_to_size(operand.shape)
 
 
-def _product_with_dense(a: SparseTensor, b: Tensor) -> Tensor:
-    return alike(a, a.elements * gathered(b.expand(a.shape), a))
+def _product_with_dense(a: AnySparse, b: Tensor) -> Tensor:
+    return a.alike(a.elements * gathered(b.expand(a.shape), a))
 
 
-def _intersection(a: SparseTensor, b: SparseTensor) -> Tensor:
-    a, b = coalesced(a), coalesced(b)
+def _intersection(a: AnySparse, b: AnySparse) -> Tensor:
+    a, b = coalesced(a.as_coo()), coalesced(b.as_coo())
     if a.shape != b.shape:
         raise RuntimeError(
             f"mul: expected 'self' and 'other' to have same sizes, but {size_text(a.shape)} != {size_text(b.shape)}"
@@ -262,13 +308,13 @@ def _intersection(a: SparseTensor, b: SparseTensor) -> Tensor:
     return sparse(from_array(unflat(shared, a.shape[: a.sparse_dim()])), elements, a.shape, True)
 
 
-def _scaled(name: str, a: SparseTensor, n: Any, inverse: bool = False) -> Tensor:
+def _scaled(name: str, a: AnySparse, n: Any, inverse: bool = False) -> Tensor:
     """All elements times a number, or divided by it."""
     combine = operator.truediv if inverse else operator.mul
     with without_recording():
-        made = alike(a, combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
+        made = a.alike(combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
 
-    def of_number(grad: Tensor, x: SparseTensor, n: Tensor) -> Tensor:
+    def of_number(grad: Tensor, x: AnySparse, n: Tensor) -> Tensor:
         x = coalesce(x)
         product: Tensor = (gathered(grad, x) * values(x).conj()).sum()
         return product / (n * n).conj() * -1 if inverse else product
@@ -282,25 +328,21 @@ def _scaled(name: str, a: SparseTensor, n: Any, inverse: bool = False) -> Tensor
     return pulled(name, made, [a, n] if isinstance(n, Tensor) else [a], pull, self=a, other=n)
 
 
-@rule("div", "true_divide")
+@both("div", "true_divide")
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **_: Any) -> Tensor:
     """A sparse tensor divided by a number."""
-    if (
-        isinstance(other, SparseTensor)
-        or not isinstance(input, SparseTensor)
-        or (isinstance(other, Tensor) and other.dim())
-    ):
+    if isinstance(other, AnySparse) or not isinstance(input, AnySparse) or (isinstance(other, Tensor) and other.dim()):
         size = size_text(other.shape) if isinstance(other, Tensor) else "[]"
         raise RuntimeError(
             f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {size} for divisor)"
         )
     if rounding_mode is not None:
         x = coalesced(input)
-        return alike(x, names_of("torch")["div"](x.elements, other, rounding_mode=rounding_mode))
+        return x.alike(names_of("torch")["div"](x.elements, other, rounding_mode=rounding_mode))
     return _scaled("DivBackward0", input, other, inverse=True)
 
 
 @rule("floor_divide")
-def floor_divide(input: SparseTensor, other: Any, **_: Any) -> Tensor:
+def floor_divide(input: AnySparse, other: Any, **_: Any) -> Tensor:
     """A sparse tensor divided by a number, rounded down."""
     return divide(input, other, rounding_mode="floor")

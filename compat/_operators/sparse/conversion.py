@@ -12,18 +12,17 @@ import numpy as np
 from compat._core.autograd.callback_node import outside, pulled, without_recording
 from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.tensor.registry import function, names_of, publish
+from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, wrong_argument
-from compat._core.types.memory_format import LAYOUTS
 from compat._operators.create.factories import with_grad
-from compat._operators.sparse.tensor import SparseTensor, alike, coalesced, dense, flat, nothing, places_of, sparse
+from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, dense, nothing, places_of, sparse
 
 Gradients = Sequence[Callable[[], Tensor | None] | None]
 
 
-def _tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
+def given_tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
     if isinstance(given, Tensor):
         return given if dtype is None else given.to(dtype)
     if not isinstance(given, list | tuple | np.ndarray | int | float):
@@ -82,8 +81,8 @@ def sparse_coo_tensor(
         return with_grad(
             nothing(size if indices is None else indices, dtype or dtypes.get_default_dtype()), requires_grad
         )
-    elements = _tensor("values", values, dtype)
-    coordinates = _tensor("indices", indices, dtypes.int64)
+    elements = given_tensor("values", values, dtype)
+    coordinates = given_tensor("indices", indices, dtypes.int64)
     if coordinates.dim() != 2:
         coordinates = coordinates.reshape(1, -1) if coordinates.dim() == 1 and size is None else coordinates[:, None]
     _check_parts(coordinates, elements, size)
@@ -190,61 +189,6 @@ Invariants.__name__ = Invariants.__qualname__ = "check_sparse_tensor_invariants"
 publish(Invariants, "sparse.check_sparse_tensor_invariants")
 
 
-@composite(
-    "to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor",
-    "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
-    names="Tensor.to_sparse", errors="own",
-)  # fmt: skip
-def to_sparse(
-    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
-) -> Tensor:
-    """The tensor in the layout ``torch.sparse_coo``: only its nonzero elements.
-
-    Args:
-        sparse_dim: how many dimensions get coordinates; all by default.
-        layout: ``torch.sparse_coo`` or None.
-
-    Raises:
-        RuntimeError: for a number of dimensions that it has not, or another layout.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
-        tensor(indices=tensor([[0, 1],
-                               [1, 0]]),
-               values=tensor([2., 3.]),
-               size=(2, 2), nnz=2, layout=torch.sparse_coo)
-    """
-    if layout is not None and layout is not LAYOUTS["sparse_coo"]:
-        raise RuntimeError(f"to_sparse: this makes no tensors of layout {layout}, only of torch.sparse_coo")
-    if isinstance(self, SparseTensor):
-        if sparse_dim is None or sparse_dim == self.sparse_dim():
-            return self
-        return to_sparse(self.to_dense(), sparse_dim)
-    count = self.dim() if sparse_dim is None else sparse_dim
-    if count > self.dim() or count < 0:
-        raise RuntimeError(
-            f"dense_to_sparse: sparse_dim argument must be in [0,{self.dim()}] range, but {count} is given"
-        )
-    if count == 0 and self.dim() > 0:
-        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
-    with without_recording():
-        found = array_of(self)
-        rows = found.reshape(*found.shape[:count], -1) if count < self.dim() else found[..., None]
-        coordinates = np.stack(np.nonzero((rows != 0).any(-1))) if count else np.zeros((0, 1), np.int64)
-        where = from_array(flat(coordinates.astype(np.int64), self.shape[:count]))
-        elements = outside(self).reshape(-1, *self.shape[count:]).index_select(0, where)
-    made = sparse(from_array(coordinates.astype(np.int64)), elements, self.shape, True)
-    name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
-    return pulled(name, made, [self], lambda grad, _: [grad.to_dense], self_self_sym_blocksize_opt=None)
-
-
-@function("Tensor.to_sparse_coo")
-def to_sparse_coo(self: Tensor) -> Tensor:
-    """The tensor in the layout ``torch.sparse_coo``."""
-    return to_sparse(self)
-
-
 @composite("sparse_mask(Tensor self, Tensor mask) -> Tensor", names="Tensor.sparse_mask", errors="own")
 def sparse_mask(self: Tensor, mask: Any) -> Tensor:
     """The elements at the places where a sparse tensor has some, as a sparse tensor.
@@ -255,7 +199,7 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
     """
     if not isinstance(mask, Tensor):
         raise wrong_argument("sparse_mask", "mask", 1, "Tensor", mask)
-    if not isinstance(mask, SparseTensor):
+    if not isinstance(mask, AnySparse):
         raise refusal("aten::sparse_mask", "CPU")
     if self.shape != mask.shape:
         raise RuntimeError(
@@ -263,8 +207,8 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
             f"{size_text(mask.shape)}"
         )
     with without_recording():
-        made = alike(mask, gathered(outside(self), mask))
-    pull = _pull_masked_sparse if isinstance(self, SparseTensor) else _pull_masked
+        made = mask.alike(gathered(outside(self), mask))
+    pull = _pull_masked_sparse if isinstance(self, AnySparse) else _pull_masked
     return pulled("SparseMaskBackward0", made, [self], pull, mask=mask.detach())
 
 
@@ -279,7 +223,7 @@ def _pull_masked_sparse(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
 # ---------------------------------------------------------------- of a sparse tensor
 
 
-def to_dense(self: SparseTensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+def to_dense(self: AnySparse, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """All its elements.
 
     Args:
@@ -294,21 +238,30 @@ def to_dense(self: SparseTensor, dtype: Any = None, *, masked_grad: bool | None 
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         like = coalesced(kept["self"])
-        return [lambda: grad.sparse_mask(like) if masked else grad.to_sparse(like.sparse_dim())]
+        return [lambda: grad.sparse_mask(like) if masked else _as_sparse_as(grad, like)]
 
-    return pulled("ToDenseBackward0", dense(self), [self], pull, self=self)
+    return pulled("ToDenseBackward0", dense(self.as_coo()), [self], pull, self=self)
 
 
-def coalesce(self: SparseTensor) -> SparseTensor:
+def _as_sparse_as(grad: Tensor, like: AnySparse) -> Tensor:
+    """A dense gradient in the layout of its tensor."""
+    if isinstance(like, SparseTensor):
+        found: Tensor = grad.to_sparse(like.sparse_dim())
+    else:
+        found = grad.to_sparse(layout=like.layout, blocksize=like.block, dense_dim=like.dense_dim())
+    return found
+
+
+def coalesce(self: AnySparse) -> AnySparse:
     """The same with its coordinates in order, each of them there once; itself if it is so."""
     if self.coalesced:
         return self
     made = pulled("CoalesceBackward0", coalesced(self), [self], lambda grad, _: [lambda: grad])
-    assert isinstance(made, SparseTensor)
+    assert isinstance(made, AnySparse)
     return made
 
 
-def values(self: SparseTensor) -> Tensor:
+def values(self: AnySparse) -> Tensor:
     """The elements, to which gradients flow.
 
     Raises:
@@ -319,16 +272,21 @@ def values(self: SparseTensor) -> Tensor:
     return pulled("ValuesBackward0", outside(self.elements), [self], pull, self=self)
 
 
-def with_elements(like: SparseTensor, elements: Tensor) -> Tensor:
+def with_elements(like: AnySparse, elements: Tensor) -> Tensor:
     """Other elements at the same places, to which gradients flow."""
     with without_recording():
-        made = alike(like, outside(elements))
+        made = like.alike(outside(elements))
     pull = lambda grad, kept: [lambda: gathered(grad, kept["like"])]
-    return pulled("SparseCooTensorWithDimsAndTensorsBackward0", made, [elements], pull, like=like.detach())
+    name = "SparseCooTensorWithDimsAndTensors" if isinstance(like, SparseTensor) else "SparseCompressedTensor"
+    return pulled(f"{name}Backward0", made, [elements], pull, like=like.detach())
 
 
-def gathered(x: Tensor, like: SparseTensor) -> Tensor:
-    """The elements of a tensor at the places of a sparse one, one for each of its coordinates, duplicates included."""
+def gathered(x: Tensor, like: AnySparse) -> Tensor:
+    """The elements of a tensor at the places of a sparse one, one for each of its elements, duplicates included."""
+    if isinstance(x, AnySparse) and not isinstance(x, SparseTensor):
+        x = x.to_sparse()
+    if not isinstance(like, SparseTensor):
+        return gathered(x, like.as_coo()).reshape(like.elements.shape)
     count = like.sparse_dim()
     if isinstance(x, SparseTensor):
         return _picked(x, like)
@@ -338,7 +296,7 @@ def gathered(x: Tensor, like: SparseTensor) -> Tensor:
 
 def _picked(x: SparseTensor, like: SparseTensor) -> Tensor:
     """``gathered`` of a sparse tensor: zero where it has nothing."""
-    x = coalesce(x)
+    x = x.coalesce()
     if x.sparse_dim() != like.sparse_dim():
         return gathered(x.to_dense(), like)
     have, wanted = places_of(x), places_of(like)
@@ -350,6 +308,8 @@ def _picked(x: SparseTensor, like: SparseTensor) -> Tensor:
     return padded.index_select(0, from_array(np.where(found, at, len(have))))
 
 
-_sparse: Any = SparseTensor
-for _method in (to_dense, coalesce, values):
+_sparse: Any = AnySparse
+for _method in (to_dense, values):
     setattr(_sparse, _method.__name__, _method)
+_coo: Any = SparseTensor
+_coo.coalesce = coalesce

@@ -12,13 +12,26 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.callback_node import outside, pulled, without_recording
+from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.dtype import promote_types
-from compat._operators.sparse.conversion import Gradients, with_elements
-from compat._operators.sparse.rules import rule
-from compat._operators.sparse.tensor import SparseTensor, added_up, coalesced, flat, nothing, runs, sparse
+from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
+from compat._operators.sparse.arithmetic import both
+from compat._operators.sparse.compressed import CompressedTensor, regrouped
+from compat._operators.sparse.conversion import Gradients, values, with_elements
+from compat._operators.sparse.tensor import (
+    AnySparse,
+    SparseTensor,
+    added_up,
+    coalesced,
+    flat,
+    nothing,
+    rule,
+    runs,
+    sparse,
+)
 
 
 def _times_dense(a: SparseTensor, b: Tensor) -> Tensor:
@@ -51,17 +64,21 @@ def product(a: Tensor, b: Tensor) -> Tensor:
         a, b = outside(a), outside(b)
         dtype = promote_types(a.dtype, b.dtype)
         a, b = a.to(dtype), b.to(dtype)
-        if isinstance(a, SparseTensor):
-            return _times_sparse(a, b) if isinstance(b, SparseTensor) else _times_dense(a, b)
-        assert isinstance(b, SparseTensor)
-        return _times_dense(_transposed(b), a.t()).t()
+        if isinstance(a, AnySparse) and isinstance(b, AnySparse):
+            made = _times_sparse(a.as_coo(), b.as_coo())
+            compressed = isinstance(a, CompressedTensor) or isinstance(b, CompressedTensor)
+            return regrouped(made, LAYOUTS["sparse_csr"]) if compressed else made
+        if isinstance(a, AnySparse):
+            return _times_dense(a.as_coo(), b)
+        assert isinstance(b, AnySparse)
+        return _times_dense(_transposed(b.as_coo()), a.t()).t()
 
 
 def _check_product(a: Tensor, b: Tensor) -> None:
     if a.dim() != 2 or b.dim() != 2:
         raise RuntimeError(f"mm: Expected 2D tensors, got {a.dim()}D and {b.dim()}D")
     if a.shape[1] != b.shape[0]:
-        if isinstance(a, SparseTensor) and not isinstance(b, SparseTensor):
+        if isinstance(a, SparseTensor) and not isinstance(b, AnySparse):
             raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size {a.shape[1]}, got {b.shape[0]}")
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
@@ -69,10 +86,11 @@ def _check_product(a: Tensor, b: Tensor) -> None:
 
 
 def _sized(t: Tensor, name: str) -> dict[str, Any]:
-    return {name: t, f"{name}_sym_sizes": tuple(t.shape), f"{name}_sym_strides": t.stride()}
+    stride = () if isinstance(t, CompressedTensor) else t.stride()
+    return {name: t, f"{name}_sym_sizes": tuple(t.shape), f"{name}_sym_strides": stride}
 
 
-@rule("mm")
+@both("mm")
 def mm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
     """A product of matrices."""
     _check_product(input, mat2)
@@ -85,11 +103,14 @@ def mm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
     return pulled("MmBackward0", product(input, mat2), [input, mat2], pull, **kept)
 
 
-@rule("mv")
+@both("mv")
 def mv(input: Tensor, vec: Tensor, **_: Any) -> Tensor:
     """A sparse matrix times a vector."""
     if vec.dim() != 1 or input.dim() != 2:
         raise RuntimeError(f"mv: Expected a matrix and a vector, got {input.dim()}D and {vec.dim()}D")
+    if isinstance(input, CompressedTensor) and input.shape[1] != vec.shape[0]:
+        sizes = f"input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
+        raise RuntimeError(f"size mismatch, got {sizes}")
     _check_product(input, vec[:, None])
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
@@ -108,8 +129,12 @@ def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
         masked: whether a sparse matrix gets a gradient only where it has elements.
     """
     _check_product(a, b)
+    if isinstance(input, AnySparse) and not (isinstance(a, AnySparse) and isinstance(b, AnySparse)):
+        kinds = [scalar_layout_name(t.layout) for t in (input, a, b)]
+        raise RuntimeError(f"addmm: computation on CPU is not implemented for {kinds[0]} + {kinds[1]} @ {kinds[2]}")
     with without_recording():
-        made = outside(input) * beta + product(a, b).to_dense() * alpha
+        found = product(a, b)
+        made = outside(input) * beta + (found if isinstance(input, AnySparse) else found.to_dense()) * alpha
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["mat1"], kept["mat2"]
@@ -126,15 +151,20 @@ def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
 
 def _of_first(grad: Tensor, a: Tensor, b: Tensor, masked: bool) -> Tensor:
     """The gradient of the first factor: at the places that it has alone, if it is sparse and that is wanted."""
-    if not (masked and isinstance(a, SparseTensor)):
+    if not (masked and isinstance(a, AnySparse)):
         return grad.mm(b.t().conj())
     a = coalesced(a)  # a place that is there twice has one gradient
+    return with_elements(a, _sampled(a, grad, b.to_dense().conj().t()))
+
+
+def _sampled(a: AnySparse, first: Tensor, second: Tensor) -> Tensor:
+    """The elements of a product of dense matrices at the places of a sparse one."""
     rows, columns = a.coordinates[0], a.coordinates[1]
-    other = b.to_dense().conj()
-    return with_elements(a, (grad.index_select(0, rows) * other.index_select(0, columns)).sum(1))
+    found = (first.index_select(0, rows) * second.t().index_select(0, columns)).sum(1)
+    return found.reshape(a.elements.shape)
 
 
-@rule("addmm")
+@both("addmm")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, **_: Any) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)``."""
     return _added("AddmmBackward0", input, mat1, mat2, beta, alpha, False)
@@ -239,11 +269,11 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
 
     Args:
         mat1, mat2: two matrices; the result is sparse if both are.
-        reduce: what is done with the products of a place: they are added up, as ``"sum"`` says.
+        reduce: what is done with the products of a place, of a ``mat1`` with compressed rows and a dense ``mat2``:
+            ``"sum"``, ``"mean"``, ``"amax"`` or ``"amin"``. A place without products is zero.
 
     Raises:
-        RuntimeError: for operands that are not matching matrices.
-        NotImplementedError: for another ``reduce``.
+        RuntimeError: for operands that are not matching matrices, and for another ``reduce``.
 
     Example:
         >>> import compat as torch
@@ -252,9 +282,9 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         tensor([[3.],
                 [2.]])
     """
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm(): products can be added up here, but not reduced by {reduce!r}")
-    first, second = isinstance(mat1, SparseTensor), isinstance(mat2, SparseTensor)
+    if reduce is not None:
+        return _reduced(mat1, mat2, reduce)
+    first, second = isinstance(mat1, AnySparse), isinstance(mat2, AnySparse)
     if first and second:
         return _sparse_sparse(mat1, mat2)
     if second:
@@ -267,6 +297,63 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return _added("SparseAddmmBackward0", zero, mat1, mat2, 0, 1, True)
 
 
+_REDUCTIONS = ("sum", "mean", "amax", "amin")
+
+
+def _reduced(a: Tensor, b: Tensor, reduce: str) -> Tensor:
+    """A product of matrices whose products of a place are reduced."""
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
+    if not isinstance(a, CompressedTensor) or a.layout is not LAYOUTS["sparse_csr"] or isinstance(b, AnySparse):
+        raise RuntimeError("Expected self tensor to be in CSR layout")
+    _check_product(a, b)
+    with without_recording():
+        made, chosen = _reduce(a, outside(b), reduce)
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        first, second = kept["self"], kept["other"]
+        rows, columns = first.coordinates[0], first.coordinates[1]
+        # One for each product that is in the result, or its part of the mean.
+        share = kept["chosen"] * grad.index_select(0, rows)
+
+        def of_first() -> Tensor:
+            return with_elements(first, (share * second.index_select(0, columns)).sum(1))
+
+        def of_second() -> Tensor:
+            found: Tensor = second.new_zeros(second.shape).index_add(0, columns, share * values(first)[:, None])
+            return found
+
+        return [of_first, of_second]
+
+    return pulled("SparseMmReduceImplBackward0", made, [a, b], pull, self=a, other=b, chosen=chosen, reduce=reduce)
+
+
+def _reduce(a: CompressedTensor, b: Tensor, reduce: str) -> tuple[Tensor, Tensor]:
+    """The reduced product, and the weight that each product has in it."""
+    torch = names_of("torch")
+    rows, columns = a.coordinates[0], a.coordinates[1]
+    products = a.elements[:, None] * b.index_select(0, columns)
+    size = (a.shape[0], b.shape[1])
+    counts = array_of(a.compressed)
+    lengths = from_array(np.diff(counts).astype(np.int64))
+    if reduce in ("sum", "mean"):
+        total = products.new_zeros(size).index_add(0, rows, products)
+        if reduce == "sum":
+            return total, torch["ones_like"](products)
+        share = 1 / lengths.clamp(min=1).to(products.dtype)
+        weights = share.index_select(0, rows)[:, None].expand(products.shape)
+        return total * share[:, None], weights
+    at = rows[:, None].expand(products.shape)
+    found = products.new_zeros(size).scatter_reduce(0, at, products, reduce, include_self=False)
+    # The first product that is the extreme one gets the gradient.
+    places = torch["arange"](len(products))[:, None].expand(products.shape)
+    hits = products == found.index_select(0, rows)
+    first = torch["full"](size, len(products)).scatter_reduce(
+        0, at, torch["where"](hits, places, len(products)), "amin"
+    )
+    return found, (first.index_select(0, rows) == places).to(products.dtype)
+
+
 def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     _check_product(a, b)
 
@@ -277,7 +364,9 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
             lambda: sparse_mm(first.t().conj(), grad).sparse_mask(coalesced(second)),
         ]
 
-    return pulled("SparseSparseMatmulBackward0", product(a, b), [a, b], pull, self=a, other=b)
+    compressed = isinstance(a, CompressedTensor) or isinstance(b, CompressedTensor)
+    name = "SparseAddmmBackward0" if compressed else "SparseSparseMatmulBackward0"
+    return pulled(name, product(a, b), [a, b], pull, self=a, other=b)
 
 
 @function("sparse.addmm")
@@ -296,3 +385,63 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, al
                 [2., 2.]])
     """
     return _added("SparseAddmmBackward0", mat, mat1, mat2, beta, alpha, True)
+
+
+@composite(
+    "sparse_sampled_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    names="sparse.sampled_addmm",
+)
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` at the places of a sparse ``input`` alone.
+
+    Args:
+        input: a matrix with compressed rows or columns.
+        mat1, mat2: dense matrices.
+
+    Raises:
+        NotImplementedError: for an ``input`` of another layout.
+        RuntimeError: for sizes that do not match.
+
+    Example:
+        >>> import compat as torch
+        >>> places = torch.eye(2).to_sparse_csr()
+        >>> torch.sparse.sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).to_dense()
+        tensor([[4., 0.],
+                [0., 4.]])
+    """
+    _check_sampled(input, mat1, mat2)
+    assert isinstance(input, CompressedTensor)
+    with without_recording():
+        found = _sampled(input, outside(mat1), outside(mat2))
+        made = input.alike(input.elements * beta + found * alpha)
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        first, second = kept["mat1"], kept["mat2"]
+        masked = lambda: grad * alpha if isinstance(grad, AnySparse) else grad.sparse_mask(kept["self"]) * alpha
+        return [
+            lambda: grad * beta,
+            lambda: sparse_mm(masked(), second.t().conj()),
+            lambda: sparse_mm(masked().t(), first.conj()).t(),
+        ]
+
+    return pulled(
+        "SparseSampledAddmmBackward0", made, [input, mat1, mat2], pull,
+        self=input, mat1=mat1, mat2=mat2, beta=beta, alpha=alpha,
+    )  # fmt: skip
+
+
+def _check_sampled(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    if not isinstance(input, CompressedTensor):
+        raise refusal("aten::sparse_sampled_addmm", "SparseCPU" if isinstance(input, SparseTensor) else "CPU")
+    for name, t in (("mat1", mat1), ("mat2", mat2)):
+        if t.layout is not LAYOUTS["strided"]:
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} to have strided layout, but got {scalar_layout_name(t.layout)}"
+            )
+    if input.shape[-2] != mat1.shape[-2]:
+        raise RuntimeError("sampled_addmm: self.shape[-2] must match mat1.shape[-2]")
+    if input.shape[-1] != mat2.shape[-1]:
+        raise RuntimeError("sampled_addmm: self.shape[-1] must match mat2.shape[-1]")
+    if mat1.shape[-1] != mat2.shape[-2]:
+        sizes = "x".join(map(str, mat1.shape)), "x".join(map(str, mat2.shape))
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({sizes[0]} and {sizes[1]})")

@@ -13,9 +13,11 @@ from compat._core.operators.composite import composite
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
+from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
+from compat._operators.sparse.arithmetic import both
+from compat._operators.sparse.compressed import CompressedTensor, regrouped
 from compat._operators.sparse.conversion import Gradients, coalesce, values, with_elements
-from compat._operators.sparse.rules import rule
-from compat._operators.sparse.tensor import SparseTensor, added_up, alike, coalesced, flat, sparse, summed
+from compat._operators.sparse.tensor import AnySparse, SparseTensor, added_up, coalesced, flat, rule, sparse, summed
 
 
 def _dims(dim: Any, ndim: int) -> list[int]:
@@ -39,10 +41,13 @@ def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
     return added_up(flat(np.stack([coordinates[d] for d in kept]), lengths), elements, lengths, size)
 
 
-@rule("sum")
-def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **_: Any) -> Tensor:
+@both("sum")
+def total(input: AnySparse, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **_: Any) -> Tensor:
     """The sum of all elements, whose gradient is dense, or the sums over dimensions."""
+    if dim is not None and dim != [] and isinstance(input, CompressedTensor):
+        return _sum_of_rows(input, dim, keepdim, dtype)
     if dim is not None and dim != []:
+        assert isinstance(input, SparseTensor)
         found = _sum("SumBackward1", input, dim, dtype)
         for d in sorted(_dims(dim, input.dim())) if keepdim else ():
             found = found.unsqueeze(d)
@@ -52,6 +57,27 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
     size, before = tuple(input.shape), input.dtype
     pull = lambda grad, _: [lambda: grad.to(before).expand(size)]
     return pulled("SumBackward0", made, [input], pull, self_sym_sizes=size)
+
+
+def _sum_of_rows(t: CompressedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The sums over rows or columns of a tensor with compressed rows, which stay as dimensions of length one."""
+    if t.layout is not LAYOUTS["sparse_csr"]:
+        raise RuntimeError(
+            "Currently the only compressed sparse format supported for sum.dim_IntList is CSR, but got layout "
+            f"{scalar_layout_name(t.layout)}"
+        )
+    if not keepdim:
+        raise RuntimeError("reduction operations on CSR tensors with keepdim=False is unsupported")
+    dims = _dims(dim, t.dim())
+    with without_recording():
+        elements = t.elements if dtype is None else t.elements.to(dtype)
+        at = array_of(t.coordinates).copy()
+        at[dims] = 0
+        reduced = [1 if d in dims else n for d, n in enumerate(t.shape)]
+        made = regrouped(sparse(from_array(at), elements, reduced, False), t.layout, (1, 1), array_of(t.plain).dtype)
+    size, before = tuple(t.shape), t.dtype
+    pull = lambda grad, _: [lambda: grad.to_dense().to(before).expand(size)]
+    return pulled("SumBackward1", made, [t], pull, self_sym_sizes=size, dim=tuple(dims), keepdim=keepdim)
 
 
 def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
@@ -99,6 +125,12 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
                values=tensor([3., 6.]),
                size=(2,), nnz=2, layout=torch.sparse_coo)
     """
+    if isinstance(input, CompressedTensor) and dim is None:
+        raise RuntimeError(
+            f"coalesce expected sparse coordinate tensor layout but got {scalar_layout_name(input.layout)}"
+        )
+    if isinstance(input, CompressedTensor):
+        raise refusal("aten::_indices", "SparseCsrCPU")
     if not isinstance(input, SparseTensor):
         raise refusal("aten::_sparse_sum")
     if dim is None:
@@ -141,7 +173,8 @@ def _segments(t: SparseTensor, dim: int) -> tuple[np.ndarray, int]:
 
 def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
     if not isinstance(input, SparseTensor):
-        raise refusal(f"aten::_sparse_{'log_' if logarithm else ''}softmax")
+        backend = "SparseCsrCPU" if isinstance(input, CompressedTensor) else "SparseCPU"
+        raise refusal(f"aten::_sparse_{'log_' if logarithm else ''}softmax", backend)
     x = coalesced(input if dtype is None else input.to(dtype))
     dim = wrap_dim(dim, x.dim())
     count = x.sparse_dim()
@@ -156,7 +189,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
         highest = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, spread, x.elements, "amax")
         shifted = x.elements - highest.index_select(0, at)
         sums = summed(shifted.exp(), where, slices).index_select(0, at)
-        made = alike(x, shifted - sums.log() if logarithm else shifted.exp() / sums)
+        made = x.alike(shifted - sums.log() if logarithm else shifted.exp() / sums)
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         result = kept["result"]

@@ -15,8 +15,7 @@ from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrap_dim
 from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
-from compat._operators.sparse.rules import rule
-from compat._operators.sparse.tensor import SparseTensor, coalesced, nothing, runs, sparse
+from compat._operators.sparse.tensor import SparseTensor, coalesced, nothing, rule, runs, sparse
 
 # ---------------------------------------------------------------- dimensions
 
@@ -297,7 +296,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
 
 
 def _resize(name: str, t: Tensor, size: Sequence[int], sparse_dim: int, dense_dim: int, clear: bool) -> Tensor:
-    from compat._operators.sparse.rules import written
+    from compat._core.dispatch.layout_tensor import written
 
     if not isinstance(t, SparseTensor):
         raise refusal(f"aten::{name}", "CPU")

@@ -4,50 +4,69 @@ A ``SparseTensor`` has coordinates, an integer tensor of shape (sparse dimension
 shape (count, *dense dimensions), both outside the graph; its own memory is a type alone. It is coalesced if its
 coordinates are in order and each is there once; otherwise the elements of one place are to be added.
 
-No plan is made for its layout, so every call with it goes through the layers of the dispatcher, of which
-``compat._operators.sparse.rules`` is one.
+Its operations are rules (``compat._core.dispatch.layout_tensor``), by families in the modules beside this one.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from compat._core.autograd.callback_node import outside, without_recording
 from compat._core.autograd.node import Node
-from compat._core.dispatch.dispatched_duals import NoMemory
-from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
+from compat._core.dispatch.layout_tensor import LayoutTensor, operation, rules_of
 from compat._core.dispatch.unsupported import refusal
-from compat._core.memory.meta import unknown
-from compat._core.memory.strides import Base, Layout, layout_of
 from compat._core.stubs import refusing
+from compat._core.tensor.dispatcher import Call
 from compat._core.tensor.format import sparse_text
 from compat._core.tensor.registry import names_of
-from compat._core.tensor.tensor import Tensor, array_of, from_array, set_memory
-from compat._core.tensor.torch_function import disabled
+from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor
-_slot: Any = Tensor.__dict__["_layout"]
-
-
-def _load_rules() -> None:
-    for name in ("arithmetic", "linear", "reductions", "shapes"):
-        importlib.import_module(f"compat._operators.sparse.{name}")
-
-
-#: What is called when the first sparse tensor is made.
-first: list[Callable[[], None]] = [_load_rules]
 _NO_VALUES = "Cannot access data pointer of Tensor that doesn't have storage"
+#: What PyTorch's operations end in that are not there, where that is another.
+_ENDS_IN = {
+    "aten::mean": "aten::mean.dim", "aten::squeeze": "aten::as_strided", "aten::slice.Tensor": "aten::as_strided",
+}  # fmt: skip
+#: By functions that make a tensor like another one, the operation that they end in, which is not there.
+_FILLED_BY = {
+    "ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_",
+    "randint_like": "random_.from",
+}  # fmt: skip
 
 
-class SparseTensor(Tensor):
+class AnySparse(LayoutTensor):
+    """The base of sparse tensors: elements, and where they are.
+
+    Attributes:
+        coordinates: int64, of shape (sparse dimensions, count).
+        elements: what is kept.
+        coalesced: whether each place is there once at most, in order.
+    """
+
+    elements: Tensor
+    coalesced: bool
+
+    def alike(self, elements: Tensor, coalesced: bool | None = None) -> AnySparse:
+        """Other elements at the same places, a leaf."""
+        raise NotImplementedError
+
+    def as_coo(self) -> SparseTensor:
+        """The same by coordinates, outside the graph."""
+        raise NotImplementedError
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("Cannot assign to a sparse tensor")
+
+
+class SparseTensor(AnySparse):
     """A tensor of layout ``torch.sparse_coo``; made by ``torch.sparse_coo_tensor`` and ``Tensor.to_sparse``.
 
     Attributes:
@@ -56,23 +75,38 @@ class SparseTensor(Tensor):
         coalesced: whether the coordinates are in order, each of them there once.
     """
 
-    coordinates: Tensor
-    elements: Tensor
-    coalesced: bool
+    parts = ("coordinates", "elements", "coalesced")
+    rank = 1
 
-    __torch_function__ = disabled
-    _shown_as = "tensor"
-    _has_say = True
+    coordinates: Tensor
+
     is_sparse = True
     layout = LAYOUTS["sparse_coo"]
 
-    @property
-    def _layout(self) -> Layout:
-        return overridden_layout(_slot.__get__(self))
+    @staticmethod
+    def load() -> None:
+        """Imports the rules."""
+        for name in ("arithmetic", "linear", "reductions", "shapes"):
+            importlib.import_module(f"compat._operators.sparse.{name}")
 
-    @_layout.setter
-    def _layout(self, layout: Layout) -> None:
-        _slot.__set__(self, layout.plain if isinstance(layout, OverriddenLayout) else layout)
+    @classmethod
+    def refused(cls, call: Call) -> Exception:
+        """The error of an operation without a rule."""
+        shown = operation(call)
+        return refusal(_ENDS_IN.get(shown, shown))
+
+    @classmethod
+    def like(cls, name: str, input: Tensor, dtype: Dtype | None) -> Tensor:
+        """A tensor that keeps nothing; what would fill it is not there."""
+        assert isinstance(input, SparseTensor)
+        if name in _FILLED_BY:
+            raise refusal(f"aten::{_FILLED_BY[name]}")
+        return nothing(input.shape, dtype or input.dtype, input.sparse_dim())
+
+    @classmethod
+    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+        """A tensor that keeps nothing."""
+        return nothing(tuple(size), dtype or input.dtype)
 
     # ---------------------------------------------------------------- properties
 
@@ -147,61 +181,24 @@ class SparseTensor(Tensor):
             "numel() by element_size()"
         )
 
-    def __setitem__(self, index: Any, value: Any) -> None:
-        raise TypeError("Cannot assign to a sparse tensor")
+    def as_coo(self) -> SparseTensor:
+        """Itself."""
+        return self
 
-    # ---------------------------------------------------------------- its values
+    def alike(self, elements: Tensor, coalesced: bool | None = None) -> SparseTensor:
+        """Other elements at the same places, a leaf."""
+        return sparse(self.coordinates, elements, self.shape, self.coalesced if coalesced is None else coalesced)
 
-    def item(self) -> Any:
-        """The number that a tensor of one element is."""
-        if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        with without_recording():
-            return self.to_dense().item()
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def detach(self) -> SparseTensor:
-        """The same coordinates and elements outside the graph."""
-        made = sparse(self.coordinates, self.elements.detach(), self.shape, self.coalesced)
-        made._counter = self._counter
-        return made
-
-    def _set_data(self, new: Tensor) -> None:
-        _plain.data.fset(self, new)
-        assert isinstance(new, SparseTensor)
-        self.coordinates, self.elements, self.coalesced = new.coordinates, new.elements, new.coalesced
-
-    data = property(detach, _set_data, doc="The same outside the graph.")
-
-    def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        shown = text_of(self)
-        return f"Parameter containing:\n{shown}" if getattr(self, "_is_param", False) else shown
-
-    def __deepcopy__(self, memo: dict) -> SparseTensor:
-        if not self.is_leaf:
-            _plain.__deepcopy__(self, memo)  # complains
-        if id(self) not in memo:
-            made = sparse(self.coordinates.clone(), self.elements.clone(), self.shape, self.coalesced)
-            memo[id(self)] = made.requires_grad_(self.requires_grad) if self.requires_grad else made
-        return memo[id(self)]
-
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        parts = (self.coordinates, self.elements, tuple(self.shape), self.coalesced)
-        return _rebuilt, (*parts, self.requires_grad)
+    def _text(self) -> str:
+        node: Node | None = self.grad_fn
+        return sparse_text(
+            (array_of(self.coordinates), array_of(self.elements)), tuple(self.shape), self.dtype,
+            requires_grad=bool(self._rg), grad_fn=None if node is None else type(node).__name__,
+        )  # fmt: skip
 
 
 #: What a sparse tensor has no memory for, with what PyTorch says of it.
-_REFUSED: dict[str, tuple[type[Exception], str]] = {
+REFUSED: dict[str, tuple[type[Exception], str]] = {
     **dict.fromkeys(("untyped_storage", "storage"), (NotImplementedError, "Cannot access storage of SparseTensorImpl")),
     **dict.fromkeys(("data_ptr", "tolist"), (RuntimeError, _NO_VALUES)),
     **dict.fromkeys(
@@ -213,14 +210,8 @@ _REFUSED: dict[str, tuple[type[Exception], str]] = {
     "contiguous": (RuntimeError, "unsupported memory format option Contiguous"),
     "nonzero": (NotImplementedError, str(refusal("aten::nonzero"))),
 }
-for _name, (_error, _text) in _REFUSED.items():
+for _name, (_error, _text) in REFUSED.items():
     setattr(SparseTensor, _name, refusing(_name, _error, _text, "there is no memory of all elements"))
-
-
-def _rebuilt(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced: bool, requires: bool) -> Tensor:
-    """Rebuilds a sparse tensor; called by unpickling."""
-    made = sparse(coordinates, elements, size, coalesced)
-    return made.requires_grad_() if requires else made
 
 
 # ---------------------------------------------------------------- making
@@ -235,19 +226,10 @@ def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced
         size: its size.
         coalesced: whether the coordinates are in order, each of them there once.
     """
-    while first:
-        first.pop()()
-    size = tuple(int(n) for n in size)
-    base = Base(size, elements.dtype, True, elements.device)
-    made: Any = object.__new__(SparseTensor)
-    set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, (0,) * len(size), 0), 0)
-    made.coordinates, made.elements, made.coalesced = coordinates.detach(), outside(elements), coalesced
-    return made
-
-
-def alike(t: SparseTensor, elements: Tensor, coalesced: bool | None = None) -> SparseTensor:
-    """Other elements at the same places."""
-    return sparse(t.coordinates, elements, t.shape, t.coalesced if coalesced is None else coalesced)
+    return SparseTensor.of_parts(
+        size, elements.dtype, elements.device,
+        coordinates=coordinates.detach(), elements=outside(elements), coalesced=coalesced,
+    )  # fmt: skip
 
 
 def nothing(size: Sequence[int], dtype: Dtype, sparse_dim: int | None = None) -> SparseTensor:
@@ -310,10 +292,17 @@ def runs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return which, np.arange(len(which)) - (np.cumsum(counts) - counts - starts)[which]
 
 
-def coalesced(t: SparseTensor) -> SparseTensor:
+Sparse = TypeVar("Sparse", bound=AnySparse)
+
+
+def coalesced(t: Sparse) -> Sparse:
     """The same outside the graph, its coordinates in order and each of them there once."""
     if t.coalesced:
         return t
+    return cast(Sparse, _coalesced(t.as_coo()))
+
+
+def _coalesced(t: SparseTensor) -> SparseTensor:
     return added_up(places_of(t), t.elements, t.shape[: t.sparse_dim()], t.shape)
 
 
@@ -324,17 +313,7 @@ def dense(t: SparseTensor) -> Tensor:
         return summed(t.elements, places_of(t), prod(size[:count])).reshape(size)
 
 
-# ---------------------------------------------------------------- printing
-
-
-def text_of(t: SparseTensor) -> str:
-    """The tensor as PyTorch prints it."""
-    node: Node | None = t.grad_fn
-    return sparse_text(
-        (array_of(t.coordinates), array_of(t.elements)), tuple(t.shape), t.dtype, requires_grad=bool(t._rg),
-        grad_fn=None if node is None else type(node).__name__,
-    )  # fmt: skip
-
-
 SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"
 SparseTensor.__module__ = "torch"
+
+rule = rules_of(SparseTensor)

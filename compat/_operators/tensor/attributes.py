@@ -13,7 +13,7 @@ from compat._core.operators.composite import OPTIONS, composite
 from compat._core.schema.arguments import tensors_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
-from compat._core.types.memory_format import memory_format
+from compat._core.types.memory_format import memory_format, scalar_layout_name
 from compat._operators.create.factories import empty_strided
 from compat._operators.create.from_buffer import over
 from compat._operators.view.shape import view_size
@@ -183,13 +183,13 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     names="Tensor.dequantize torch.dequantize",
 )
 def dequantize(input: Any) -> Any:
-    """The tensor itself, which is not quantized; of several tensors those."""
-    return input if isinstance(input, Tensor) else tensors_argument("dequantize", input)
+    """The tensor in float32, which is not quantized; of several tensors those."""
+    return input.float() if isinstance(input, Tensor) else tensors_argument("dequantize", input)
 
 
 def _only_sparse(name: str, wanted: str) -> None:
     def refuse(self: Tensor) -> Tensor:
-        raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
+        raise RuntimeError(f"{name} expected {wanted} layout but got {scalar_layout_name(self.layout)}")
 
     refuse.__name__ = refuse.__qualname__ = name
     refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: always, of a tensor that is not."
@@ -199,6 +199,10 @@ def _only_sparse(name: str, wanted: str) -> None:
 for _name in ("coalesce", "is_coalesced", "indices"):
     _only_sparse(_name, "sparse coordinate tensor")
 _only_sparse("values", "sparse tensor")
+for _name in ("crow_indices", "col_indices"):
+    _only_sparse(_name, "sparse row compressed tensor")
+for _name in ("ccol_indices", "row_indices"):
+    _only_sparse(_name, "sparse column compressed tensor")
 
 
 def _only_of_sparse(name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.core import dtypes
 from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 
@@ -150,6 +151,10 @@ def _shift_right_logical(x: Any, y: Any) -> Any:
 @rule("cast")
 def _cast(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
     x = np.asarray(x)
+    if dtype in dtypes.FLOAT8 and x.dtype != dtype:
+        return dtypes.as_float8(x, dtype)
+    if x.dtype in dtypes.FLOAT8:
+        x = x.astype(np.float32)
     if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         x = x.real
     if np.dtype(dtype).kind in "iu" and x.dtype.kind not in "iub":

@@ -116,7 +116,7 @@ def _factored(equation: Equation) -> int:
 
 
 #: What takes longer than its operands and results are large, in elements.
-_WORK: dict[str, Callable[[Equation], int]] = {"dot": _products, "conv": _convolved}
+_WORK: dict[str, Callable[[Equation], int]] = {"dot": _products, "dot_in_single": _products, "conv": _convolved}
 _WORK.update(dict.fromkeys(linalg.ON_MATRICES, _factored))
 _WORK.update(dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), _windows))
 

@@ -10,6 +10,11 @@ from compat.utils.checkpoint import checkpoint
 from tests.compat.scripts import assert_same, cases, observe
 
 
+@pytest.mark.parametrize(("source", "want"), cases("autocast_bits"))
+def test_rounding_is_that_of_pytorch_to_the_last_bit(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want, exact=True)
+
+
 @pytest.mark.parametrize(("source", "want"), cases("autocast"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)

@@ -1,7 +1,7 @@
 """Records real PyTorch's results of the scripts of the golden tests; see ``tests/compat/scripts.py``.
 
     pip install torch==2.13.0
-    python tests/compat/golden/make_scripts.py
+    python tests/compat/golden/make_scripts.py [family ...]
 
 The scripts are in the text files beside it, separated by blank lines; a script's last expression is what is looked at.
 """
@@ -19,7 +19,8 @@ FAMILIES = (
     "random", "init", "nn", "nn_utils", "distributions", "autocast", "signal", "optim", "data", "engine", "tensor",
     "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "mistakes_of_settings", "grad_scaler",
     "matrix_norms", "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad",
-    "gradcheck", "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse", "numbers",
+    "gradcheck", "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse", "compressed", "float8",
+    "nested", "autocast_bits", "numbers",
 )  # fmt: skip
 
 
@@ -27,7 +28,7 @@ def main() -> None:
     # When forward mode is first used, PyTorch loads what it needs for it, with warnings.
     torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
     torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))  # its first call imports, with warnings
-    for family in FAMILIES:
+    for family in sys.argv[1:] or FAMILIES:
         blocks = [block.strip("\n") for block in (GOLDEN / f"{family}.txt").read_text().strip("\n").split("\n\n")]
         found = {block: observe(torch, block) for block in blocks}
         assert len(found) == len(blocks), f"{family}: a script occurs twice"

@@ -42,7 +42,28 @@ def dot(draw: Draw) -> Case:
     )
 
 
-CASES = {"dot": dot}
+def dot_in_single(draw: Draw) -> Case:
+    """Matrices, or batches of them, of half precision, with what is summed in float32."""
+    lead = a_shape(draw, most=1, sizes=(2, 1))
+    dtype = draw(st.sampled_from([dtypes.float16, dtypes.bfloat16]))
+    n = len(lead)
+    axes: Any = ((n + 1,), (n,)), (tuple(range(n)), tuple(range(n)))
+
+    def theirs(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, axes, precision="highest", preferred_element_type=np.float32)
+
+    operands = [normal((*lead, 3, 4), dtype), normal((*lead, 4, 2), dtype)]
+    ours = lambda x, y: p.dot_in_single(x, y, contract=axes[0], batch=axes[1])
+    return Case(ours, theirs, operands, differences=False, order=1)
+
+
+CASES = {"dot": dot, "dot_in_single": dot_in_single}
+
+
+@given(st.data())
+@examples(4)
+def test_dot_in_single(data: Any) -> None:
+    check(dot_in_single(data.draw), data.draw(st.integers(0, 99)), tolerance=2e-2)
 
 
 @given(st.data())

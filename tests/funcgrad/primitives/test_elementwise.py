@@ -254,7 +254,7 @@ def test_every_dtype(name: str) -> None:
 @pytest.mark.parametrize("name", TABLE)
 def test_other_dtypes_are_refused(name: str) -> None:
     row = TABLE[name]
-    for dtype in set(dtypes.SUPPORTED) - set(row.takes):
+    for dtype in set(dtypes.SUPPORTED) - set(dtypes.FLOAT8) - set(row.takes):
         with pytest.raises(TypeError, match=name):
             PRIMITIVES[name].output_types([ArrayType((), dtype)] * len(row.domains), dict(row.params))
 

@@ -30,13 +30,13 @@ def test_layers_are_tried_in_order() -> None:
     torch.ones(2).to_sparse()
     with Names():
         found = [layer.name for layer in layers]
-    assert found == sorted(found, key=ORDER.index) and {"mode", "sparse"} <= set(found)
+    assert found == sorted(found, key=ORDER.index) and {"mode", "layout"} <= set(found)
 
 
 def test_a_layer_is_added_once() -> None:
     torch.ones(2).to_sparse()
     before = list(layers)
-    add_layer("sparse", lambda call: True, lambda call, below: None)
+    add_layer("layout", lambda call: True, lambda call, below: None)
     assert layers == before
 
 
@@ -71,7 +71,7 @@ def test_a_layer_goes_on_with_those_below() -> None:
     layers.clear()
     try:
         add_layer("profiler", lambda call: True, lambda call, below: [seen.append(call), below()][1])
-        add_layer("sparse", lambda call: call.operator is mul, lambda call, below: -below())
+        add_layer("layout", lambda call: call.operator is mul, lambda call, below: -below())
         with all_calls():
             found = mul.function(torch.ones(2), 3)
     finally:

@@ -1,4 +1,4 @@
-"""Sparse tensors by coordinates: results as in PyTorch, derivatives, and cost by the number of stored elements."""
+"""Sparse tensors: results as in PyTorch, derivatives, and cost by the number of stored elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.compat.scripts import assert_same, cases, observe
 ROUNDING = 1e-12
 
 
-@pytest.mark.parametrize(("source", "want"), cases("sparse"))
+@pytest.mark.parametrize(("source", "want"), cases("sparse") + cases("compressed"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
@@ -179,12 +179,12 @@ def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
 def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
     program = (
         "import compat as torch\n"
-        "from compat._operators.sparse import rules, tensor\n"
+        "from compat._core.dispatch import layout_tensor\n"
         "x = torch.ones(2, requires_grad=True)\n"
         "(x * 2).sum().backward()\n"
-        "assert tensor.first and not rules.kernels.askers\n"
+        "assert not layout_tensor.enabled and not layout_tensor.kernels.askers\n"
         "torch.eye(2).to_sparse()\n"
-        "assert not tensor.first and rules.kernels.askers\n"
+        "assert layout_tensor.enabled and layout_tensor.kernels.askers\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

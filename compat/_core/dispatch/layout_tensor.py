@@ -1,0 +1,296 @@
+"""Tensors of another layout than strided: made of several strided tensors, with rules for operations.
+
+``LayoutTensor`` is the base of sparse and nested tensors. Its own memory is a type alone; what it holds are its
+``parts``, outside the graph. No plan is made for its layout, so every call with such a tensor goes through the layers
+of the dispatcher, and the layer "layout" looks for a rule in the table of its class. An operation without one raises
+what PyTorch raises.
+
+A program without such tensors pays nothing: the first one that is made adds the layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Self
+
+from compat._core.autograd.callback_node import without_recording
+from compat._core.dispatch.dispatched_duals import NoMemory
+from compat._core.dispatch.overloads import overload_of
+from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
+from compat._core.dispatch.unsupported import refusal
+from compat._core.memory.meta import unknown
+from compat._core.memory.strides import Base, Layout, layout_of
+from compat._core.operators import kernel as kernels
+from compat._core.operators.inplace import check_recorded
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.dispatcher import Call, Function, add_layer
+from compat._core.tensor.registry import load_all
+from compat._core.tensor.tensor import Tensor, set_memory
+from compat._core.tensor.torch_function import disabled
+from compat._core.transforms.grad_mode import mode
+from compat._core.types.device import device as Device
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.memory_format import LAYOUTS
+
+_plain: Any = Tensor
+_slot: Any = Tensor.__dict__["_layout"]
+Rule = Callable[..., Any]
+#: The classes by name.
+kinds: dict[str, type[LayoutTensor]] = {}
+
+
+class LayoutTensor(Tensor):
+    """The base of tensors of other layouts than strided.
+
+    Attributes:
+        parts: names of the attributes that make up the value; tensors among them are outside the graph.
+        rank: in a call with tensors of several classes, the one of the highest rank has the rules.
+        kind: the name of the class, by which pickled tensors find it.
+        rules: by operation's name; called with its arguments by name, those left out left out.
+        load: imports the modules that have the rules; called before the first tensor of the class is made.
+    """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    rank: ClassVar[int] = 0
+    kind: ClassVar[str]
+    rules: ClassVar[dict[str, Rule]] = {}
+    load: ClassVar[Callable[[], None] | None] = None
+
+    __torch_function__ = disabled
+    _shown_as = "tensor"
+    _has_say = True
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls.rules, cls._shown_as, cls._has_say = {}, "tensor", True
+        cls.kind = cls.__name__
+        kinds[cls.kind] = cls
+
+    @property
+    def _layout(self) -> Layout:
+        return overridden_layout(_slot.__get__(self))
+
+    @_layout.setter
+    def _layout(self, layout: Layout) -> None:
+        _slot.__set__(self, layout.plain if isinstance(layout, OverriddenLayout) else layout)
+
+    @classmethod
+    def of_parts(cls, size: Sequence[int], dtype: Dtype, device: Device, **parts: Any) -> Self:
+        """A tensor of its parts, a leaf."""
+        enable(cls)
+        size = tuple(int(n) for n in size)
+        base = Base(size, dtype, True, device)
+        made: Any = object.__new__(cls)
+        set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, (0,) * len(size), 0), 0)
+        for name in cls.parts:
+            setattr(made, name, parts[name])
+        return made
+
+    def of_values(self, values: dict[str, Any]) -> Self:
+        """A leaf of the same class, size and dtype, with these parts."""
+        return type(self).of_parts(self._layout.size, self.dtype, self.device, **values)
+
+    @property
+    def value(self) -> dict[str, Any]:
+        """The parts by name."""
+        return {name: getattr(self, name) for name in self.parts}
+
+    @classmethod
+    def refused(cls, call: Call) -> Exception:
+        """The error of an operation without a rule."""
+        return refusal(operation(call))
+
+    @classmethod
+    def like(cls, name: str, input: Tensor, dtype: Dtype | None) -> Tensor:
+        """The result of ``torch.zeros_like`` and the others for a tensor of this class.
+
+        Args:
+            name: the function's.
+            dtype: the result's, if one was given.
+        """
+        raise refusal(f"aten::{name}")
+
+    @classmethod
+    def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
+        """The result of ``Tensor.new_zeros`` and ``Tensor.new_empty`` of a tensor of this class.
+
+        Args:
+            name: the method's.
+            size: the result's.
+            dtype: the result's, if one was given.
+        """
+        raise refusal(f"aten::{name}")
+
+    # ---------------------------------------------------------------- its values
+
+    def item(self) -> Any:
+        """The number that a tensor of one element is."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        with without_recording():
+            return self.to_dense().item()
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def detach(self) -> Self:
+        """The same parts outside the graph."""
+        made = self.of_values(self.value)
+        made._counter = self._counter
+        return made
+
+    def _set_data(self, new: Tensor) -> None:
+        _plain.data.fset(self, new)
+        assert type(new) is type(self)
+        self._take(new)
+
+    data = property(detach, _set_data, doc="The same outside the graph.")
+
+    def _take(self, new: LayoutTensor) -> None:
+        for name, part in new.value.items():
+            setattr(self, name, part)
+
+    def _text(self) -> str:
+        raise NotImplementedError
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        shown = self._text()
+        return f"Parameter containing:\n{shown}" if getattr(self, "_is_param", False) else shown
+
+    def __deepcopy__(self, memo: dict) -> Self:
+        if not self.is_leaf:
+            _plain.__deepcopy__(self, memo)  # complains
+        if id(self) not in memo:
+            made = self.of_values({n: p.clone() if isinstance(p, Tensor) else p for n, p in self.value.items()})
+            memo[id(self)] = made.requires_grad_(self.requires_grad) if self.requires_grad else made
+        found: Self = memo[id(self)]
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return _rebuilt, (self.kind, tuple(self._layout.size), self.dtype, self.value, self.requires_grad)
+
+
+def _rebuilt(kind: str, size: Sequence[int], dtype: Dtype, value: dict, requires: bool) -> Tensor:
+    """Rebuilds a tensor of another layout; called by unpickling."""
+    load_all()
+    cls = kinds[kind]
+    first = next(p for p in value.values() if isinstance(p, Tensor))
+    made = cls.of_parts(size, dtype, first.device, **value)
+    return made.requires_grad_() if requires else made
+
+
+# ---------------------------------------------------------------- rules
+
+
+def rules_of(*classes: type[LayoutTensor]) -> Any:
+    """A decorator factory: ``rule("mul", "multiply")`` makes a function the rule of operations for some classes."""
+
+    def rule(*names: str) -> Any:
+        def note(function: Rule) -> Rule:
+            for cls in classes:
+                cls.rules.update(dict.fromkeys(names, function))
+            return function
+
+        return note
+
+    return rule
+
+
+def operation(call: Call) -> str:
+    """The name of the operation that a call is, as PyTorch's errors say it: ``aten::sum.dim_IntList``."""
+    given = call.operator.by_name(call.args, call.named)
+    name = str(overload_of(call.operator.name, call.inplace, given, call.out is not None))
+    return name.replace(".", "::", 1).removesuffix(".default")
+
+
+def class_among(values: Any) -> type[LayoutTensor] | None:
+    """The class whose rules a call with some values follows; None if no tensor of another layout is among them."""
+    found = [type(t) for t in tree_leaves(values) if isinstance(t, LayoutTensor)]
+    return max(found, key=lambda cls: cls.rank) if found else None
+
+
+def _by_rule(call: Call, below: Callable[[], Any]) -> Any:
+    """The layer: the operation's rule says what a call gives."""
+    cls = class_among(call.values)
+    assert cls is not None
+    if isinstance(call.operator, Function):
+        return _like(call, below)
+    operator, out = call.operator, call.out
+    given = operator.by_name(call.args, call.named)
+    found = cls.rules.get(operator.name)
+    if found is None:
+        raise cls.refused(call)
+    if out is not None:
+        return written(out, found(**given))
+    if not call.inplace:
+        return found(**given)
+    if mode.grad:
+        check_recorded(call.args[0])
+    return written(call.args[0], found(**given))
+
+
+def written(target: Tensor, new: Tensor) -> Tensor:
+    """A tensor that becomes another one in place, history included."""
+    if not isinstance(target, LayoutTensor):
+        return target.copy_(new)
+    assert isinstance(new, type(target))
+    target._take(new)
+    target._storage, target._layout = new._storage, new._layout
+    target._counter.version += 1
+    target._rg, target._node, target._nr = target._rg or new._rg, new._node, new._nr
+    return target
+
+
+def _derivative(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Tensor] | None:
+    """A program's derivative of gradients of other layouts: of all their elements."""
+    if class_among(values) is None:
+        return None
+    return kernel.call([v.to_dense() if isinstance(v, LayoutTensor) else v for v in values])
+
+
+#: Functions that make a tensor like another one.
+LIKE = ("zeros_like", "empty_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
+
+
+def _like(call: Call, below: Callable[[], Any]) -> Any:
+    """A function that makes a tensor like another one, which may be of another layout."""
+    named = call.named or {}
+    input = call.args[0] if call.args else named.get("input")
+    name = call.operator.name
+    if not isinstance(input, LayoutTensor) or named.get("layout") is LAYOUTS["strided"]:
+        return below()
+    if name in ("new_zeros", "new_empty"):
+        given = named["size"] if "size" in named else call.args[1:]
+        size = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
+        return type(input).new(name, input, size, named.get("dtype"))
+    if name not in LIKE:
+        return below()
+    return type(input).like(name, input, named.get("dtype"))
+
+
+#: Classes of which a tensor was made.
+enabled: set[type[LayoutTensor]] = set()
+
+
+def enable(cls: type[LayoutTensor]) -> None:
+    """Loads the rules of a class, and adds the layer of all of them, before the first tensor of it is made."""
+    if cls in enabled:
+        return
+    if not enabled:
+        load_all()
+        add_layer("layout", lambda call: class_among(call.values) is not None, _by_rule)
+        kernels.askers.append(_derivative)
+    enabled.add(cls)
+    if cls.load is not None:
+        cls.load()
+
+
+__all__ = ["LayoutTensor", "class_among", "enable", "enabled", "operation", "rules_of", "written"]

@@ -1,0 +1,111 @@
+"""Sparse tensors with compressed rows or columns: transposed, cut, filled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat._core.autograd.callback_node import pulled, without_recording
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim
+from compat._operators.sparse.compressed import (
+    BLOCKED,
+    TURNED,
+    CompressedTensor,
+    compressed_of,
+    rule,
+)
+from compat._operators.sparse.layouts import to_sparse
+
+
+def _turned(t: CompressedTensor, dim0: int, dim1: int) -> CompressedTensor:
+    """Two dimensions exchanged, outside the graph."""
+    batch = len(t.batch)
+    dims = sorted((dim0, dim1))
+    size = list(t.shape)
+    size[dim0], size[dim1] = size[dim1], size[dim0]
+    if dims[1] < batch:
+        compressed, plain, elements = (part.transpose(dim0, dim1) for part in (t.compressed, t.plain, t.elements))
+        return compressed_of(t.layout, compressed, plain, elements, size)
+    if dims[0] >= batch + 2:
+        moved = 2 * (t.layout in BLOCKED) - 1
+        elements = t.elements.transpose(dim0 + moved, dim1 + moved)
+        return compressed_of(t.layout, t.compressed, t.plain, elements, size)
+    if dims != [batch, batch + 1]:
+        raise RuntimeError(
+            "transpose(): can only transpose tensors with compressed layouts within their batch dimensions, within the "
+            f"two sparse ones, or within the dense ones, not {dim0} with {dim1}"
+        )
+    elements = t.elements.transpose(batch + 1, batch + 2) if t.layout in BLOCKED else t.elements
+    return compressed_of(TURNED[t.layout], t.compressed, t.plain, elements, size)
+
+
+def _transposed(name: str, t: CompressedTensor, dim0: int, dim1: int, /, **shown: Any) -> Tensor:
+    with without_recording():
+        made = t.alike(t.elements) if dim0 == dim1 else _turned(t, dim0, dim1)
+    return pulled(name, made, [t], lambda grad, _: [lambda: grad.transpose(dim0, dim1)], **shown)
+
+
+@rule("transpose", "swapaxes", "swapdims")
+def transpose(input: CompressedTensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged; of rows and columns that changes the layout, not the indices."""
+    dim0, dim1 = wrap_dim(dim0, input.dim()), wrap_dim(dim1, input.dim())
+    return _transposed("TransposeBackward0", input, dim0, dim1, dim0=dim0, dim1=dim1)
+
+
+@rule("t")
+def t(input: CompressedTensor) -> Tensor:
+    """Rows and columns exchanged."""
+    if input.dim() != 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but self is {input.dim()}D")
+    return _transposed("TBackward0", input, 0, 1)
+
+
+@rule("mT", "adjoint", "mH", "H", "matrix_H")
+def turned(input: CompressedTensor) -> Tensor:
+    """Rows and columns exchanged."""
+    dim = input.dim()
+    return _transposed("TransposeBackward0", input, dim - 2, dim - 1, dim0=dim - 2, dim1=dim - 1)
+
+
+@rule("select")
+def select(input: CompressedTensor, dim: int, index: Any) -> Tensor:
+    """The slice at one index of a dimension: of a matrix, a tensor by coordinates."""
+    dim, index = wrap_dim(dim, input.dim()), int(index)
+    n = input.shape[dim]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+    if input.layout in BLOCKED and dim >= len(input.batch):
+        raise RuntimeError("select(): no view exists for the given input, consider using torch.select_copy.")
+    index %= max(n, 1)
+    with without_recording():
+        if dim < len(input.batch):
+            first, second, third = (p.select(dim, index) for p in (input.compressed, input.plain, input.elements))
+            size = [m for d, m in enumerate(input.shape) if d != dim]
+            made: Tensor = compressed_of(input.layout, first, second, third, size)
+        else:
+            made = input.as_coo().select(dim, index)
+    shape, layout, dense_dim = tuple(input.shape), input.layout, input.dense_dim()
+
+    def whole(grad: Tensor) -> Tensor:
+        around = names_of("torch")["zeros"](shape, dtype=grad.dtype)
+        found: Tensor = around.select_scatter(grad.to_dense(), dim, index)
+        block = None if layout not in BLOCKED else (1, 1)
+        return to_sparse(found, layout=layout, blocksize=block, dense_dim=dense_dim) if len(shape) == 2 else found
+
+    pull = lambda grad, _: [lambda: whole(grad)]
+    return pulled("SelectBackward0", made, [input], pull, dim=dim, index=index, self_sym_sizes=shape)
+
+
+@rule("unbind")
+def unbind(input: CompressedTensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices at each index of a dimension."""
+    return tuple(select(input, dim, i) for i in range(input.shape[wrap_dim(dim, input.dim())]))
+
+
+@rule("fill")
+def fill(input: CompressedTensor, value: Any) -> Tensor:
+    """The same places, one number at all of them."""
+    return input.alike(names_of("torch")["full_like"](input.elements, value))

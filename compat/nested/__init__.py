@@ -1,0 +1,255 @@
+"""``torch.nested``: tensors of sequences of different lengths, without padding.
+
+Example:
+    >>> import compat as torch
+    >>> x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+    >>> torch.nn.functional.linear(x, torch.ones(5, 3)).unbind()[0]
+    tensor([[3., 3., 3., 3., 3.],
+            [3., 3., 3., 3., 3.]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat._core.dispatch.unsupported import refusal
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.types.errors import wrong_argument
+from compat._core.types.memory_format import LAYOUTS, strided
+from compat.nested._internal import pointwise, products, reductions, strided_nested, views
+from compat.nested._internal.nested_tensor import Nested, NestedTensor, jagged, passed
+from compat.nested._internal.strided_nested import nested_of
+
+__all__ = [
+    "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged", "to_padded_tensor",
+]  # fmt: skip
+
+_VIEW = "NestedViewFromJaggedBackward0"
+_JAGGED = LAYOUTS["jagged"]
+
+
+def _check_layout(layout: Any) -> Any:
+    if layout not in (None, strided, _JAGGED):
+        raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
+    return layout or strided
+
+
+def nested_tensor(
+    tensor_list: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A nested tensor of sequences, a leaf.
+
+    Args:
+        tensor_list: tensors, or what makes some, that differ in size in one dimension, the first, for ``torch.jagged``;
+            for ``torch.strided`` in any.
+        dtype, device: the result's; that of the first tensor by default.
+        layout: ``torch.jagged``, or ``torch.strided``, the default.
+        requires_grad: whether gradients are to be computed for it.
+        pin_memory: accepted.
+
+    Raises:
+        RuntimeError: for sequences that the layout cannot represent, and for another layout.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nested.nested_tensor([[1, 2, 3], [4]], layout=torch.jagged).values()
+        tensor([1, 2, 3, 4])
+    """
+    layout = _check_layout(layout)
+    tensors = [t.detach() for t in _tensors("nested_tensor", tensor_list, dtype, device)]
+    made = _joined(tensors) if layout is _JAGGED else nested_of([t.clone() for t in tensors])
+    return made.requires_grad_() if requires_grad else made
+
+
+def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Tensor:
+    """A nested tensor of tensors, in their graph.
+
+    Args:
+        ts: tensors; a tensor, whose first dimension is that of the sequences; or a nested tensor.
+        dtype, device: the result's.
+        layout: ``torch.jagged``, or ``torch.strided``, the default.
+
+    Raises:
+        RuntimeError: for sequences that the layout cannot represent, and for a nested tensor of another layout.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, 3, requires_grad=True)
+        >>> (torch.nested.as_nested_tensor([x, x], layout=torch.jagged) * 2).sum().backward()
+        >>> x.grad
+        tensor([[4., 4., 4.],
+                [4., 4., 4.]])
+    """
+    layout = _check_layout(layout)
+    if isinstance(ts, Nested):
+        if ts.layout is not layout:
+            raise RuntimeError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
+        return ts if dtype is None else ts.to(dtype)
+    if not isinstance(ts, Tensor | list | tuple):
+        raise TypeError(
+            "as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors, got "
+            f"{type(ts).__name__}"
+        )
+    if isinstance(ts, Tensor) and layout is _JAGGED:
+        values = ts.to(ts.dtype if dtype is None else dtype).flatten(0, 1)
+        return jagged(values, from_array(np.arange(len(ts) + 1, dtype=np.int64) * ts.shape[1]))
+    tensors = _tensors("as_nested_tensor", ts, dtype, device)
+    return _joined(tensors) if layout is _JAGGED else nested_of(tensors)
+
+
+def _tensors(name: str, given: Any, dtype: Any, device: Any) -> list[Tensor]:
+    """The sequences as tensors of one dtype."""
+    items = list(given.unbind() if isinstance(given, Tensor) else given)
+    torch = names_of("torch")
+    found = [t if isinstance(t, Tensor) else torch["tensor"](t) for t in items]
+    kind = found[0].dtype if dtype is None and found else dtype
+    return [t if t.dtype is kind else t.to(kind) for t in found]
+
+
+def _joined(tensors: Sequence[Tensor]) -> NestedTensor:
+    """Sequences one after the other, in their graph."""
+    if not tensors:
+        raise RuntimeError("Cannot construct a nested tensor from an empty tensor list")
+    if any(t.dim() == 0 for t in tensors):
+        raise RuntimeError("Cannot construct a nested tensor from a list of zero-dim tensors")
+    if any(t.dim() != tensors[0].dim() for t in tensors):
+        raise RuntimeError("When constructing a nested tensor, all tensors in list must have the same dim")
+    differing = [d for d in range(tensors[0].dim()) if len({t.shape[d] for t in tensors}) > 1]
+    if len(differing) > 1 or differing[:1] not in ([], [0]):
+        raise RuntimeError(
+            "Cannot represent given tensor list as a nested tensor with the jagged layout. Note that the jagged layout "
+            "only allows for a single ragged dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim."
+        )
+    starts = np.cumsum([0, *[t.shape[0] for t in tensors]]).astype(np.int64)
+    return jagged(passed(_VIEW, names_of("torch")["cat"](list(tensors))), from_array(starts))
+
+
+def nested_tensor_from_jagged(
+    values: Tensor,
+    offsets: Tensor | None = None,
+    lengths: Tensor | None = None,
+    jagged_dim: int | None = None,
+    min_seqlen: int | None = None,
+    max_seqlen: int | None = None,
+) -> Tensor:
+    """A nested tensor of values that lie one after the other, in their graph.
+
+    Args:
+        values: all sequences.
+        offsets: (sequences + 1), where each begins, and where the last ends.
+        lengths: (sequences,), how long each is; with ``offsets``, where there are gaps.
+        jagged_dim: which dimension of the result is ragged, 1 by default.
+        min_seqlen, max_seqlen: accepted; lengths are known here.
+
+    Raises:
+        RuntimeError: if neither offsets nor lengths are given.
+        TypeError: for offsets that are no tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.nested.nested_tensor_from_jagged(torch.arange(5), torch.tensor([0, 2, 5]))
+        >>> x.unbind()
+        (tensor([0, 1]), tensor([2, 3, 4]))
+    """
+    if offsets is None:
+        if lengths is None:
+            raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
+        total = np.concatenate([[0], array_of(lengths).cumsum()])
+        offsets, lengths = from_array(total.astype(np.int64)), None
+    if not isinstance(offsets, Tensor):
+        raise wrong_argument("_nested_view_from_jagged", "offsets", 2, "Tensor", offsets)
+    return jagged(passed(_VIEW, values), offsets, lengths, 1 if jagged_dim is None else jagged_dim)
+
+
+def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = strided) -> Tensor:
+    """A part of each row of a dense tensor, in its graph.
+
+    Args:
+        tensor: its first dimension is that of the sequences.
+        dim: 1.
+        start: where each sequence begins: a number for all, or a tensor.
+        length: how long each is: a number for all, or a tensor.
+        layout: ``torch.jagged``, or ``torch.strided``, the default.
+
+    Raises:
+        RuntimeError: for another dimension with ``torch.jagged``, and for another layout.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.arange(6).reshape(2, 3)
+        >>> torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged).unbind()
+        (tensor([0]), tensor([4, 5]))
+    """
+    layout = _check_layout(layout)
+    starts, counts = (_for_each(n, len(tensor)) for n in (start, length))
+    if layout is not _JAGGED:
+        return nested_of([t.narrow(dim - 1, int(a), int(n)) for t, a, n in zip(tensor.unbind(), starts, counts)])
+    if dim != 1:
+        raise RuntimeError("jagged layout only supports dim=1")
+    begins = starts + np.arange(len(tensor)) * tensor.shape[1]
+    offsets = np.concatenate([begins, [begins[-1] + counts[-1]]]).astype(np.int64)
+    return jagged(tensor.flatten(0, 1), from_array(offsets), from_array(counts))
+
+
+def _for_each(given: Any, count: int) -> np.ndarray:
+    found = array_of(given) if isinstance(given, Tensor) else np.asarray(given)
+    return np.broadcast_to(found, (count,)).astype(np.int64)
+
+
+def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
+    """The elements of each row of a dense tensor at which a mask is true, of layout ``torch.jagged``.
+
+    Args:
+        tensor: dense.
+        mask: bools, of a size that broadcasts.
+
+    Raises:
+        RuntimeError: for a tensor that is not dense.
+
+    Example:
+        >>> import compat as torch
+        >>> x, keep = torch.arange(4).reshape(2, 2), torch.tensor([[True, True], [False, True]])
+        >>> torch.nested.masked_select(x, keep).unbind()
+        (tensor([0, 1]), tensor([3]))
+    """
+    if tensor.layout is not strided:
+        raise RuntimeError(f"torch.nested.masked_select requires a strided tensor, given {tensor.layout}")
+    kept = mask.expand(tensor.shape)
+    counts = array_of(kept).reshape(len(tensor), -1).sum(1)
+    starts = np.concatenate([[0], counts.cumsum()]).astype(np.int64)
+    return jagged(tensor.masked_select(kept), from_array(starts))
+
+
+def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> Tensor:
+    """A dense tensor, in which shorter sequences of a nested one are filled up.
+
+    Args:
+        input: a nested tensor.
+        padding: the number that fills.
+        output_size: the size wanted; by default that of the longest sequence.
+        out: not supported.
+
+    Raises:
+        NotImplementedError: for a dense tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged)
+        >>> torch.nested.to_padded_tensor(x, 0)
+        tensor([[1, 2],
+                [3, 0]])
+    """
+    if not isinstance(input, Nested):
+        raise refusal("aten::to_padded_tensor", "CPU")
+    found: Tensor = input.to_padded_tensor(padding, output_size)
+    return found

@@ -1,0 +1,1 @@
+"""The classes of nested tensors, and what functions do to them."""

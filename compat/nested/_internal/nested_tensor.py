@@ -1,0 +1,452 @@
+"""Nested tensors of layout ``torch.jagged``: sequences of different lengths, one after the other in one tensor.
+
+A ``NestedTensor`` is a dense tensor of values, in which the sequences follow each other along the ragged dimension, and
+the offsets at which they begin. Its graph is that of its values: a function of nested tensors is a function of their
+values, with the nodes of that. What functions do stands in tables by their names; a function without an entry raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from compat._core.autograd.callback_node import outside, pulled
+from compat._core.dispatch.layout_tensor import LayoutTensor
+from compat._core.tensor.registry import names_of
+from compat._core.tensor.tensor import Tensor, array_of, from_array
+from compat._core.tensor.torch_function import DisableTorchFunctionSubclass
+from compat._core.types.errors import wrap_dim
+from compat._core.types.memory_format import LAYOUTS
+from compat._core.types.size import Size
+from compat.nested._internal.ragged_size import RaggedSize
+
+Function = Callable[..., Any]
+_tensor: Any = Tensor
+
+
+class Nested(LayoutTensor):
+    """The base of nested tensors.
+
+    Attributes:
+        functions: by function's name: called with the function and its arguments.
+    """
+
+    functions: ClassVar[dict[str, Function]] = {}
+    layout: ClassVar[Any]
+    rank = 3
+    is_nested = True
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls.functions = {}
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """The result of a function of nested tensors, by the table of its class."""
+        kwargs = kwargs or {}
+        name = func.__name__
+        found = cls.functions.get(name)
+        if found is not None:
+            return found(func, *args, **kwargs)
+        if name in _ABOUT:
+            with DisableTorchFunctionSubclass():
+                return func(*args, **kwargs)
+        base = name[:-1]
+        if name.endswith("_") and not name.startswith("_") and base in cls.functions:
+            return _in_place(cls, base, func, *args, **kwargs)
+        raise cls.unsupported(name)
+
+    @classmethod
+    def unsupported(cls, name: str) -> Exception:
+        """The error of a function without an entry."""
+        return NotImplementedError(f"aten.{name}.default: nested tensors of layout {cls.layout} do not support it")
+
+    # The graph is that of the parts.
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for it."""
+        return self._first().requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of its values."""
+        return self._first().grad_fn
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether its values are a leaf."""
+        return self._first().is_leaf
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        """The last two dimensions exchanged."""
+        return self.transpose(-2, -1)
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        """Not defined.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(f"Permute is not supported on the batch dimension of layout {self.layout}")
+
+    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+        """A dense tensor, in which shorter sequences are filled up."""
+        found: Tensor = self.functions["to_padded_tensor"](None, self, padding, output_size)
+        return found
+
+    def _first(self) -> Tensor:
+        """The tensor whose graph stands for that of all."""
+        raise NotImplementedError
+
+
+#: What tells of a tensor, and does nothing to it.
+_ABOUT = frozenset(
+    ["__get__", "is_floating_point", "is_complex", "element_size", "is_conj", "is_neg", "is_signed", "save"]
+)
+
+
+def functions_of(*classes: type[Nested]) -> Any:
+    """A decorator factory: ``by_name("sum")`` makes a function the entry of functions in tables of some classes."""
+
+    def by_name(*names: str) -> Any:
+        def note(function: Function) -> Function:
+            for cls in classes:
+                cls.functions.update(dict.fromkeys(names, function))
+            return function
+
+        return note
+
+    return by_name
+
+
+def _in_place(cls: type[Nested], base: str, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function that writes into a nested tensor, by the one that does not."""
+    torch = names_of("torch")
+    plain = torch.get(base) or getattr(Tensor, base)
+    if target.requires_grad and target.is_leaf and torch["is_grad_enabled"]():
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    target._take(cls.functions[base](plain, target, *args, **kwargs))
+    return target
+
+
+class NestedTensor(Nested):
+    """Sequences of different lengths, of layout ``torch.jagged``; made by ``torch.nested.nested_tensor`` and others.
+
+    Attributes:
+        elements: the values of all sequences.
+        starts: int64, where each sequence begins along the ragged dimension, and where the last ends.
+        counts: how long each sequence is, where that is not up to the next; else None.
+        ragged: which dimension is ragged; that of ``elements`` is one less.
+        symbol: the size of the ragged dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
+        >>> x
+        NestedTensor(size=(2, j..., 3), offsets=tensor([0, 2, 6]), contiguous=True)
+        >>> x.sum(1)
+        tensor([[2., 2., 2.],
+                [4., 4., 4.]])
+    """
+
+    parts = ("elements", "starts", "counts", "ragged", "symbol")
+    layout = LAYOUTS["jagged"]
+    _shown_as = "NestedTensor"
+
+    elements: Tensor
+    starts: Tensor
+    counts: Tensor | None
+    ragged: int
+    symbol: RaggedSize
+
+    def _first(self) -> Tensor:
+        return self.elements
+
+    # ---------------------------------------------------------------- what it is
+
+    @property
+    def shape(self) -> Size:
+        """The size, with a symbol for the ragged dimension."""
+        inner = list(self.elements.shape)
+        inner[self.ragged - 1] = self.symbol
+        return Size._of((len(self), *inner))
+
+    def size(self, dim: int | None = None) -> Any:
+        """The size, or that of one dimension."""
+        return self.shape if dim is None else self.shape[wrap_dim(dim, self.dim())]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self.elements.dim() + 1
+
+    ndim = property(dim)
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements of all sequences."""
+        return packed(self).numel()
+
+    nelement = numel
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its values."""
+        return self.elements.nbytes
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides of the values, behind that of a whole sequence."""
+        inner = self.elements.stride()
+        whole = self.symbol * inner[self.ragged - 1]
+        return (whole, *inner) if dim is None else (whole, *inner)[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the sequences follow each other without gaps, and the values are contiguous."""
+        return self.counts is None and self.ragged == 1 and self.elements.is_contiguous()
+
+    def __len__(self) -> int:
+        return int(self.starts.shape[0]) - 1
+
+    def values(self) -> Tensor:
+        """The values of all sequences, one after the other."""
+        return passed("NestedGetValuesBackward0", self.elements)
+
+    @property
+    def _values(self) -> Tensor:
+        return self.elements
+
+    def offsets(self) -> Tensor:
+        """Where each sequence begins, and where the last one ends."""
+        return self.starts
+
+    def lengths(self) -> Tensor | None:
+        """How long each sequence is; None where each ends at the next."""
+        return self.counts
+
+    @property
+    def _ragged_idx(self) -> int:
+        return self.ragged
+
+    def _get_max_seqlen(self) -> int:
+        return int(array_of(lengths(self)).max(initial=0))
+
+    def _get_min_seqlen(self) -> int:
+        found = array_of(lengths(self))
+        return int(found.min()) if found.size else 0
+
+    def _text(self) -> str:
+        shown = f"NestedTensor(size={tuple(self.shape)}, offsets={self.starts}"
+        if self.grad_fn is not None:
+            shown += f", grad_fn={self.grad_fn}"
+        elif self.requires_grad:
+            shown += ", requires_grad=True"
+        return f"{shown}, contiguous={self.counts is None and self.elements.is_contiguous()})"
+
+    # ---------------------------------------------------------------- its graph
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, of the same sequences."""
+        found = self.elements.grad
+        return None if found is None else like(self, found)
+
+    @grad.setter
+    def grad(self, new: Any) -> None:
+        self.elements.grad = new.elements if isinstance(new, NestedTensor) else new
+
+    def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
+        """Says whether gradients are computed for it."""
+        self.elements.requires_grad_(requires_grad)
+        return self
+
+    def backward(self, gradient: Any = None, **named: Any) -> None:
+        """Computes gradients of leaves."""
+        self.elements.backward(None if gradient is None else gradient.elements, **named)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Calls a hook with the gradient, nested like this tensor, when it is computed."""
+
+        def call(grad: Tensor) -> Any:
+            found = hook(like(self, grad))
+            return found.elements if isinstance(found, NestedTensor) else found
+
+        return self.elements.register_hook(call)
+
+    def retain_grad(self) -> None:
+        """Keeps the gradient though it is no leaf."""
+        self.elements.retain_grad()
+
+    def detach(self) -> Any:
+        """The same outside the graph."""
+        return like(self, self.elements.detach())
+
+    data = property(detach, doc="The same outside the graph.")
+
+    def __deepcopy__(self, memo: dict) -> NestedTensor:
+        if id(self) not in memo:
+            made = jagged(self.elements.__deepcopy__(memo), self.starts, self.counts, self.ragged, self.symbol)
+            memo[id(self)] = made
+        found: NestedTensor = memo[id(self)]
+        return found
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return _rebuild, (self.elements, self.starts, self.counts, self.ragged)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Not defined.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def tolist(self) -> Any:
+        """Not defined.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")
+
+    def item(self) -> Any:
+        """The number that a tensor of one element is."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return packed(self).item()
+
+
+def _rebuild(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: int) -> NestedTensor:
+    """Rebuilds a nested tensor; called by unpickling."""
+    return jagged(elements, starts, counts, ragged)
+
+
+def from_file(elements: Tensor, starts: Tensor, counts: Tensor | None, ragged: Any) -> NestedTensor:
+    """A nested tensor of parts that a file holds, which may be anything.
+
+    Raises:
+        RuntimeError: for offsets or lengths that lie outside the values.
+    """
+    if not isinstance(ragged, int) or not 1 <= ragged <= elements.dim():
+        raise RuntimeError(f"the ragged dimension of a nested tensor is 1 to {elements.dim()}, not {ragged!r}")
+    if starts.dim() != 1 or not len(starts) or starts.dtype.is_floating_point:
+        raise RuntimeError("the offsets of a nested tensor are a vector of integers")
+    begins = array_of(starts)
+    ends = begins[1:] if counts is None else begins[:-1] + array_of(counts)
+    within = begins[0] >= 0 and (begins[:-1] <= ends).all() and (ends <= elements.shape[ragged - 1]).all()
+    if not within or (begins < 0).any():
+        raise RuntimeError("the sequences of a nested tensor lie outside its values")
+    return jagged(elements, starts, counts, ragged)
+
+
+NestedTensor.__module__ = "torch.nested._internal.nested_tensor"
+
+# ---------------------------------------------------------------- of parts
+
+
+def jagged(
+    elements: Tensor, starts: Tensor, counts: Tensor | None = None, ragged: int = 1, symbol: RaggedSize | None = None
+) -> NestedTensor:
+    """A nested tensor of its values and offsets, in the graph of the values.
+
+    Args:
+        symbol: the size of the ragged dimension, of a tensor with the same offsets.
+    """
+    size = (int(starts.shape[0]) - 1, *elements.shape)
+    return NestedTensor.of_parts(
+        size, elements.dtype, elements.device,
+        elements=elements, starts=starts, counts=counts, ragged=ragged, symbol=symbol or RaggedSize(),
+    )  # fmt: skip
+
+
+def passed(name: str, t: Tensor) -> Tensor:
+    """The same tensor behind a node of its own, where it is in a graph."""
+    if not t.requires_grad:
+        return t
+    return pulled(name, outside(t), [t], lambda grad, _: [lambda: grad])
+
+
+def like(t: NestedTensor, elements: Tensor, ragged: int | None = None) -> NestedTensor:
+    """Other values of sequences that begin and end at the same places."""
+    return jagged(elements, t.starts, t.counts, t.ragged if ragged is None else ragged, t.symbol)
+
+
+def lengths(t: NestedTensor) -> Tensor:
+    """How long each sequence is."""
+    return t.counts if t.counts is not None else t.starts[1:] - t.starts[:-1]
+
+
+def places(t: NestedTensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of all elements along the ragged dimension: which sequence they are of, where in it, and where in the values."""
+    counts, starts = array_of(lengths(t)), array_of(t.starts)[:-1]
+    which = np.repeat(np.arange(len(counts)), counts)
+    within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+    first, second, third = (from_array(x.astype(np.int64)) for x in (which, within, starts[which] + within))
+    return first, second, third
+
+
+def packed(t: NestedTensor) -> Tensor:
+    """The values of the sequences alone, without what may lie between them."""
+    if t.counts is None:
+        return t.elements
+    return t.elements.index_select(t.ragged - 1, places(t)[2])
+
+
+def contiguous(t: NestedTensor) -> NestedTensor:
+    """The same sequences one after the other, without gaps."""
+    if t.counts is None:
+        return like(t, t.elements.contiguous())
+    ends = array_of(t.counts).cumsum()
+    starts = from_array(np.concatenate([[0], ends]).astype(np.int64))
+    return jagged(packed(t).contiguous(), starts, None, t.ragged)
+
+
+def padded(t: NestedTensor, padding: Any, length: int | None = None) -> Tensor:
+    """A dense tensor, in which shorter sequences are filled up.
+
+    Args:
+        padding: the number that fills.
+        length: of the ragged dimension; that of the longest sequence by default. Longer sequences are cut off.
+    """
+    torch = names_of("torch")
+    longest = t._get_max_seqlen()
+    length = longest if length is None else length
+    rows = packed(t).movedim(t.ragged - 1, 0)
+    which, within, _ = places(t)
+    if length < longest:
+        kept = names_of("torch")["lt"](within, length).nonzero()[:, 0]
+        rows, which, within = (x.index_select(0, kept) for x in (rows, which, within))
+    filled = torch["full"]((len(t), length, *rows.shape[1:]), padding, dtype=rows.dtype, device=rows.device)
+    found: Tensor = filled.index_put((which, within), rows).movedim(1, t.ragged)
+    return found
+
+
+def gathered(dense: Tensor, t: NestedTensor) -> NestedTensor:
+    """The sequences of a dense tensor whose ragged dimension is that of ``t``, filled up: the reverse of ``padded``."""
+    which, within, _ = places(t)
+    rows = dense.movedim(t.ragged, 1)[which, within].movedim(0, t.ragged - 1)
+    return contiguous(t) if rows is t.elements else like(contiguous(t) if t.counts is not None else t, rows)
+
+
+def sequences(t: NestedTensor) -> tuple[Tensor, ...]:
+    """The sequences one by one."""
+    starts, counts = array_of(t.starts), array_of(lengths(t))
+    return tuple(t.elements.narrow(t.ragged - 1, int(a), int(n)) for a, n in zip(starts, counts))
+
+
+def components(values: Sequence[Any]) -> list[NestedTensor]:
+    """The nested tensors among arguments."""
+    return [v for v in values if isinstance(v, NestedTensor)]
+
+
+__all__ = [
+    "Nested", "NestedTensor", "components", "contiguous", "from_file", "functions_of", "gathered", "jagged", "lengths",
+    "like", "passed", "packed", "padded", "places", "sequences",
+]  # fmt: skip

@@ -1,0 +1,77 @@
+"""The size of a ragged dimension: a symbol, equal to itself alone."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from compat._core.types.symint import SymInt
+
+_numbers = itertools.count(1)
+
+
+class RaggedSize(SymInt):
+    """How long a dimension is whose length differs from sequence to sequence.
+
+    Tensors whose sequences begin and end at the same places share it; that of others is another one.
+
+    Example:
+        >>> j = RaggedSize()
+        >>> j == j, j == RaggedSize(), j == 3, j > 1
+        (True, False, False, True)
+    """
+
+    def __init__(self, number: int | None = None, factor: int = 1):
+        super().__init__(None)
+        self._number = next(_numbers) if number is None else number
+        self._factor = factor
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RaggedSize) and (other._number, other._factor) == (self._number, self._factor)
+
+    def __hash__(self) -> int:
+        return hash((self._number, self._factor))
+
+    def __mul__(self, factor: Any) -> RaggedSize:
+        if not isinstance(factor, int):
+            return NotImplemented
+        return RaggedSize(self._number, self._factor * factor)
+
+    __rmul__ = __mul__
+
+    def __ge__(self, other: Any) -> bool:
+        return self._at_least(other, 2)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._at_least(other, 1)
+
+    def __le__(self, other: Any) -> bool:
+        return not self._at_least(other, 1)
+
+    def __lt__(self, other: Any) -> bool:
+        return not self._at_least(other, 2)
+
+    def _at_least(self, other: Any, least: int) -> bool:
+        if self == other:
+            return least == 2
+        if isinstance(other, int) and other <= least:
+            return True
+        raise ValueError("nested int ordering is undefined for numbers that the size of a ragged dimension may have")
+
+    def __int__(self) -> int:
+        raise TypeError(f"the size {self} of a ragged dimension is no single number; see Tensor.offsets()")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __reduce__(self) -> Any:
+        raise TypeError("the size of a ragged dimension is not pickled; its tensor is")
+
+    def __repr__(self) -> str:
+        return f"j{self._number}" if self._factor == 1 else f"{self._factor}*j{self._number}"
+
+    __str__ = __repr__
+
+
+RaggedSize.__name__ = RaggedSize.__qualname__ = "SymInt"
+RaggedSize.__module__ = "torch"
