@@ -14,7 +14,7 @@ export PYTHON
 export NO_MKDOCS_2_WARNING := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem objects names clean
+.PHONY: help demo test lint format docs docs-build docs-check docs-deploy docs-outputs bench parity ecosystem checkouts objects names clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -66,6 +66,9 @@ parity: $(VENV)-parity/.has-parity ## compare with real PyTorch, op by op (PARIT
 
 ecosystem: $(VENV)-parity/.has-parity ## run packages from the registry beside PyTorch; ARGS='einops_use' runs one program
 	$(VENV)-parity/bin/python tests/ecosystem/run.py --table docs/start/packages.md $(ARGS)
+
+checkouts: $(VENV)-parity/.has-parity ## run programs of public repositories in FOLDER= beside PyTorch
+	$(VENV)-parity/bin/python tests/ecosystem/checkouts.py $(FOLDER) --table docs/start/packages.md $(ARGS)
 
 objects: $(VENV)-parity/.has-parity ## whole modules and schedulers, saved on either side, load on the other
 	$(VENV)-parity/bin/python tests/ecosystem/whole_objects.py save out/objects/pytorch

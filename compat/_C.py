@@ -8,7 +8,7 @@ from typing import Any
 from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
 from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.random.generator import Generator
-from compat._core.stubs import answering, refusing
+from compat._core.stubs import answering
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (
@@ -22,6 +22,7 @@ from compat._core.tensor.torch_function import (
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import is_grad_enabled
 from compat._core.types.device import device
+from compat._functorch.vmap import _add_batch_dim, _remove_batch_dim
 from compat.func import debug_unwrap
 from compat.nn.modules.utils import parse_to
 from funcgrad.interpreters.batching import BatchTracer
@@ -85,10 +86,10 @@ def _get_unwrapped(tensor: Tensor) -> Tensor:
 
 
 _functorch = _submodule("_functorch")
-vars(_functorch).update(is_batchedtensor=_is_batchedtensor, get_unwrapped=_get_unwrapped)
-for _name in ("_add_batch_dim", "_remove_batch_dim"):  # which packages import
-    _text = f"torch._C._functorch.{_name} is not there: torch.vmap wraps tensors by itself, and only while it runs"
-    setattr(_functorch, _name, refusing(_name, NotImplementedError, _text, "a vmap cannot be entered by hand"))
+vars(_functorch).update(
+    is_batchedtensor=_is_batchedtensor, get_unwrapped=_get_unwrapped,
+    _add_batch_dim=_add_batch_dim, _remove_batch_dim=_remove_batch_dim,
+)  # fmt: skip
 
 
 def _get_accelerator(check: bool | None = None) -> Any:

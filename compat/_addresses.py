@@ -9,7 +9,8 @@ from __future__ import annotations
 #: PyTorch's private modules that are here.
 PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops",
-    "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_higher_order_ops",
+    "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_functorch", "_functorch.vmap",
+    "_higher_order_ops",
     "_ops", "_subclasses", "_tensor", "_tensor_str", "_utils", "_vmap_internals", "fx._symbolic_trace",
     "nn.modules._functions", "nn.utils._named_member_accessor",
     "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison",

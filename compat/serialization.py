@@ -42,8 +42,9 @@ __all__ = [
 #: What ``load`` takes for where storages are to be.
 MAP_LOCATION: TypeAlias = Callable[[UntypedStorage, str], UntypedStorage] | Device | str | dict[str, str] | None
 
-#: Storages begin at multiples of this, so that they can be mapped into memory.
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # storages begin at multiples of it, so that they can be mapped into memory
+#: The version of pickle's protocol that files are written in.
+DEFAULT_PROTOCOL = 2
 
 # ---------------------------------------------------------------- options
 
@@ -148,7 +149,7 @@ def save(
     obj: Any,
     f: Any,
     pickle_module: Any = pickle,
-    pickle_protocol: int = 2,
+    pickle_protocol: int = DEFAULT_PROTOCOL,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import PurePath
 
 #: The module that declares a library's operators, by the folder and the stem of the library's file.
-_LIBRARIES = {("torchvision", "_C"): "compat._libraries.torchvision"}
+_LIBRARIES = dict.fromkeys((("torchvision", "_C"), ("torchvision", "_C_stable")), "compat._libraries.torchvision")
 _lock = threading.Lock()
 #: The paths that were given to ``load_library``.
 loaded: set[str] = set()

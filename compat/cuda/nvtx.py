@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from compat._core.stubs import refusing
 
-__all__ = ["mark", "range_end", "range_pop", "range_push", "range_start"]
+__all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
 _ABSENT = "NVTX functions not installed. Are you sure you have a CUDA build?"
 
@@ -13,3 +16,14 @@ range_pop = refusing("range_pop", RuntimeError, _ABSENT)
 range_start = refusing("range_start", RuntimeError, _ABSENT)
 range_end = refusing("range_end", RuntimeError, _ABSENT)
 mark = refusing("mark", RuntimeError, _ABSENT)
+
+
+@contextmanager
+def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
+    """A mark around what runs inside; a context or a decorator.
+
+    Raises:
+        RuntimeError: when it is entered.
+    """
+    range_push(msg.format(*args, **kwargs))
+    yield

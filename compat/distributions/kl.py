@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.tensor.namespace import torch
+from compat.distributions._kl_registry import _functions as _KL_REGISTRY  # noqa: F401 (PyTorch's name)
 from compat.distributions._kl_registry import kl_divergence, register_kl
 from compat.distributions.bernoulli import Bernoulli
 from compat.distributions.beta import Beta

@@ -39,6 +39,9 @@ def precision_to_scale_tril(precision: Any) -> Any:
     return torch.linalg.solve_triangular(inverse, identity, upper=False)
 
 
+_precision_to_scale_tril = precision_to_scale_tril  # by PyTorch's name, which packages import
+
+
 class MultivariateNormal(Distribution):
     """Normal vectors.
 

@@ -20,6 +20,15 @@ from funcgrad.core.errors import explained
 from funcgrad.core.tracing import running
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 
+#: A call of a vectorized function by steps that a package has replaced; ``compat._functorch.vmap`` sets it.
+_replaced_steps: Callable[..., Any] | None = None
+
+
+def set_replaced_steps(run: Callable[..., Any] | None) -> None:
+    """Names the function that runs a ``vmap`` whose steps a package has replaced; None for that of this file."""
+    global _replaced_steps
+    _replaced_steps = run
+
 
 @function("torch.vmap")
 def vmap(
@@ -57,6 +66,8 @@ def vmap(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
+        if chunk_size is None and _replaced_steps is not None:
+            return _replaced_steps(func, in_dims, out_dims, randomness, args, kwargs)
         mapped = Mapped(func, in_dims, out_dims, randomness, args, kwargs)
         if chunk_size is None:
             return mapped.run(mapped.leaves, mapped.size)
@@ -181,22 +192,14 @@ class Mapped:
 
     def run(self, leaves: Sequence[Any], size: int) -> Any:
         """The results for ``size`` batch elements."""
-        interpreter = Batching(size)
-        with mapping(interpreter, self.randomness):
-            given = [x if d is None else batched(interpreter, x, d) for x, d in zip(leaves, self.dims)]
-            came = [_Seen.of(x, t, d) for x, t, d in zip(leaves, given, self.dims) if d is not None]
+        batch = Batch(Batching(size), self.name)
+        with mapping(batch, self.randomness):
+            given = [x if d is None else batch.add(x, d) for x, d in zip(leaves, self.dims)]
             result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
             outs, tree = tree_flatten(result)
             dims = self.places_of(result, tree)
-            for seen in came:
-                if seen.storage.buffer is not seen.buffer:  # written in place
-                    value, found = unbatched(interpreter, tensor_of(seen.storage.buffer))
-                    seen.original.copy_(tensor_of(at_axis(value, found, seen.dim, size)))
-            made: dict[Any, Tensor] = {}
-            placed = []
-            for x, dim in zip(outs, dims):
-                back = self._given_back(x, dim, came)
-                placed.append(self._placed(x, dim, interpreter, made) if back is None else back)
+            batch.write_back()
+            placed = [batch.remove(x, dim) for x, dim in zip(outs, dims)]
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
@@ -219,70 +222,26 @@ class Mapped:
 
     def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
         """The batch dimension of each leaf of the result."""
-        given = self.out_dims
-        if isinstance(result, Tensor):
-            single = given[0] if isinstance(given, tuple) and len(given) == 1 else given
-            dims = [single] if single is None or isinstance(single, int) else None
-        else:
-            dims = broadcast_to_and_flatten(given, tree)
-        if dims is None:
-            raise ValueError(
-                f"vmap({self.name}, ..., out_dims={given})(<inputs>): out_dims is not compatible with the structure "
-                f"of `outputs`. out_dims has structure {tree_flatten(given)[1]} but outputs has structure {tree}."
-            )
-        return dims
+        return result_dims(self.name, self.out_dims, result, tree)
 
-    def _given_back(self, x: Any, dim: int | None, came: Sequence[_Seen]) -> Any:
-        """The argument that a result is, or the view of it; None for any other result."""
-        if not isinstance(x, Tensor) or dim is None:
-            return None
-        _check_dim(x, dim)
-        place = dim % (x.dim() + 1)
-        views = (view_of(s.original, s.dim, s.element, x, place) for s in came if s.element._layout is s.layout)
-        return next((view for view in views if view is not None), None)
 
-    def _placed(self, x: Any, dim: int | None, interpreter: Batching, made: dict[Any, Tensor]) -> Any:
-        """A result with its batch dimension moved to where ``out_dims`` says.
+def result_dims(name: str, out_dims: Any, result: Any, tree: TreeSpec) -> list[int | None]:
+    """The batch dimension of each leaf of a function's result.
 
-        Args:
-            made: the batched memory of results, to which this one's is added.
-        """
-        if not isinstance(x, Tensor):
-            if dim is None:
-                return x
-            raise ValueError(
-                f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(x)}. Did you mean to "
-                "set out_dims= to None for output?"
-            )
-        value, found = unbatched(interpreter, x)
-        if dim is None:
-            if found is not None:
-                raise ValueError(
-                    f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
-                )
-            return x
-        place = dim % (x.dim() + 1)
-        if found is None:
-            shape = tuple(x.shape)
-            return x.unsqueeze(place).expand(*shape[:place], interpreter.size, *shape[place:])
-        whole = self._whole(x, interpreter, made)
-        view = None if whole is None else placed_view(whole, x, place)
-        return tensor_of(at_axis(value, found, place, interpreter.size)) if view is None else view
-
-    def _whole(self, x: Tensor, interpreter: Batching, made: dict[Any, Tensor]) -> Tensor | None:
-        """The batched memory of a result, batch dimension first; None if it is not memory of its own."""
-        storage: Any = x._storage
-        detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
-        if detached:
-            storage = storage.under
-        buffer = runtime.ready(storage.buffer)
-        if isinstance(storage, level_stack.DetachedStorage) or not (
-            isinstance(buffer, BatchTracer) and buffer.interpreter is interpreter
-        ):
-            return None
-        if storage not in made:
-            made[storage] = tensor_of(at_axis(buffer.value, buffer.dim, 0, interpreter.size))
-        return made[storage].detach() if detached else made[storage]
+    Raises:
+        ValueError: if ``out_dims`` does not fit the result.
+    """
+    if isinstance(result, Tensor):
+        single = out_dims[0] if isinstance(out_dims, tuple) and len(out_dims) == 1 else out_dims
+        dims = [single] if single is None or isinstance(single, int) else None
+    else:
+        dims = broadcast_to_and_flatten(out_dims, tree)
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of "
+            f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {tree}."
+        )
+    return dims
 
 
 def _check_dim(x: Tensor, dim: int) -> None:
@@ -292,17 +251,95 @@ def _check_dim(x: Tensor, dim: int) -> None:
         )
 
 
+class Batch:
+    """A ``vmap`` that runs.
+
+    Attributes:
+        interpreter: that of its operations.
+        name: the function, in messages.
+        came: the arguments that it batches.
+        made: the batched memory of results, by their storages.
+    """
+
+    def __init__(self, interpreter: Batching, name: str):
+        self.interpreter = interpreter
+        self.name = name
+        self.came: list[_Seen] = []
+        self.made: dict[Any, Tensor] = {}
+
+    def add(self, t: Tensor, dim: int) -> Tensor:
+        """An argument as one batch element."""
+        element = place_as(tensor_of(BatchTracer(self.interpreter, array(t), dim)), t, dim)
+        self.came.append(_Seen.of(t, element, dim))
+        return element
+
+    def write_back(self) -> None:
+        """Puts what was written in place into batch elements into the arguments."""
+        for seen in self.came:
+            if seen.storage.buffer is not seen.buffer:
+                value, found = unbatched(self.interpreter, tensor_of(seen.storage.buffer))
+                seen.original.copy_(tensor_of(at_axis(value, found, seen.dim, self.interpreter.size)))
+
+    def remove(self, x: Any, dim: int | None) -> Any:
+        """A result with all its batch elements, in ``dim``; with None, one that is the same for all."""
+        back = self._given_back(x, dim)
+        return self._placed(x, dim) if back is None else back
+
+    def _given_back(self, x: Any, dim: int | None) -> Any:
+        """The argument that a result is, or the view of it; None for any other result."""
+        if not isinstance(x, Tensor) or dim is None:
+            return None
+        _check_dim(x, dim)
+        place = dim % (x.dim() + 1)
+        views = (view_of(s.original, s.dim, s.element, x, place) for s in self.came if s.element._layout is s.layout)
+        return next((view for view in views if view is not None), None)
+
+    def _placed(self, x: Any, dim: int | None) -> Any:
+        """A result with its batch dimension moved to where ``out_dims`` says."""
+        if not isinstance(x, Tensor):
+            if dim is None:
+                return x
+            raise ValueError(
+                f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(x)}. Did you mean to "
+                "set out_dims= to None for output?"
+            )
+        value, found = unbatched(self.interpreter, x)
+        if dim is None:
+            if found is not None:
+                raise ValueError(
+                    f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
+                )
+            return x
+        place = dim % (x.dim() + 1)
+        if found is None:
+            shape = tuple(x.shape)
+            return x.unsqueeze(place).expand(*shape[:place], self.interpreter.size, *shape[place:])
+        whole = self._whole(x)
+        view = None if whole is None else placed_view(whole, x, place)
+        return tensor_of(at_axis(value, found, place, self.interpreter.size)) if view is None else view
+
+    def _whole(self, x: Tensor) -> Tensor | None:
+        """The batched memory of a result, batch dimension first; None if it is not memory of its own."""
+        storage: Any = x._storage
+        detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
+        if detached:
+            storage = storage.under
+        buffer = runtime.ready(storage.buffer)
+        if isinstance(storage, level_stack.DetachedStorage) or not (
+            isinstance(buffer, BatchTracer) and buffer.interpreter is self.interpreter
+        ):
+            return None
+        if storage not in self.made:
+            self.made[storage] = tensor_of(at_axis(buffer.value, buffer.dim, 0, self.interpreter.size))
+        return self.made[storage].detach() if detached else self.made[storage]
+
+
 @contextmanager
-def mapping(interpreter: Batching, randomness: str) -> Iterator[None]:
+def mapping(batch: Batch, randomness: str) -> Iterator[None]:
     """Runs the body inside a ``vmap``."""
-    with running(interpreter), level_stack.level("vmap", randomness) as entered:
-        entered.interpreter = interpreter
+    with running(batch.interpreter), level_stack.level("vmap", randomness) as entered:
+        entered.interpreter, entered.batch = batch.interpreter, batch
         yield
-
-
-def batched(interpreter: Batching, t: Tensor, dim: int) -> Tensor:
-    """A tensor as one batch element."""
-    return place_as(tensor_of(BatchTracer(interpreter, array(t), dim)), t, dim)
 
 
 def unbatched(interpreter: Batching, t: Tensor) -> tuple[Any, int | None]:

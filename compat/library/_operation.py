@@ -22,6 +22,7 @@ from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_leaves, tree_
 from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function, relevant_in
 from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.level_stack import state as transforms
@@ -79,6 +80,9 @@ class Operation(OpOverload):
         self.function: Any = type(name, (_Recorded,), {})
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        relevant = list(relevant_in(args, kwargs))
+        if has_torch_function(relevant):
+            return handle_torch_function(self, relevant, *args, **kwargs)
         given, named = self._schema.bind(args, kwargs)
         if AUTOCAST in self.kernels and is_on(AUTOCAST):
             return self.kernels[AUTOCAST](*given, **named)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, _OpNamespace
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function, relevant_in
 
 
 class Packet(OpOverloadPacket):
@@ -20,6 +21,9 @@ class Packet(OpOverloadPacket):
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        relevant = list(relevant_in(args, kwargs))
+        if has_torch_function(relevant):
+            return handle_torch_function(self, relevant, *args, **kwargs)
         *others, last = self._overloads.values()
         for overload in others:
             try:

@@ -49,6 +49,7 @@ distributed.tensor.parallel: ColwiseParallel RowwiseParallel SequenceParallel Pa
 distributed.tensor.parallel.style: ParallelStyle
 distributed._tensor: DTensor Placement Replicate Shard Partial DeviceMesh distribute_tensor distribute_module
     init_device_mesh
+distributed._tensor.experimental: implicit_replication
 distributed._tensor.placement_types: Placement Replicate Shard Partial DTensorSpec TensorMeta
 distributed._tensor.api: DTensor
 distributed.device_mesh: DeviceMesh init_device_mesh _get_device_handle
@@ -141,8 +142,6 @@ _inductor.runtime.benchmarking: - benchmarker
 _functorch:
 _functorch.aot_autograd: aot_export_module aot_export_joint_simple
 _functorch.config:
-_functorch.vmap: restore_vmap _add_batch_dim _maybe_remove_batch_dim _broadcast_to_and_flatten _get_name
-    _validate_and_get_batch_size
 _functorch._aot_autograd.functional_utils:
 _export: capture_pre_autograd_graph
 _export.utils: _detect_fake_mode_from_gm
@@ -173,10 +172,11 @@ compiler: - load_compiled_function
 _dynamo: - nonstrict_trace reset_code_caches
 """,
     SCRIPT: """
+: TensorType
 jit._recursive:
 jit: RecursiveScriptModule _get_trace_graph
 jit._trace: _trace_module_map
-_C: Graph Value Block ScriptMethod ScriptObject - _dispatch_dump
+_C: TensorType Graph Value Block ScriptMethod ScriptObject - _dispatch_dump
 _C._onnx: OperatorExportTypes TrainingMode TensorProtoDataType
 _jit_internal:
 classes:
@@ -201,7 +201,6 @@ sparse._triton_ops_meta: optimize_bsr_dense_addmm
 mtia: is_available
 cuda.profiler:
 cuda.sparse:
-cuda.nvtx: range
 cuda: - cudart default_generators
 xpu: Event Stream - device set_device get_rng_state get_rng_state_all set_rng_state set_rng_state_all
     mem_get_info memory_allocated memory_reserved max_memory_allocated reset_peak_memory_stats

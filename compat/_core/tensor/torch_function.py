@@ -113,7 +113,8 @@ def no_handler(name: str, method: str, modes: Sequence[Any], kinds: Sequence[typ
     )
 
 
-def _relevant(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
+def relevant_in(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
+    """The arguments of a call whose types may override it, those in lists and tuples among them."""
     for a in (*args, *kwargs.values()):
         if isinstance(a, list | tuple):
             yield from a
@@ -214,6 +215,9 @@ def _warn_of_plain(function: Any) -> None:
 
 # ---------------------------------------------------------------- functions that ask
 
+#: By function, what types are told that its arguments were, of those functions that take them in several ways.
+told_arguments: dict[Callable[..., Any], Callable[[tuple], tuple]] = {}
+
 
 class Overridable:
     """A public function that asks its arguments' types first. It counts as equal to the function.
@@ -235,9 +239,10 @@ class Overridable:
         self._operator = operator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not local.modes and (not local.subclasses or not any(_has_say(type(a)) for a in _relevant(args, kwargs))):
+        if not local.modes and (not local.subclasses or not any(_has_say(type(a)) for a in relevant_in(args, kwargs))):
             return self._function(*args, **kwargs)
-        found, asked = _ask(self._shown, list(_relevant(args, kwargs)), args, kwargs)
+        args = told_arguments.get(self._function, tuple)(args)
+        found, asked = _ask(self._shown, list(relevant_in(args, kwargs)), args, kwargs)
         if found is NotImplemented and not self._operator:
             raise _nobody_knows(resolve_name(self) or self.__name__, asked)
         return found

@@ -39,6 +39,7 @@ class Level:
         kind: "grad", "jvp", "vmap", "functionalize".
         randomness: whether batch elements draw the "same" or "different" random numbers, or drawing is an "error".
         interpreter: its interpreter, once it has one.
+        batch: of a "vmap", its arguments and results (``compat.func._vmap.Batch``).
         written: the storages that were written while it was the innermost.
         leaves: the storages of what it differentiates by.
         detached: the detached storages made while it was the innermost.
@@ -50,6 +51,7 @@ class Level:
     kind: str
     randomness: str = "error"
     interpreter: Any = None
+    batch: Any = None
     written: list[Any] = field(default_factory=list)
     leaves: list[Any] = field(default_factory=list)
     detached: list[weakref.ref[DetachedStorage]] = field(default_factory=list)

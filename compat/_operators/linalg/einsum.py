@@ -10,6 +10,7 @@ import opt_einsum  # type: ignore[import-untyped]
 
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import told_arguments
 from compat._core.tensor.tracing import all_taken
 from compat._core.types.errors import type_name
 from compat._operators.linalg.matmul import bmm
@@ -288,6 +289,16 @@ def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
     return terms, args[::2]
 
 
+def _one_by_one(args: tuple) -> tuple:
+    """The arguments as an equation and operands."""
+    if len(args) < 2:
+        raise ValueError(_INCOMPLETE)
+    equation, operands = (args[0], args[1:]) if isinstance(args[0], str) else _from_lists(args)
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    return (equation, *operands)
+
+
 @function("torch.einsum")
 def einsum(*args: Any) -> Tensor:
     """The sum of products of operands whose dimensions are named by letters.
@@ -312,15 +323,7 @@ def einsum(*args: Any) -> Tensor:
         >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
         tensor([3., 7.])
     """
-    if len(args) < 2:
-        raise ValueError(_INCOMPLETE)
-    if isinstance(args[0], str):
-        equation: str = args[0]
-        operands: Sequence[Any] = args[1:]
-    else:
-        equation, operands = _from_lists(args)
-    if len(operands) == 1 and isinstance(operands[0], list | tuple):
-        operands = tuple(operands[0])
+    equation, *operands = _one_by_one(args)
     operands = all_taken(operands)
     if not operands:
         raise ValueError(_INCOMPLETE)
@@ -328,3 +331,6 @@ def einsum(*args: Any) -> Tensor:
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type_name(t)}")
     return _evaluated(Equation(equation, operands), operands)
+
+
+told_arguments[einsum] = _one_by_one

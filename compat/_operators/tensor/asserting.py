@@ -9,6 +9,7 @@ from compat._core.operators.composite import composite
 from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
 from compat._core.tensor.tracing import elements, tensor_of
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype
@@ -156,6 +157,9 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
 
 
 @function("torch._assert")
-def assert_(condition: Any, message: str) -> None:
-    """Python's ``assert`` as a function."""
+def assert_(condition: Any, message: str) -> Any:
+    """Python's ``assert`` as a function, which types of the condition can override, as a trace of ``fx`` does."""
+    if type(condition) is not Tensor and has_torch_function((condition,)):
+        return handle_torch_function(assert_, (condition,), condition, message)
     assert condition, message
+    return None

@@ -204,7 +204,7 @@ def split_with_sizes(input, split_sizes, dim):
     return _pieces(input, dim, split_sizes)
 
 
-@function("torch.split", "Tensor.split")
+@function("torch.split")
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
     """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
 
@@ -215,6 +215,21 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any
     """
     sizes = split_size_or_sections
     return _split_size(input, sizes, dim) if hasattr(sizes, "__index__") else split_with_sizes(input, sizes, dim)
+
+
+@function("Tensor.split")
+def _split_of_tensor(input: Tensor, split_size: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
+    """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(5).split(split_size=[1, 4])
+        (tensor([0]), tensor([1, 2, 3, 4]))
+    """
+    return split(input, split_size, dim, **named)
+
+
+_split_of_tensor.__qualname__ = "Tensor.split"  # which Python's errors of arguments show
 
 
 @composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", errors="own")

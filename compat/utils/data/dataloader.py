@@ -22,6 +22,8 @@ from compat.utils.data._utils.worker import Ended
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
+_collate_fn_t = Callable[[list[Any]], Any]  # the type of ``collate_fn``, by PyTorch's name, which packages import
+
 __all__ = ["DataLoader", "default_collate", "default_convert"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat._libraries import load
+from compat._libraries import load, loaded
 
 importlib.import_module("compat._libraries.torchvision")
 vision = torch.ops.torchvision
@@ -176,6 +176,15 @@ def test_of_other_libraries_the_loader_says_that_they_cannot_load(tmp_path: Path
         torch.ops.load_library(file)
     with pytest.raises(OSError, match="No such file"):
         load(tmp_path / "nothing.so")
+
+
+@pytest.mark.parametrize("name", ["_C.so", "_C_stable.so", "_C_stable.cpython-311-x86_64-linux-gnu.so"])
+def test_torchvision_s_library_has_one_of_two_names(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "torchvision"
+    folder.mkdir()
+    (folder / name).write_bytes(b"")
+    load(folder / name)
+    assert str(folder / name) in loaded
 
 
 def test_kernels_for_autocast_run_within_it_unless_they_are_left_out() -> None:

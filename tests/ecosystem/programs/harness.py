@@ -5,21 +5,44 @@ import json
 import torch
 
 
-def declare_torchvision():
-    """Declares the operators whose absence keeps torchvision from being imported.
+def _greedy_nms(boxes, scores, threshold):
+    """The reference of ``nms``: the best box, then the best of those that do not overlap it, and so on."""
+    low = torch.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    shared = (torch.minimum(boxes[:, None, 2:], boxes[None, :, 2:]) - low).clamp(0).prod(-1)
+    areas = (boxes[:, 2:] - boxes[:, :2]).prod(-1)
+    overlap = shared / (areas[:, None] + areas - shared) > threshold
+    kept, free = [], torch.ones(len(boxes), dtype=torch.bool)
+    for n in scores.argsort(descending=True, stable=True).tolist():
+        if free[n]:
+            kept.append(n)
+            free &= ~overlap[n]
+    return torch.tensor(kept, dtype=torch.int64)
 
-    Its wheels are compiled for one build of PyTorch's; beside another they cannot load. Models need none of them.
+
+def declare_torchvision():
+    """Stands in for torchvision's compiled operators where its library cannot load.
+
+    Wheels of the registry are compiled for one build of PyTorch's, and beside another they cannot load. Then
+    torchvision computes ``roi_align`` by tensor operations of its own, and ``nms`` is the loop above.
     """
+    library = torch.library.Library("torchvision", "FRAGMENT")
     try:
-        import torchvision  # noqa: F401 (whether it can be imported)
+        import torchvision.extension as extension
     except ImportError:
         return None
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "DEF")
+    except RuntimeError:  # older ones declare shapes of operators that are not there
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        return library
-    return None
+        import torchvision.extension as extension
+    if extension._has_ops():
+        return None
+    if not hasattr(torch.ops.torchvision, "nms"):
+        library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    library.impl("nms", _greedy_nms, "CPU")
+    from torchvision.ops import boxes
+
+    boxes._assert_has_ops = lambda: None
+    return library
 
 
 _declared = declare_torchvision()  # before a package imports it

@@ -20,3 +20,16 @@ out.sum().backward()
 report("module", [out, net[0].module.weight.grad])
 parameters = TensorDict.from_module(torch.nn.Linear(3, 2))
 report("parameters", parameters["weight"].detach())
+report("vmap", torch.vmap(lambda d: d.apply(torch.sin))(d.select("a"))["a"])
+ensemble = TensorDict.from_modules(torch.nn.Linear(3, 2), torch.nn.Linear(3, 2), as_module=True)
+shape = torch.nn.Linear(3, 2, device="meta")
+
+
+def call(p, x):
+    with p.to_module(shape):
+        return shape(x)
+
+
+several = torch.vmap(call, (0, None))(ensemble, d["a"])
+several.sum().backward()
+report("ensemble", [several, *[p.grad for p in ensemble.parameters()]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from functools import partial
 from typing import Any
@@ -17,6 +18,8 @@ from compat._operators.create.from_data import tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
+#: The kinds of NumPy's dtypes of which no tensors can be made, by PyTorch's name, which packages import.
+np_str_obj_array_pattern = re.compile("[SaUO]")
 #: What makes a batch of samples of a type: called with the samples and, by name, the map that it was found in.
 Collating = Mapping[Any, Callable[..., Any]]
 

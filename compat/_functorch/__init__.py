@@ -1,0 +1,1 @@
+"""``torch._functorch``: what packages touch of it."""
