@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -243,29 +243,45 @@ def export(
     if not isinstance(args, tuple):
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}
-    traced = _Trace(mod, args, kwargs)
-    symbols = asked_for(dynamic_shapes, _bound(mod, args, kwargs)) if dynamic_shapes else []
+    traced = Trace(mod, args, kwargs)
+    symbols = asked_for(dynamic_shapes, bound(mod, args, kwargs)) if dynamic_shapes else []
     return traced.program(traced.chosen(symbols))
 
 
 def export_with_any_sizes(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
     """``export`` with every size that may change."""
-    traced = _Trace(mod, args, kwargs)
+    traced = Trace(mod, args, kwargs)
     return traced.program(traced.chosen(candidates(traced.inputs)))
 
 
-class _Trace:
+class Trace:
     """A module at an example.
 
+    Args:
+        mod, args, kwargs: the module and its arguments.
+        names: of the tensors among these; those of the parameters of ``forward`` by default.
+        keep: whether nodes keep their values in ``meta["val"]``.
+
     Attributes:
-        inputs: the tensors among its arguments.
+        inputs, names: the tensors among its arguments, and what they are called.
+        graph: the graph, whose first inputs are weights.
+        specs: the kinds of its inputs.
+        weights: the weights by name.
     """
 
-    def __init__(self, mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(
+        self, mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str] = (), keep: bool = False
+    ):
         self.mod, self.args, self.kwargs = mod, args, kwargs
+        self._keep = keep
         self._leaves, self._spec = tree_flatten((args, kwargs))
         self.inputs = [t for t in self._leaves if isinstance(t, Tensor)]
-        self._names = _input_names(mod, args, kwargs)
+        given = iter(names)
+        self._names = [
+            next(given, name) if isinstance(t, Tensor) else name
+            for t, name in zip(self._leaves, _input_names(mod, args, kwargs))
+        ]
+        self.names = [name for t, name in zip(self._leaves, self._names) if isinstance(t, Tensor)]
         self.graph, self.specs, self.weights, self.out_spec = self._traced(self.inputs)
 
     def _traced(self, inputs: list[Tensor]) -> tuple[Graph, list[InputSpec], dict[str, Tensor], TreeSpec]:
@@ -274,12 +290,12 @@ class _Trace:
         args, kwargs = tree_unflatten(leaves, self._spec)
         with no_grad():  # so that each operation is seen as itself
             recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
-        graph, specs, copied = _lifted(recorder, self.mod)
+        graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
         weights = {s.target: recorder.constants[s.target] for s in specs if s.target is not None}
         return graph, specs, weights, tree_flatten(found)[1]
 
-    def _again(self, inputs: list[Tensor]) -> Graph:
+    def again(self, inputs: list[Tensor]) -> Graph:
         """The graph at other sizes, if it has the same weights and constants; leaves the module as it was."""
         if all(a is b for a, b in zip(inputs, self.inputs)):
             return self.graph
@@ -311,7 +327,7 @@ class _Trace:
         found = []
         for symbol in symbols:
             try:
-                generalized(self._again, self.inputs, [symbol])
+                generalized(self.again, self.inputs, [symbol])
             except Fixed as why:
                 if symbol.needed:
                     raise UserError(f"Constraints violated ({symbol.name})! The size cannot change: {why}") from why
@@ -322,11 +338,14 @@ class _Trace:
     def program(self, symbols: list[Symbol]) -> ExportedProgram:
         """The program in which these sizes may change, or as many of them as may together."""
         optional = [s for s in symbols if not s.needed]
-        kept = [*[s for s in symbols if s.needed], *optional][:MOST]
+        needed = [s for s in symbols if s.needed]
+        if len(needed) > MOST:
+            raise UserError(f"dynamic_shapes: at most {MOST} sizes can change together, got {len(needed)}")
+        kept = [*needed, *optional][:MOST]
         graph = self.graph
         while kept:
             try:
-                graph = generalized(self._again, self.inputs, kept)
+                graph = generalized(self.again, self.inputs, kept)
                 break
             except Fixed as why:
                 if kept[-1].needed:
@@ -342,7 +361,7 @@ class _Trace:
         return ExportedProgram(GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example)
 
 
-def _bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments by name."""
     try:
         return dict(inspect.signature(mod.forward).bind(*args, **kwargs).arguments)
@@ -350,8 +369,12 @@ def _bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[s
         return {f"arg{n}": a for n, a in enumerate((*args, *kwargs.values()))}
 
 
-def _lifted(recorder: Recorder, mod: Module) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:
-    """The graph with weights as its first inputs, what its inputs are, and its nodes by those of the trace."""
+def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:
+    """The graph with weights as its first inputs, what its inputs are, and its nodes by those of the trace.
+
+    Args:
+        keep: whether nodes keep their values.
+    """
     graph = Graph()
     specs: list[InputSpec] = []
     copied: dict[Node, Node] = {}
@@ -378,5 +401,9 @@ def _lifted(recorder: Recorder, mod: Module) -> tuple[Graph, list[InputSpec], di
             copied[node] = graph.node_copy(node, lambda n: copied[n])
             if getattr(node.target, "_opname", "") == "rnn_layer":  # whose last argument keeps tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
-            copied[node].meta.pop("val", None)
+    for node, made in copied.items():
+        if keep:
+            made.meta["val"] = node.meta["val"]
+        else:
+            made.meta.pop("val", None)
     return graph, specs, copied

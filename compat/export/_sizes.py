@@ -23,8 +23,10 @@ from compat.fx.node import Node
 
 __all__ = ["MOST", "Dim", "Fixed", "Symbol", "asked_for", "candidates", "dims", "fits", "generalized"]
 
-#: At most so many sizes change together: a fit takes two to the power of it traces.
-MOST = 3
+#: At most so many sizes change together.
+MOST = 6
+#: Of more than so many sizes, products of at most two are looked for: the number of traces grows with their sets.
+_ALL_PRODUCTS = 3
 
 
 class _Hint:
@@ -199,7 +201,8 @@ def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
     places = [{node: i for i, node in enumerate(r)} for r in rows]
     for nodes in zip(*rows):
         first = nodes[0]
-        flat = [tree_flatten((node.args, node.kwargs)) for node in nodes]
+        # The shapes of results, where the traces have kept these, are numbers as well.
+        flat = [tree_flatten((node.args, node.kwargs, _shapes(node))) for node in nodes]
         if any((n.op, n.target) != (first.op, first.target) for n in nodes) or any(f[1] != flat[0][1] for f in flat):
             raise Fixed(f"{first.name} is another operation at another size")
         for row in zip(*[f[0] for f in flat]):
@@ -207,6 +210,11 @@ def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
             if any(type(x) is not int for x in row) and len(set(shown)) > 1:
                 raise Fixed(f"{first.name} is called with {row[0]!r} at one size, {row[-1]!r} at another")
         yield first, [f[0] for f in flat]
+
+
+def _shapes(node: Node) -> list[list[int]]:
+    """The shapes of a node's results."""
+    return [list(t.shape) for t in tree_flatten(node.meta.get("val"))[0] if isinstance(t, Tensor)]
 
 
 Polynomial = dict[frozenset[Symbol], int]
@@ -237,10 +245,15 @@ def generalized(trace: Callable[[list[Tensor]], Graph], inputs: Sequence[Tensor]
         inputs: the example.
         symbols: the sizes that change.
 
+    Returns:
+        The graph with numbers computed from the inputs' sizes. Where the traces kept the results, ``meta["shapes"]``
+        has the shapes of each node's, of numbers and nodes.
+
     Raises:
         Fixed: if they may not.
     """
-    subsets = [frozenset(c) for n in range(len(symbols) + 1) for c in itertools.combinations(symbols, n)]
+    together = len(symbols) if len(symbols) <= _ALL_PRODUCTS else 2
+    subsets = [frozenset(c) for n in range(together + 1) for c in itertools.combinations(symbols, n)]
     steps = [dict.fromkeys(subset, 1) for subset in subsets] + [dict.fromkeys(symbols, 3)]
     graphs = []
     for step in steps:
@@ -255,13 +268,12 @@ def generalized(trace: Callable[[list[Tensor]], Graph], inputs: Sequence[Tensor]
     formulas: dict[Node, list[Polynomial | None]] = {}
     for node, others in _alike(graphs):
         found: list[Polynomial | None] = []
-        for k, x in enumerate(others[0]):
-            changed = type(x) is int and len({row[k] for row in others}) > 1
-            found.append(_fitted({s: row[k] for s, row in zip(subsets, others)}, symbols) if changed else None)
+        for column in zip(*others):
+            changed = type(column[0]) is int and len(set(column)) > 1
+            found.append(_fitted(dict(zip(subsets, column)), symbols) if changed else None)
             polynomial = found[-1]
-            if polynomial is not None and _value(polynomial, check) != others[-1][k]:
-                numbers = [row[k] for row in others]
-                raise Fixed(f"{node.name} is called with {numbers}, which is no polynomial of the sizes")
+            if polynomial is not None and _value(polynomial, check) != column[-1]:
+                raise Fixed(f"{node.name} has {list(column)}, which is no polynomial of the sizes")
         formulas[node] = found
     return _with_formulas(graphs[0], formulas, symbols, len(inputs))
 
@@ -275,18 +287,19 @@ def _with_formulas(
     writer = _Writer(made)
     takes = graph.find_nodes(op="placeholder")
     given = takes[len(takes) - inputs :]
+    for node in takes:
+        copied[node] = made.placeholder(node.name)
+    writer.note(symbols, [copied[n] for n in given])
     for node in graph.nodes:
-        if node.op == "placeholder":
-            copied[node] = made.placeholder(node.name)
-            copied[node].meta.update(node.meta)
-            if node is takes[-1]:
-                writer.note(symbols, [copied[n] for n in given])
-            continue
-        leaves, spec = tree_flatten((node.args, node.kwargs))
+        leaves, spec = tree_flatten((node.args, node.kwargs, _shapes(node)))
         numbers = [None if p is None else writer.number(p) for p in formulas[node]]
         parts = [n if n is not None else copied[x] if isinstance(x, Node) else x for n, x in zip(numbers, leaves)]
-        args, kwargs = tree_unflatten(parts, spec)
-        copied[node] = made.create_node(node.op, node.target, args, kwargs, node.name)
+        args, kwargs, shapes = tree_unflatten(parts, spec)
+        if node.op != "placeholder":
+            copied[node] = made.create_node(node.op, node.target, args, kwargs, node.name)
+        copied[node].meta.update({**node.meta, **copied[node].meta})
+        if shapes:
+            copied[node].meta["shapes"] = shapes
     return made
 
 

@@ -7,19 +7,20 @@ modules and functions, so that any Python may decide what runs; the graph has wh
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from compat._core.dispatch.dispatch_mode import unwatched
 from compat._core.dispatch.overloads import OpOverload, aten
 from compat._core.dispatch.overrides import state
 from compat._core.pytree.trees import tree_flatten, tree_map
-from compat._core.tensor.tensor import Tensor, sync
+from compat._core.tensor.tensor import Tensor, sync, wrap
 from compat.fx._counted_sizes import CountedSizes
 from compat.fx._followed_values import FollowedValues
 from compat.fx.graph import Graph
 from compat.fx.node import Node
-from compat.nn.modules.module import Module
+from compat.nn.modules.module import Module, register_module_forward_hook, register_module_forward_pre_hook
 from compat.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from funcgrad.core.errors import describe_location, user_location
 
@@ -51,7 +52,10 @@ class Recorder(TorchDispatchMode):
         self.constants: dict[str, Tensor] = {}
         self._names = {place(t): name for name, t in (owned or {}).items()}
         self._nodes: dict[tuple[Any, ...], Node] = {}
-        self._held: list[Tensor] = []  # so that no other storage gets the number of one that is known
+        self._calls: list[tuple[str, type]] = []  # the modules that are being called, the outermost one first
+        self._held: list[
+            tuple[Tensor, Node, tuple[Any, ...]]
+        ] = []  # so that no other storage gets the number of one that is known
         self.values = FollowedValues(self._recording, error)
         self.sizes = CountedSizes(self._recording, error)
         for t in (owned or {}).values():
@@ -70,7 +74,7 @@ class Recorder(TorchDispatchMode):
 
     def _know(self, t: Tensor, node: Node, depends: bool) -> None:
         self._nodes[place(t)] = node
-        self._held.append(t)
+        self._held.append((t, node, place(t)))
         self.values.follow(t, depends)
 
     def node_of(self, t: Tensor) -> Node:
@@ -137,6 +141,7 @@ class Recorder(TorchDispatchMode):
             return out
         node = self.graph.call_function(func, given, named)
         node.meta["val"] = out
+        node.meta["nn_module_stack"] = {path: (path, kind) for path, kind in self._calls}
         self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
             self._know(out, node, follows)
@@ -148,8 +153,35 @@ class Recorder(TorchDispatchMode):
                     self._know(t, item, follows)
         return out
 
+    @contextmanager
+    def module_calls(self, root: Module | None) -> Iterator[None]:
+        """Context in which nodes note the modules, below ``root``, whose calls they are part of."""
+        paths = {} if root is None else {id(m): path for path, m in root.named_modules()}
+
+        def enter(module: Module, args: Any) -> None:
+            if id(module) in paths:
+                self._calls.append((paths[id(module)], type(module)))
+
+        def leave(module: Module, args: Any, result: Any) -> None:
+            if id(module) in paths:
+                self._calls.pop()
+
+        before, after = register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)
+        try:
+            yield
+        finally:
+            before.remove()
+            after.remove()
+
+    def _restore_layouts(self) -> None:
+        """Gives nodes whose tensors ``squeeze_`` and the like have changed since a tensor of the earlier layout."""
+        for t, node, (_, offset, layout) in self._held:
+            if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
+                node.meta["val"] = wrap(t._storage, layout, offset)
+
     def __exit__(self, *exc: Any) -> None:
         super().__exit__(*exc)
+        self._restore_layouts()
         self.values.close()
         self.sizes.close()
 
@@ -181,7 +213,7 @@ def record(
     leaves, _ = tree_flatten((tuple(args), kwargs or {}))
     for n, leaf in enumerate(leaves):
         recorder.argument(names[n] if names else f"arg{n}_1", leaf)
-    with recorder:
+    with recorder, recorder.module_calls(root):
         found = function(*args, **(kwargs or {}))
         recorder.graph.output(tree_map(recorder.operand, found))
     _drop_unused(recorder.graph)

@@ -1,8 +1,8 @@
 """``torch.onnx``: models as ONNX files, built by the package ``onnx``.
 
-A model is called once with example arguments; the operators that it runs (``torch.fx.experimental.proxy_tensor``) are
-written as ONNX's. What depends on values or on sizes is in the file as the example had it, but for axes that are said
-to change.
+A model is called once with example arguments, and again at other sizes if some may change; the operators that it runs
+are written as ONNX's. What depends on values, and on sizes that are not said to change, is in the file as the example
+had it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from compat.onnx._export import ONNXProgram, OnnxExporterError, export, is_in_onnx_export
+from compat.onnx import errors
+from compat.onnx._export import ONNXProgram, export, is_in_onnx_export
+from compat.onnx.errors import OnnxExporterError
 
 __all__ = [
-    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "export",
-    "is_in_onnx_export", "is_onnxrt_backend_supported", "register_custom_op_symbolic",
+    "ONNXProgram", "OnnxExporterError", "OperatorExportTypes", "TensorProtoDataType", "TrainingMode", "errors",
+    "export", "is_in_onnx_export", "is_onnxrt_backend_supported", "register_custom_op_symbolic",
     "unregister_custom_op_symbolic",
 ]  # fmt: skip
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,12 +27,42 @@ def element_type(onnx: Any, dtype: Dtype) -> int:
     return number
 
 
+@dataclass(frozen=True)
+class Size:
+    """A number that follows from the sizes of inputs.
+
+    Attributes:
+        name: of a vector of one int64 in the file.
+        example: what it was in the trace.
+    """
+
+    name: str
+    example: int
+
+
+def fixed(size: Any, what: str) -> int:
+    """A size that has to be the same in every call.
+
+    Args:
+        what: what it is a size of, in words.
+
+    Raises:
+        NotImplementedError: if it may change.
+    """
+    if isinstance(size, Size):
+        raise NotImplementedError(f"{what} may change ({size.example} in the example), which is not supported")
+    return int(size)
+
+
 class Builder:
     """Nodes and constants of a graph; values are their names.
 
     Args:
         onnx: the package.
         opset: the version of ONNX's operators.
+
+    Attributes:
+        shapes: the shapes of the results of each node of the trace, of numbers and ``Size``.
     """
 
     def __init__(self, onnx: Any, opset: int):
@@ -37,6 +70,7 @@ class Builder:
         self.opset = opset
         self.nodes: list[Any] = []
         self.initializers: dict[str, Any] = {}
+        self.shapes: dict[Any, list[list[Any]]] = {}
         self._count = 0
         self._constants: dict[tuple[Any, ...], str] = {}
 
@@ -70,12 +104,36 @@ class Builder:
             self.initializers[name] = self.onnx.numpy_helper.from_array(array, name)
         return self._constants[key]
 
-    def ints(self, *values: int) -> str:
-        """A constant vector of int64."""
-        return self.constant(list(values), np.int64)
+    def ints(self, *values: int | Size) -> str:
+        """A vector of int64."""
+        if not any(isinstance(v, Size) for v in values):
+            return self.constant(list(values), np.int64)
+        parts = [v.name if isinstance(v, Size) else self.constant([v], np.int64) for v in values]
+        return parts[0] if len(parts) == 1 else str(self.op("Concat", *parts, axis=0))
+
+    def integer(self, value: int | Size) -> str:
+        """One int64."""
+        if isinstance(value, Size):
+            return str(self.op("Squeeze", value.name, self.ints(0)))
+        return self.constant(value, np.int64)
+
+    def combine(self, kind: str, first: int | Size, second: int | Size) -> Any:
+        """The sum ("Add"), difference ("Sub") or product ("Mul") of two numbers."""
+        examples = [v.example if isinstance(v, Size) else v for v in (first, second)]
+        a, b = examples
+        found = a + b if kind == "Add" else a - b if kind == "Sub" else a * b
+        if not isinstance(first, Size) and not isinstance(second, Size):
+            return found
+        return Size(self.op(kind, self.ints(first), self.ints(second)), found)
+
+    def product(self, values: Iterable[int | Size]) -> Any:
+        """The product of numbers."""
+        return functools.reduce(functools.partial(self.combine, "Mul"), values, 1)
 
     def like(self, value: Any, t: Tensor) -> str:
-        """A number as a constant of a tensor's dtype."""
+        """A number in a tensor's dtype."""
+        if isinstance(value, Size):
+            return self.cast(self.integer(value), t.dtype)
         return self.constant(value, as_array(t.new_zeros(())).dtype)
 
     def parameter(self, name: str, t: Tensor) -> str:

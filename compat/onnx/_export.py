@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import operator
+import importlib
 import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from compat._core.dispatch.overloads import OpOverload
-from compat._core.pytree.trees import tree_leaves
+from compat._core.pytree.trees import tree_leaves, tree_map
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
-from compat.fx._dispatch_trace import Recorder, place, record, writes
-from compat.fx.node import Node, map_aggregate
+from compat.export._program import ExportedProgram, Trace, bound
+from compat.export._sizes import Dim, Fixed, Symbol, asked_for, generalized
+from compat.fx.graph import Graph
+from compat.fx.node import Node
 from compat.nn.modules.module import Module
-from compat.onnx import _layers, _pointwise, _shapes, _vision  # which fill the table
 from compat.onnx._builder import Builder, element_type
-from compat.onnx._table import TABLE, Value
+from compat.onnx._writing import Writing
+from compat.onnx.errors import OnnxExporterError, OnnxExporterWarning
 from funcgrad.core.errors import explained
 
-_FILLERS = (_layers, _pointwise, _shapes, _vision)
 #: The version of ONNX's operators that the table is written for.
 OPSET = 18
 _exporting = 0
-#: Operators whose results have nothing of their argument but its size and dtype.
-_MAKERS = frozenset((
-    "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided", "zeros_like", "ones_like", "full_like",
-    "empty_like",
-))  # fmt: skip
-
-
-class OnnxExporterError(RuntimeError):
-    """A model cannot be written."""
-
-    __module__ = "torch.onnx"
 
 
 def is_in_onnx_export() -> bool:
@@ -110,109 +100,12 @@ def _package() -> Any:
     return onnx
 
 
-class _Writing:
-    """A trace while it is written.
+class _Function(Module):
+    """A function as a module."""
 
-    Args:
-        recorder: the trace.
-        builder: the file.
-        extra: functions for more operators, by ``OpOverload``.
-    """
-
-    def __init__(self, recorder: Recorder, builder: Builder, extra: dict[Any, Callable[..., Any]]):
-        self.recorder, self.builder, self.extra = recorder, builder, extra
-        self.names: dict[Node, Any] = {}
-        self.order = {node: n for n, node in enumerate(recorder.graph.nodes)}
-        self.constant = self._constants()
-
-    def _constants(self) -> set[Node]:
-        """The nodes whose values follow from no argument and no weight: masks and positions that a model makes."""
-        found: set[Node] = set()
-        for node in self.recorder.graph.nodes:
-            made = getattr(node.target, "_opname", "") in _MAKERS or not node.all_input_nodes
-            constant = node.op == "get_attr" and str(node.target).startswith("_tensor_constant")
-            if constant or (node.op == "call_function" and (made or all(n in found for n in node.all_input_nodes))):
-                found.add(node)
-        return found
-
-    def _fold(self, node: Node) -> str:
-        """A constant node's value.
-
-        Raises:
-            OnnxExporterError: if it is written into after it has been used.
-        """
-        mine: Tensor = node.meta["val"]
-        first = min((self.order[user] for user in node.users if user not in self.constant), default=len(self.order))
-        for other in self.constant:
-            late = self.order[other] > first and isinstance(other.target, OpOverload) and writes(other.target)
-            if late and place(other.meta["val"])[0] == place(mine)[0]:
-                raise OnnxExporterError(f"{other.target} writes into a constant that has been used before")
-        return self.builder.parameter(self.builder.name("made"), mine)
-
-    def run(self) -> None:
-        """Writes every node."""
-        for node in self.recorder.graph.nodes:
-            if node.op == "get_attr" and node in self.constant and all(user in self.constant for user in node.users):
-                continue
-            if node.op == "get_attr":
-                self.names[node] = self.builder.parameter(str(node.target), self.recorder.constants[str(node.target)])
-            elif node in self.constant:
-                if any(user not in self.constant for user in node.users) and isinstance(node.meta["val"], Tensor):
-                    self.names[node] = self._fold(node)
-            elif node.op == "call_function":
-                self.names[node] = self._call(node)
-
-    def value(self, x: Any) -> Any:
-        """An argument as functions of the table take it."""
-        return Value(self.names[x], x.meta["val"]) if isinstance(x, Node) else x
-
-    def _call(self, node: Node) -> Any:
-        if node.target is operator.getitem:
-            return self.names[node.args[0]][node.args[1]]
-        target: Any = node.target
-        name = f"{target.namespace}::{target._opname}"
-        if writes(target):
-            name = name.removesuffix("_")
-        write = self.extra.get(target) or TABLE.get(name)
-        if write is None:
-            raise OnnxExporterError(
-                f"{target} has no translation to ONNX: pass custom_translation_table={{{target!r}: function}}, or "
-                "export a part of the model without it"
-            )
-        args, kwargs = map_aggregate((node.args, node.kwargs), self.value)
-        try:
-            found: Any = write(self.builder, node, *args, **kwargs)
-        except NotImplementedError as error:
-            raise OnnxExporterError(f"{target}: {error}") from error
-        if writes(target):
-            self._written(node, found)
-        return found
-
-    def _written(self, node: Node, result: str) -> None:
-        """Replaces nodes written in place by their new values: values in ONNX do not change.
-
-        Raises:
-            OnnxExporterError: for one that saw other parts of the tensor and is used later.
-        """
-        target = node.args[0]
-        assert isinstance(target, Node)
-        mine: Tensor = target.meta["val"]
-        for other in self.recorder.graph.nodes:
-            seen = other.meta.get("val")
-            if other is node or other not in self.names or not isinstance(seen, Tensor):
-                continue
-            if place(seen)[0] != place(mine)[0] or not any(self.order[user] > self.order[node] for user in other.users):
-                continue
-            whole = mine.is_contiguous() and seen.is_contiguous() and mine.numel() == seen.numel()
-            if place(seen) == place(mine):
-                self.names[other] = result
-            elif whole and place(seen)[1] == place(mine)[1]:
-                self.names[other] = self.builder.op("Reshape", result, self.builder.ints(*seen.shape))
-            else:
-                raise OnnxExporterError(
-                    f"{node.target} writes into a tensor of which another part ({other.name}) is read later: write the "
-                    "model without the in-place operation"
-                )
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__()
+        self.__dict__["forward"] = function
 
 
 def export(
@@ -225,85 +118,171 @@ def export(
     """Writes a model as ONNX.
 
     Args:
-        model: a module or function; it is called once.
+        model: a module or function; it is called once, and at several sizes if some may change. Or what
+            ``torch.export.export`` returned; its arguments and the sizes that may change are the program's.
         args: its arguments, a tensor or a tuple; a dictionary at the end of it is taken by name.
         f: the file, by path or opened for writing bytes; None for none.
-        input_names, output_names: of the file's inputs and results.
-        opset_version: the requested version of ONNX's operators; exported files need version 18 or newer.
+        input_names, output_names: of the file's inputs and results; by default those of the parameters of ``forward``,
+            and "output_0" and so on.
+        opset_version: the version of ONNX's operators, 18 by default; a file of an older one is converted by ``onnx``.
         training: "EVAL" by default, so that dropout and batch normalization are as for inference.
         custom_translation_table: by operator, a function of a builder, the node and the node's arguments that adds
             nodes by ``builder.op`` and returns the result's name.
-        dynamic_axes, dynamic_shapes: not there: sizes are as in the example.
+        dynamic_axes: the sizes that may change: by name of an input or result, a dictionary from dimensions to names,
+            or a list of dimensions.
+        dynamic_shapes: or, by argument, what ``torch.export.export`` takes, or names in place of ``Dim``.
         dynamo, verbose, export_params, do_constant_folding, keep_initializers_as_inputs: accepted.
 
     Returns:
         The program, which has ``save`` and can be called; the results of its model are flat.
 
     Raises:
-        OnnxExporterError: for an operator that has no translation.
-        NotImplementedError: for sizes that are to change.
+        OnnxExporterError: for an operator that has no translation, which is named with its module, and for a size that
+            cannot change.
+        ValueError: for names of ``dynamic_axes`` that are no input's and no result's.
         ModuleNotFoundError: without the package ``onnx``.
     """
-    if dynamic_axes or dynamic_shapes:
-        raise NotImplementedError(
-            "torch.onnx.export: dynamic_axes and dynamic_shapes are not there: sizes are as the example has them"
-        )
     onnx = _package()
+    program = model if isinstance(model, ExportedProgram) else None
+    if program is not None:
+        args, kwargs = program.example_inputs
+        input_names = input_names or program.graph_signature.user_inputs
+        model = program.module()
     given = tuple(args) if isinstance(args, tuple | list) else (args,)
     named = dict(kwargs or {})
-    if given and isinstance(given[-1], dict) and not named:
+    if program is None and given and isinstance(given[-1], dict) and not named:
         *rest, last = given
         given, named = tuple(rest), last
-    leaves = tree_leaves((given, named))
-    names = _names(leaves, input_names)
-    with _evaluating(model, training):
-        recorder, found = record(model, given, named, names, model if isinstance(model, Module) else None)
+    module = model if isinstance(model, Module) else _Function(model)
+    with _evaluating(module, training):
+        trace = Trace(module, given, named, input_names or (), keep=True)
+        _check_names(trace, dynamic_axes, output_names)
+        symbols = _symbols(trace, dynamic_axes, dynamic_shapes) if program is None else _known(trace, program)
+        graph = _generalized(trace, symbols) if symbols else trace.graph
     builder = Builder(onnx, max(opset_version or OPSET, OPSET))
-    writing = _Writing(recorder, builder, custom_translation_table or {})
-    inputs = []
-    for node in recorder.graph.find_nodes(op="placeholder"):
-        t = node.meta["val"]
-        if isinstance(t, Tensor):
-            writing.names[node] = node.name
-            inputs.append(_described(onnx, node.name, t))
+    writing = Writing(trace, graph, builder, custom_translation_table or {})
     writing.run()
-    program = ONNXProgram(_model(onnx, builder, recorder, writing, inputs, found, output_names))
+    made = ONNXProgram(_model(writing, output_names, dynamic_axes or {}, opset_version or OPSET))
     if f is not None:
-        program.save(os.fspath(f) if isinstance(f, os.PathLike) else f)
-    return program
+        made.save(os.fspath(f) if isinstance(f, os.PathLike) else f)
+    return made
 
 
-def _names(leaves: Sequence[Any], said: Sequence[str] | None) -> list[str]:
-    names = [f"input_{n}" for n in range(len(leaves))]
-    tensors = [n for n, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    if len(tensors) == 1:
-        names[tensors[0]] = "input"
-    for n, name in zip(tensors, said or ()):
-        names[n] = name
-    return names
+# ---------------------------------------------------------------- sizes that may change
 
 
-def _described(onnx: Any, name: str, t: Tensor) -> Any:
-    return onnx.helper.make_tensor_value_info(name, element_type(onnx, t.dtype), list(t.shape))
+def _user_inputs(trace: Trace, graph: Graph) -> list[Node]:
+    takes = graph.find_nodes(op="placeholder")
+    return list(takes[len(takes) - len(trace.inputs) :])
 
 
-def _model(
-    onnx: Any, builder: Builder, recorder: Recorder, writing: _Writing, inputs: list[Any], found: Any,
-    output_names: Sequence[str] | None,
-) -> Any:  # fmt: skip
+def _check_names(trace: Trace, axes: Any, output_names: Sequence[str] | None) -> None:
+    known = {*trace.names, *(output_names or ())}
+    unknown = sorted(set(axes or ()) - known)
+    if unknown:
+        raise ValueError(f"dynamic_axes: {unknown} are no names of inputs or results; these are {sorted(known)}")
+
+
+def _named(name: str, axes: Any) -> dict[int, str]:
+    """The names of the sizes of an input or result that ``dynamic_axes`` speaks of."""
+    if isinstance(axes, dict):
+        return dict(axes)
+    return {d: f"{name}_dynamic_axes_{n + 1}" for n, d in enumerate(axes)}
+
+
+def _symbols(trace: Trace, axes: Any, shapes: Any) -> list[Symbol]:
+    """The sizes that may change."""
+    if shapes:
+        shapes = tree_map(lambda x: Dim(x) if isinstance(x, str) else x, shapes)
+        return asked_for(shapes, bound(trace.mod, trace.args, trace.kwargs))
+    found: dict[tuple[str, int], Symbol] = {}
+    for n, called in enumerate(trace.names):
+        for d, name in _named(called, (axes or {}).get(called, {})).items():
+            d, size = d % trace.inputs[n].dim(), trace.inputs[n].shape[d]
+            found.setdefault((name, size), Symbol(name, size, needed=True)).places.append((n, d))
+    return list(found.values())
+
+
+def _known(trace: Trace, program: ExportedProgram) -> list[Symbol]:
+    """The sizes that may change in an exported program."""
+    found: dict[str, Symbol] = {}
+    for n, node in enumerate(_user_inputs(trace, program.graph)):
+        for d, (name, least, most) in node.meta.get("sizes", {}).items():
+            size = trace.inputs[n].shape[d]
+            found.setdefault(name, Symbol(name, size, [], least, most, needed=True)).places.append((n, d))
+    return list(found.values())
+
+
+def _generalized(trace: Trace, symbols: list[Symbol]) -> Graph:
+    """The graph for any sizes. Names say what a size is called, not that it differs from another: where the model
+    needs sizes of one dimension that are equal in the example to be equal, they are."""
+    together: dict[tuple[int, int], Symbol] = {}
+    for symbol in symbols:
+        first = together.setdefault((symbol.places[0][1], symbol.value), Symbol(symbol.name, symbol.value))
+        first.places += symbol.places
+    why = Fixed()
+    attempts = [symbols, list(together.values())] if len(together) < len(symbols) else [symbols]
+    for attempt in attempts:
+        try:
+            return generalized(trace.again, trace.inputs, attempt)
+        except Fixed as error:
+            why = error  # of the last attempt
+    names = ", ".join(s.name for s in symbols)
+    raise OnnxExporterError(f"sizes cannot change ({names}): {why}") from why
+
+
+# ---------------------------------------------------------------- the file
+
+
+def _described(onnx: Any, name: str, t: Tensor, sizes: dict[int, str]) -> Any:
+    shape = [sizes.get(d, n) for d, n in enumerate(t.shape)]
+    return onnx.helper.make_tensor_value_info(name, element_type(onnx, t.dtype), shape)
+
+
+def _model(writing: Writing, output_names: Sequence[str] | None, axes: Any, opset: int) -> Any:
     """The file's content, checked."""
-    results = [n for n in tree_leaves(recorder.graph.output_node().args[0]) if isinstance(n, Node)]
+    builder = writing.builder
+    onnx = builder.onnx
+    inputs = [
+        _described(onnx, name, t, {d: size for d, (size, _, _) in node.meta.get("sizes", {}).items()})
+        for name, node, t in zip(writing.trace.names, _user_inputs(writing.trace, writing.graph), writing.trace.inputs)
+    ]
+    results = [n for n in tree_leaves(writing.graph.output_node().args[0]) if isinstance(n, Node)]
     names = [*(output_names or ()), *[f"output_{n}" for n in range(len(output_names or ()), len(results))]]
     outputs = []
     for name, node in zip(names, results):
         builder.nodes.append(onnx.helper.make_node("Identity", [writing.names[node]], [name]))
-        outputs.append(_described(onnx, name, node.meta["val"]))
+        sizes = [*enumerate(node.meta.get("shapes", [()])[0])]
+        called = {d: _called(n, f"{name}_dim_{d}") for d, n in sizes if isinstance(n, Node)}
+        said = {d: label for d, label in _named(name, axes.get(name, {})).items() if d in called}
+        outputs.append(_described(onnx, name, node.meta["val"], called | said))
     graph = onnx.helper.make_graph(builder.nodes, "main_graph", inputs, outputs, list(builder.initializers.values()))
     model = onnx.helper.make_model(
         graph, opset_imports=[onnx.helper.make_opsetid("", builder.opset)], producer_name="compat", ir_version=10
     )
+    model = _of_version(onnx, model, opset)
     onnx.checker.check_model(model)
     return model
 
 
-__all__ = ["ONNXProgram", "OnnxExporterError", "export", "is_in_onnx_export"]
+def _called(size: Node, otherwise: str) -> str:
+    """The name of a size of a result: that of an input's size, if it is one."""
+    source, d = size.args[0], size.args[-1]
+    if len(size.args) == 2 and isinstance(source, Node) and d in source.meta.get("sizes", {}):
+        return str(source.meta["sizes"][d][0])
+    return otherwise
+
+
+def _of_version(onnx: Any, model: Any, opset: int) -> Any:
+    """A model in an older version of ONNX's operators, where ``onnx`` can convert it."""
+    if opset >= OPSET:
+        return model
+    try:
+        return importlib.import_module("onnx.version_converter").convert_version(model, opset)
+    except (RuntimeError, ImportError) as error:
+        text = f"the model is written in version {OPSET} of ONNX's operators, as it has no form in version {opset}: "
+        warnings.warn(text + str(error).strip().splitlines()[-1], OnnxExporterWarning, stacklevel=4)
+        return model
+
+
+__all__ = ["ONNXProgram", "export", "is_in_onnx_export"]

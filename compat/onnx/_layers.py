@@ -1,13 +1,15 @@
-"""How products, reductions, convolutions, normalizations, attention and recurrent layers are written in ONNX."""
+"""How products, convolutions, normalizations, attention and recurrent layers are written in ONNX."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from compat.onnx._builder import Builder, as_array
+from compat._core.pytree.trees import tree_leaves
+from compat.onnx._builder import Builder, Size, as_array, fixed
 from compat.onnx._table import Value, aten
 
 # ---------------------------------------------------------------- products
@@ -38,91 +40,16 @@ def _linear(b: Builder, node: Any, x: Value, weight: Value, bias: Value | None =
     return product if bias is None else b.op("Add", product, bias.name)
 
 
-# ---------------------------------------------------------------- reductions
+@aten("addr")
+def _addr(b: Builder, node: Any, bias: Value, x: Value, y: Value, beta: Any = 1, alpha: Any = 1) -> str:
+    return _combined(
+        b, bias, b.op("Mul", b.op("Unsqueeze", x.name, b.ints(1)), b.op("Unsqueeze", y.name, b.ints(0))), beta, alpha
+    )
 
 
-def _axes(x: Value, dim: Any) -> list[int]:
-    return list(range(x.tensor.dim())) if dim is None or dim == [] else [dim] if isinstance(dim, int) else list(dim)
-
-
-def _reduction(name: str, kind: str) -> None:
-    @aten(name)
-    def write(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = False, **rest: Any) -> str:
-        result = node.meta["val"]
-        given = x.to(b, result if not isinstance(result, tuple) else result[0])
-        found: str = b.op(kind, given, b.ints(*_axes(x, dim)), keepdims=int(keepdim))
-        return found
-
-
-for _name, _kind in {
-    "sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd", "amax": "ReduceMax", "amin": "ReduceMin",
-    "logsumexp": "ReduceLogSumExp",
-}.items():  # fmt: skip
-    _reduction(_name, _kind)
-
-
-def _truth(name: str, kind: str) -> None:
-    @aten(name)
-    def write(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = False) -> str:
-        numbers = b.op("Cast", x.cast(b, "bool"), to=b.onnx.TensorProto.INT32)
-        found: str = b.op("Cast", b.op(kind, numbers, b.ints(*_axes(x, dim)), keepdims=int(keepdim)),
-                          to=b.onnx.TensorProto.BOOL)  # fmt: skip
-        return found
-
-
-_truth("any", "ReduceMax")
-_truth("all", "ReduceMin")
-
-
-@aten("max", "min")
-def _extreme(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = False) -> Any:
-    kind = node.target._opname.capitalize()
-    if dim is None:
-        return b.op(f"Reduce{kind}", x.name, keepdims=0)
-    index = b.op(f"Arg{kind}", x.name, axis=dim, keepdims=int(keepdim))
-    return [b.op(f"Reduce{kind}", x.name, b.ints(dim), keepdims=int(keepdim)), index]
-
-
-@aten("argmax", "argmin")
-def _arg(b: Builder, node: Any, x: Value, dim: Any = None, keepdim: bool = False) -> str:
-    kind = "ArgMax" if node.target._opname == "argmax" else "ArgMin"
-    name = x.name if dim is not None else b.op("Reshape", x.name, b.ints(-1))
-    return b.op(kind, name, axis=dim or 0, keepdims=int(keepdim))
-
-
-@aten("var", "var_mean", "std")
-def _var(b: Builder, node: Any, x: Value, dim: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
-    axes = _axes(x, dim)
-    mean = b.op("ReduceMean", x.name, b.ints(*axes), keepdims=1)
-    away = b.op("Sub", x.name, mean)
-    count = math.prod(x.tensor.shape[a] for a in axes) - correction
-    total = b.op("ReduceSum", b.op("Mul", away, away), b.ints(*axes), keepdims=int(keepdim))
-    found = b.op("Div", total, b.like(count, x.tensor))
-    if node.target._opname == "std":
-        return b.op("Sqrt", found)
-    if node.target._opname == "var":
-        return found
-    return [found, mean if keepdim else b.op("Squeeze", mean, b.ints(*axes))]
-
-
-@aten("cumsum")
-def _cumsum(b: Builder, node: Any, x: Value, dim: int, **rest: Any) -> str:
-    return b.op("CumSum", x.to(b, node.meta["val"]), b.constant(dim, np.int64))
-
-
-@aten("topk")
-def _topk(b: Builder, node: Any, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    return b.op("TopK", x.name, b.ints(k), outputs=2, axis=dim, largest=int(largest), sorted=int(sorted))
-
-
-@aten("_softmax", "softmax", "_safe_softmax")
-def _softmax(b: Builder, node: Any, x: Value, dim: int, *rest: Any) -> str:
-    return b.op("Softmax", x.name, axis=dim)
-
-
-@aten("_log_softmax", "log_softmax")
-def _log_softmax(b: Builder, node: Any, x: Value, dim: int, *rest: Any) -> str:
-    return b.op("LogSoftmax", x.name, axis=dim)
+@aten("_linalg_det")
+def _det(b: Builder, node: Any, x: Value, *rest: Any) -> list[str]:
+    return [b.op("Det", x.name), "", ""]
 
 
 # ---------------------------------------------------------------- convolutions and pooling
@@ -147,8 +74,26 @@ def _whole(value: Any, n: int) -> list[int]:
     return [int(v) for v in ([value] * n if isinstance(value, int) else list(value) * (n if len(value) == 1 else 1))]
 
 
-def _window(x: Value, kernel: Any, stride: Any, padding: Any, ceil: bool) -> dict[str, Any]:
-    n = x.tensor.dim() - 2
+def _pooling(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers pooling over the last ``n`` dimensions, which is given batches only."""
+
+    def register(write: Callable[..., Any]) -> Callable[..., Any]:
+        def batched(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> Any:
+            n = int(node.target._opname.partition("d")[0][-1] if "adaptive" not in node.target._opname else
+                    node.target._opname.removesuffix("_with_indices").removesuffix("_forward")[-2])  # fmt: skip
+            if x.tensor.dim() == n + 2:
+                return write(b, node, x, n, *args, **kwargs)
+            more = Value(b.op("Unsqueeze", x.name, b.ints(0)), x.tensor, [1, *x.shape])
+            found = write(b, node, more, n, *args, **kwargs)
+            parts = [v and b.op("Squeeze", v, b.ints(0)) for v in (found if isinstance(found, list) else [found])]
+            return parts if isinstance(found, list) else parts[0]
+
+        return aten(*names)(batched)
+
+    return register
+
+
+def _window(n: int, kernel: Any, stride: Any, padding: Any, ceil: bool) -> dict[str, Any]:
     kernel, padding = _whole(kernel, n), _whole(padding, n)
     return dict(
         kernel_shape=kernel, strides=_whole(stride, n) if stride not in (None, []) else kernel,
@@ -156,45 +101,108 @@ def _window(x: Value, kernel: Any, stride: Any, padding: Any, ceil: bool) -> dic
     )  # fmt: skip
 
 
-@aten("max_pool2d_with_indices", "max_pool2d", "max_pool1d", "max_pool3d_with_indices")
+@_pooling("max_pool2d_with_indices", "max_pool2d", "max_pool1d", "max_pool3d", "max_pool3d_with_indices")
 def _max_pool(
-    b: Builder, node: Any, x: Value, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+    b: Builder, node: Any, x: Value, n: int, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> Any:  # fmt: skip
-    said = _window(x, kernel, list(stride), padding, ceil_mode)
-    found = b.op("MaxPool", x.name, dilations=_whole(dilation, x.tensor.dim() - 2), **said)
-    return [found, ""] if node.target._opname.endswith("indices") else found
+    said = _window(n, kernel, list(stride), padding, ceil_mode)
+    if not node.target._opname.endswith("indices"):
+        return b.op("MaxPool", x.name, dilations=_whole(dilation, n), **said)
+    found, places = b.op("MaxPool", x.name, outputs=2, dilations=_whole(dilation, n), **said)
+    plane = b.product(x.shape[2:])  # ONNX counts from the first element of all
+    return [found, b.op("Mod", places, b.integer(plane))]
 
 
-@aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
+@_pooling("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def _avg_pool(
-    b: Builder, node: Any, x: Value, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
+    b: Builder, node: Any, x: Value, n: int, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: Any = None,
 ) -> str:  # fmt: skip
     if divisor_override is not None:
         raise NotImplementedError("avg_pool with a divisor_override")
-    said = _window(x, kernel, list(stride), padding, ceil_mode)
+    said = _window(n, kernel, list(stride), padding, ceil_mode)
     return b.op("AveragePool", x.name, count_include_pad=int(count_include_pad), **said)
 
 
-@aten("_adaptive_avg_pool2d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d")
-def _adaptive(b: Builder, node: Any, x: Value, size: Any) -> str:
-    sizes = _whole(size, x.tensor.dim() - 2)
-    here = x.tensor.shape[2:]
-    if any(n % k for n, k in zip(here, sizes)):
-        raise NotImplementedError(f"adaptive pooling from {list(here)} to {sizes}, whose windows differ in size")
-    kernel = [n // k for n, k in zip(here, sizes)]
+def _bounds(size: int, parts: int) -> list[tuple[int, int]]:
+    """Where the windows of an adaptive pooling begin and end."""
+    return [(k * size // parts, -(-(k + 1) * size // parts)) for k in range(parts)]
+
+
+@_pooling(
+    "_adaptive_avg_pool2d", "adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool3d", "adaptive_avg_pool1d"
+)
+def _adaptive(b: Builder, node: Any, x: Value, n: int, size: Any) -> str:
+    sizes = [here if said is None else said for here, said in zip(x.shape[2:], [size] if n == 1 else size)]
+    if all(k == 1 for k in sizes):
+        return b.op("GlobalAveragePool", x.name)
+    here = [fixed(k, "the size of what is pooled") for k in x.shape[2:]]
+    if n < 3:  # a product with a matrix for each dimension
+        name = x.name
+        for axis, (m, k) in enumerate(zip(here, sizes)):
+            matrix = np.zeros((k, m))
+            for row, (first, last) in enumerate(_bounds(m, k)):
+                matrix[row, first:last] = 1 / (last - first)
+            kind = as_array(x.tensor.new_zeros(())).dtype
+            last_one = axis == n - 1
+            factor = b.constant(matrix.T if last_one else matrix, kind)
+            name = b.op("MatMul", name, factor) if last_one else b.op("MatMul", factor, name)
+        return name
+    if any(m % k for m, k in zip(here, sizes)):
+        raise NotImplementedError(f"adaptive pooling from {here} to {sizes}, whose windows differ in size")
+    kernel = [m // k for m, k in zip(here, sizes)]
     return b.op("AveragePool", x.name, kernel_shape=kernel, strides=kernel)
 
 
-@aten("upsample_nearest2d", "upsample_nearest1d", "upsample_bilinear2d")
+@_pooling("adaptive_max_pool2d", "adaptive_max_pool1d", "adaptive_max_pool3d")
+def _adaptive_max(b: Builder, node: Any, x: Value, n: int, size: Any) -> list[str]:
+    sizes = _whole(size, n)
+    here = [fixed(k, "the size of what is pooled") for k in x.shape[2:]]
+    if any(m % k for m, k in zip(here, sizes)):
+        raise NotImplementedError(f"adaptive pooling from {here} to {sizes}, whose windows differ in size")
+    kernel = [m // k for m, k in zip(here, sizes)]
+    found, places = b.op("MaxPool", x.name, outputs=2, kernel_shape=kernel, strides=kernel)
+    return [found, b.op("Mod", places, b.integer(b.product(x.shape[2:])))]
+
+
+@aten(
+    "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d", "upsample_linear1d", "upsample_bilinear2d",
+    "upsample_trilinear3d", "upsample_bicubic2d", "_upsample_nearest_exact1d", "_upsample_nearest_exact2d",
+    "_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa",
+)  # fmt: skip
 def _upsample(b: Builder, node: Any, x: Value, size: Any, *rest: Any) -> str:
-    linear = "linear" in node.target._opname
-    aligned = linear and rest and rest[0] is True
-    where = "align_corners" if aligned else "half_pixel" if linear else "asymmetric"
-    shape = b.ints(*node.meta["val"].shape)
-    return b.op("Resize", x.name, "", "", shape, mode="linear" if linear else "nearest",
-                coordinate_transformation_mode=where, nearest_mode=None if linear else "floor")  # fmt: skip
+    mode = next(kind for kind in ("nearest", "linear", "cubic") if kind in node.target._opname)
+    aligned = mode != "nearest" and bool(rest) and rest[0] is True
+    exact = "exact" in node.target._opname
+    where = "align_corners" if aligned else "asymmetric" if mode == "nearest" and not exact else "half_pixel"
+    factors = [v for v in tree_leaves(rest) if isinstance(v, float)]
+    said: dict[str, Any] = dict(mode=mode, coordinate_transformation_mode=where)
+    if mode == "nearest":
+        said["nearest_mode"] = "round_prefer_ceil" if exact else "floor"
+    if mode == "cubic":
+        said["cubic_coeff_a"] = -0.75
+    if node.target._opname.endswith("_aa"):
+        said |= dict(antialias=1, exclude_outside=1)
+    # The coordinates follow from the factors where there are any, and else from the sizes.
+    if len(factors) == x.tensor.dim() - 2:
+        return b.op("Resize", x.name, "", b.constant([1, 1, *factors], np.float32), **said)
+    return b.op("Resize", x.name, "", "", b.ints(*b.shapes[node][0]), **said)
+
+
+@aten("grid_sampler_2d", "grid_sampler")
+def _grid_sample(
+    b: Builder, node: Any, x: Value, grid: Value, mode: int = 0, padding: int = 0, aligned: bool = False
+) -> str:
+    how = "bilinear", "nearest", "bicubic"
+    outside = "zeros", "border", "reflection"
+    return b.op("GridSample", x.name, grid.name, mode=how[mode], padding_mode=outside[padding],
+                align_corners=int(aligned))  # fmt: skip
+
+
+@aten("pixel_shuffle")
+def _pixel_shuffle(b: Builder, node: Any, x: Value, factor: int) -> str:
+    return b.op("DepthToSpace", x.name, blocksize=factor, mode="CRD")
 
 
 # ---------------------------------------------------------------- normalizations
@@ -202,16 +210,38 @@ def _upsample(b: Builder, node: Any, x: Value, size: Any, *rest: Any) -> str:
 
 @aten("native_batch_norm", "_native_batch_norm_legit_no_training", "batch_norm")
 def _batch_norm(
-    b: Builder, node: Any, x: Value, weight: Value | None, bias: Value | None, mean: Value, var: Value, *rest: Any
-) -> list[str]:
+    b: Builder, node: Any, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None,
+    *rest: Any,
+) -> list[str]:  # fmt: skip
     training = rest[0] if isinstance(rest[0], bool) else False
+    eps = float(next(v for v in reversed(rest) if not isinstance(v, bool)))
+    n = x.shape[1]
+    if mean is None or var is None:
+        axes = [0, *range(2, x.tensor.dim())]
+        channels = b.ints(1, n, *[1] * (x.tensor.dim() - 2))
+        return [_affine(b, _standard(b, x.name, axes, eps, x), weight, bias, channels), "", ""]
     if training:
         raise NotImplementedError("batch normalization in training: export the model after model.eval()")
-    n = x.tensor.shape[1]
-    scale = weight.name if weight is not None else b.constant(np.ones(n), as_array(x.tensor.new_zeros(())).dtype)
-    shift = bias.name if bias is not None else b.constant(np.zeros(n), as_array(x.tensor.new_zeros(())).dtype)
-    found = b.op("BatchNormalization", x.name, scale, shift, mean.name, var.name, epsilon=float(rest[-1]))
+    kind = as_array(x.tensor.new_zeros(())).dtype
+    scale = weight.name if weight is not None else b.constant(np.ones(fixed(n, "the number of channels")), kind)
+    shift = bias.name if bias is not None else b.constant(np.zeros(fixed(n, "the number of channels")), kind)
+    found = b.op("BatchNormalization", x.name, scale, shift, mean.name, var.name, epsilon=eps)
     return [found, "", ""]
+
+
+def _standard(b: Builder, name: str, axes: list[int], eps: float, like: Value) -> str:
+    """A value less its mean, by its standard deviation."""
+    away = b.op("Sub", name, b.op("ReduceMean", name, b.ints(*axes), keepdims=1))
+    var = b.op("ReduceMean", b.op("Mul", away, away), b.ints(*axes), keepdims=1)
+    return str(b.op("Div", away, b.op("Sqrt", b.op("Add", var, b.like(eps, like.tensor)))))
+
+
+def _affine(b: Builder, name: str, weight: Value | None, bias: Value | None, shape: str) -> str:
+    """A value by a weight and with a bias, in a shape that broadcasts."""
+    for kind, part in (("Mul", weight), ("Add", bias)):
+        if part is not None:
+            name = b.op(kind, name, b.op("Reshape", part.name, shape))
+    return name
 
 
 @aten("native_layer_norm")
@@ -230,16 +260,20 @@ def _group_norm(
     eps: float,
 ) -> list[str]:  # fmt: skip
     rows = b.op("Reshape", x.name, b.ints(n, groups, -1))
-    mean = b.op("ReduceMean", rows, b.ints(-1), keepdims=1)
-    away = b.op("Sub", rows, mean)
-    var = b.op("ReduceMean", b.op("Mul", away, away), b.ints(-1), keepdims=1)
-    found = b.op("Div", away, b.op("Sqrt", b.op("Add", var, b.like(eps, x.tensor))))
-    found = b.op("Reshape", found, b.ints(*x.tensor.shape))
-    shape = b.ints(1, c, *[1] * (x.tensor.dim() - 2))
-    for kind, part in (("Mul", weight), ("Add", bias)):
-        if part is not None:
-            found = b.op(kind, found, b.op("Reshape", part.name, shape))
-    return [found, "", ""]
+    found = b.op("Reshape", _standard(b, rows, [-1], eps, x), b.ints(*x.shape))
+    return [_affine(b, found, weight, bias, b.ints(1, c, *[1] * (x.tensor.dim() - 2))), "", ""]
+
+
+@aten("_fused_rms_norm", "rms_norm")
+def _rms_norm(
+    b: Builder, node: Any, x: Value, shape: Any, weight: Value | None = None, eps: float | None = None
+) -> Any:
+    axes = b.ints(*range(-len(shape), 0))
+    least = float(np.finfo(as_array(x.tensor.new_zeros(())).dtype).eps) if eps is None else eps
+    square = b.op("ReduceMean", b.op("Mul", x.name, x.name), axes, keepdims=1)
+    found = b.op("Div", x.name, b.op("Sqrt", b.op("Add", square, b.like(least, x.tensor))))
+    found = found if weight is None else b.op("Mul", found, weight.name)
+    return [found, ""] if isinstance(node.meta["val"], tuple) else found
 
 
 # ---------------------------------------------------------------- attention
@@ -255,15 +289,19 @@ def _attention(
 ) -> Any:  # fmt: skip
     if dropout_p:
         raise NotImplementedError("attention with dropout: export the model after model.eval()")
-    n, size = q.tensor.shape[-2], q.tensor.shape[-1]
+    size = q.tensor.shape[-1]
     order = list(range(k.tensor.dim()))
     order[-2:] = order[-1], order[-2]
     factor = b.like(1 / math.sqrt(size) if scale is None else scale, q.tensor)
     scores = b.op("MatMul", b.op("Mul", q.name, factor), b.op("Transpose", k.name, perm=order))
     if is_causal:
-        kind = as_array(q.tensor.new_zeros(())).dtype
-        hidden = np.triu(np.full((n, k.tensor.shape[-2]), -np.inf), 1)
-        scores = b.op("Add", scores, b.constant(hidden, kind))
+        n, m = q.shape[-2], k.shape[-2]
+        if isinstance(n, Size) or isinstance(m, Size):
+            hidden = b.op("Expand", b.like(-math.inf, q.tensor), b.ints(n, m))
+            hidden = b.op("Trilu", hidden, b.integer(1), upper=1)
+        else:
+            hidden = b.constant(np.triu(np.full((n, m), -np.inf), 1), as_array(q.tensor.new_zeros(())).dtype)
+        scores = b.op("Add", scores, hidden)
     if attn_mask is not None:
         given = attn_mask.name
         if repr(attn_mask.tensor.dtype) == "torch.bool":

@@ -28,10 +28,17 @@ def aten(*names: str, library: str = "aten") -> Callable[[Callable[..., Any]], C
 
 @dataclass
 class Value:
-    """An operand: its name in the file, and the tensor that it was in the trace."""
+    """An operand.
+
+    Attributes:
+        name: of the value in the file.
+        tensor: what it was in the trace.
+        shape: its sizes; a ``Size`` for one that may change.
+    """
 
     name: str
     tensor: Tensor
+    shape: list[Any]
 
     def to(self, b: Builder, like: Tensor) -> str:
         """The value in a tensor's dtype."""

@@ -122,6 +122,6 @@ def operation(name: str = "") -> str:
         if not layer and "<" not in frame.f_code.co_qualname:  # what only wraps another function
             inner.append(frame.f_code.co_name.strip("_"))
         frame = frame.f_back
-    wrappers = {"call", "get", "ask", "torch_function", "torch_dispatch", "show"}
+    wrappers = {"call", "hooked_call", "get", "ask", "torch_function", "torch_dispatch", "show"}
     name = name or next((n for n in reversed(inner) if n not in wrappers), "an operation")
     return f"{name} at {describe_locations(user_locations())}"

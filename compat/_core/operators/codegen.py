@@ -67,7 +67,8 @@ _native = twin(
     Path(__file__).with_name("runner.c"),
     Tensor=Tensor, UntypedStorage=UntypedStorage, Deferred=deferred.Deferred, SavedResult=SavedResult,
     HookStack=HookStack, Layout=Layout, Node=Node, OpNode=OpNode, clock=clock, local=deferred.local,
-    settings=deferred.settings, make_room=deferred.make_room, next_sequence=next_sequence, leaf_edge=leaf_edge, NO_EDGE=NO_EDGE,
+    settings=deferred.settings, make_room=deferred.make_room, next_sequence=next_sequence, leaf_edge=leaf_edge,
+    NO_EDGE=NO_EDGE,
 )  # fmt: skip
 
 

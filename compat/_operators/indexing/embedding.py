@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy
 
+from compat._core.dispatch.dispatch_mode import unwatched
 from compat._core.memory.meta import on_meta, refused
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
@@ -181,7 +182,11 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
         )
-    values = array_of(input) if num_classes == -1 else values_of(input)
+    if num_classes == -1:
+        values = array_of(input)
+    else:
+        with unwatched():  # a check, which no trace is to see
+            values = values_of(input)
     if values.size and values.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:

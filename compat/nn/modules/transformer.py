@@ -290,8 +290,8 @@ class TransformerEncoder(Module):
         if recorded([src, *first._tensors()]):
             return None
         hidden = padding != 0
-        if self.mask_check and bool((hidden[:, :-1] & ~hidden[:, 1:]).any()):
-            return None
+        if self.mask_check:  # only where the padding of each row is at its end; a tensor, so that traces can have it
+            hidden = hidden & ~(hidden[:, :-1] & ~hidden[:, 1:]).any()
         return hidden
 
 

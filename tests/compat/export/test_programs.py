@@ -295,3 +295,45 @@ def test_code_of_a_file_is_run_operator_by_operator(tmp_path: Path) -> None:
 def test_what_is_in_a_file_and_not_supported_is_named(tmp_path: Path, last: str, message: str) -> None:
     with pytest.raises(NotImplementedError, match=message):
         torch.jit.load(archive(tmp_path, last))(torch.ones(1, 2))
+
+
+class Padded(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(4, 2, 4, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 1)
+
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> Any:
+        classes = nn.functional.one_hot(hidden.long(), 2)
+        return self.layers(x, src_key_padding_mask=hidden), classes, x.quantile(0.5, dim=1)
+
+
+def test_checks_of_values_are_no_part_of_a_program() -> None:
+    net, batch = Padded().eval(), torch.export.Dim("batch")
+    hidden = torch.tensor([[False, False, True]]).expand(2, 3).clone()
+    program = torch.export.export(net, (torch.randn(2, 3, 4), hidden), dynamic_shapes=({0: batch}, {0: batch}))
+    x, other = torch.randn(5, 3, 4), torch.tensor([[False, True, False]]).expand(5, 3).clone()
+    with torch.no_grad():
+        for mask in (hidden[:1].expand(5, 3).clone(), other):
+            torch.testing.assert_close(program.module()(x, mask), net(x, mask))
+
+
+def test_four_sizes_change_together() -> None:
+    class Sums(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            return x.reshape(-1).sum() * y.reshape(y.shape[0] * y.shape[1])
+
+    names = torch.export.dims("a", "b", "c", "d")
+    shapes = ({0: names[0], 1: names[1]}, {0: names[2], 1: names[3]})
+    program = torch.export.export(Sums(), (torch.ones(2, 3), torch.ones(4, 5)), dynamic_shapes=shapes)
+    assert program.module()(torch.ones(3, 4), torch.ones(6, 7)).shape == (42,)
+
+
+def test_nodes_know_the_modules_that_they_are_part_of() -> None:
+    from compat.fx._dispatch_trace import record
+
+    net = nn.Sequential(nn.Sequential(nn.ReLU()), nn.Linear(2, 2))
+    with torch.no_grad():
+        recorder, _ = record(net, (torch.ones(1, 2),), root=net)
+    stacks = [list(n.meta["nn_module_stack"]) for n in recorder.graph.nodes if n.op == "call_function"]
+    assert stacks[0] == ["", "0", "0.0"] and stacks[-1] == ["", "1"]

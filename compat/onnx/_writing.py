@@ -1,0 +1,240 @@
+"""Writing a trace as nodes of ONNX."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compat._core.dispatch.overloads import OpOverload
+from compat._core.pytree.trees import tree_leaves
+from compat._core.tensor.tensor import Tensor
+from compat.export._program import InputKind, Trace
+from compat.fx._dispatch_trace import place, writes
+from compat.fx.graph import Graph
+from compat.fx.node import Node, map_aggregate
+from compat.onnx import _creation, _layers, _pointwise, _reductions, _shapes, _vision  # which fill the table
+from compat.onnx._builder import Builder, Size
+from compat.onnx._table import TABLE, Value
+from compat.onnx.errors import OnnxExporterError, UnsupportedOperatorError
+
+_FILLERS = (_creation, _layers, _pointwise, _reductions, _shapes, _vision)
+#: Operators whose results have nothing of their argument but its size and dtype.
+_MAKERS = frozenset((
+    "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided", "zeros_like", "ones_like", "full_like",
+    "empty_like",
+))  # fmt: skip
+
+
+class Writing:
+    """A trace while it is written.
+
+    Args:
+        trace: the trace, with the values of its nodes.
+        graph: its graph, in which sizes may be computed from those of the inputs.
+        builder: the file.
+        extra: functions for more operators, by ``OpOverload``.
+
+    Attributes:
+        names: the names of nodes' values in the file.
+    """
+
+    def __init__(self, trace: Trace, graph: Graph, builder: Builder, extra: dict[Any, Callable[..., Any]]):
+        self.trace, self.graph, self.builder, self.extra = trace, graph, builder, extra
+        self.names: dict[Node, Any] = {}
+        self.order = {node: n for n, node in enumerate(graph.nodes)}
+        self._inputs = iter(trace.names)
+        self._kinds = {spec.arg: spec for spec in trace.specs}
+        self.constant = self._constants()
+
+    def _constants(self) -> set[Node]:
+        """The nodes whose values follow from no argument, no weight and no size: masks and positions."""
+        written: set[Any] = set()  # storages that what follows from arguments is written into
+        while True:
+            found = self._constants_but(written)
+            more = {
+                place(n.meta["val"])[0]
+                for n in self.graph.nodes
+                if n not in found and isinstance(n.target, OpOverload) and writes(n.target)
+            }
+            if more <= written:
+                return found
+            written |= more
+
+    def _constants_but(self, written: set[Any]) -> set[Node]:
+        found: set[Node] = set()
+        for node in self.graph.nodes:
+            value = node.meta.get("val")
+            if isinstance(value, Tensor) and place(value)[0] in written:
+                continue
+            sized = any(isinstance(n, Node) for n in tree_leaves(node.meta.get("shapes", ())))
+            made = (getattr(node.target, "_opname", "") in _MAKERS and not sized) or not node.all_input_nodes
+            spec = self._kinds.get(node.name) if node.op == "placeholder" else None
+            constant = spec is not None and spec.kind is InputKind.CONSTANT_TENSOR
+            if constant or (node.op == "call_function" and (made or all(n in found for n in node.all_input_nodes))):
+                found.add(node)
+        return found
+
+    def _fold(self, node: Node) -> str:
+        """A constant node's value.
+
+        Raises:
+            OnnxExporterError: if it is written into after it has been used.
+        """
+        mine: Tensor = node.meta["val"]
+        first = min((self.order[user] for user in node.users if user not in self.constant), default=len(self.order))
+        for other in self.constant:
+            late = self.order[other] > first and isinstance(other.target, OpOverload) and writes(other.target)
+            if late and place(other.meta["val"])[0] == place(mine)[0]:
+                raise OnnxExporterError(f"{other.target} writes into a constant that has been used before")
+        return self.builder.parameter(self.builder.name("made"), mine)
+
+    def run(self) -> None:
+        """Writes every node."""
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                self._input(node)
+            elif node in self.constant:
+                if any(user not in self.constant for user in node.users) and isinstance(node.meta["val"], Tensor):
+                    self.names[node] = self._fold(node)
+            elif node.op == "call_function" and "val" in node.meta:
+                self.names[node] = self._call(node)
+
+    def _input(self, node: Node) -> None:
+        spec = self._kinds[node.name]
+        if spec.kind is InputKind.USER_INPUT:
+            self.names[node] = next(self._inputs)
+        elif node not in self.constant or any(user not in self.constant for user in node.users):
+            assert spec.target is not None
+            self.names[node] = self.builder.parameter(spec.target, self.trace.weights[spec.target])
+
+    # ---------------------------------------------------------------- operands
+
+    def value(self, x: Any) -> Any:
+        """An argument as functions of the table take it."""
+        if not isinstance(x, Node):
+            return x
+        if "val" not in x.meta:
+            return self._size(x)
+        return Value(self.names[x], x.meta["val"], self.shapes(x)[0])
+
+    def _size(self, node: Node) -> Size:
+        """A number that follows from the sizes of inputs; written when it is asked for."""
+        if node not in self.names:
+            b, first, second = self.builder, node.args[0], node.args[1]
+            if node.target in (operator.add, operator.mul):
+                found = b.combine(
+                    "Add" if node.target is operator.add else "Mul", self.value(first), self.value(second)
+                )
+            else:
+                assert isinstance(first, Node) and isinstance(second, int)
+                shape = b.op("Shape", self.names[first], start=second, end=second + 1)
+                found = Size(shape, first.meta["val"].shape[second])
+            self.names[node] = found
+        size: Size = self.names[node]
+        return size
+
+    def shapes(self, node: Node) -> list[list[Any]]:
+        """The shapes of a node's results, of numbers and ``Size``."""
+        if "shapes" in node.meta:
+            return [[self.value(n) for n in shape] for shape in node.meta["shapes"]]
+        return [list(t.shape) for t in tree_leaves(node.meta["val"]) if isinstance(t, Tensor)]
+
+    # ---------------------------------------------------------------- operators
+
+    def _call(self, node: Node) -> Any:
+        if node.target is operator.getitem:
+            return self.names[node.args[0]][node.args[1]]
+        target: Any = node.target
+        name = f"{target.namespace}::{target._opname}"
+        if writes(target):
+            name = name.removesuffix("_")
+        write = self.extra.get(target) or TABLE.get(name)
+        if write is None:
+            raise UnsupportedOperatorError(
+                f"{target}{_within(node)} has no translation to ONNX: pass custom_translation_table={{{target!r}: "
+                "function}, or export a part of the model without it"
+            )
+        args, kwargs = map_aggregate((node.args, node.kwargs), self.value)
+        self.builder.shapes[node] = self.shapes(node)
+        try:
+            found: Any = write(self.builder, node, *args, **kwargs)
+        except NotImplementedError as error:
+            raise OnnxExporterError(f"{target}{_within(node)}: {error}") from error
+        if writes(target):
+            self._written(node, found)
+        return found
+
+    def _written(self, node: Node, result: str) -> None:
+        """Replaces nodes written in place by their new values: values in ONNX do not change.
+
+        Raises:
+            OnnxExporterError: for one that saw other parts of a tensor whose size may change.
+        """
+        target = node.args[0]
+        assert isinstance(target, Node)
+        mine: Tensor = target.meta["val"]
+        memory = _Memory(self.builder, mine, result)
+        for other in [n for n in self.graph.nodes if n in self.names and n is not node]:
+            seen = other.meta.get("val")
+            if not isinstance(seen, Tensor) or place(seen)[0] != place(mine)[0]:
+                continue
+            if not any(self.order[user] > self.order[node] for user in other.users):
+                continue
+            shape = self.shapes(other)[0]
+            whole = mine.is_contiguous() and seen.is_contiguous() and mine.numel() == seen.numel()
+            if place(seen) == place(mine):
+                self.names[other] = result
+            elif whole and place(seen)[1] == place(mine)[1]:
+                self.names[other] = self.builder.op("Reshape", result, self.builder.ints(*shape))
+            elif any(isinstance(n, Size) for n in [*shape, *self.shapes(target)[0]]):
+                raise OnnxExporterError(
+                    f"{node.target}{_within(node)} writes into a tensor of which another part ({other.name}) is read "
+                    "later, and its size may change: write the model without the in-place operation"
+                )
+            else:
+                self.names[other] = memory.updated(self.names[other], seen)
+
+
+class _Memory:
+    """What was written into some elements of a storage, for tensors that see other elements.
+
+    Args:
+        mine: the tensor that was written into.
+        result: the name of its new value.
+    """
+
+    def __init__(self, builder: Builder, mine: Tensor, result: str):
+        self.builder, self.result = builder, result
+        self.places = _elements(mine).reshape(-1)
+
+    def updated(self, name: str, seen: Tensor) -> str:
+        """The new value of a tensor that was called ``name``."""
+        b = self.builder
+        elements = _elements(seen)
+        rank = np.full(int(max(self.places.max(initial=0), elements.max(initial=0))) + 1, -1)
+        rank[self.places] = np.arange(self.places.size)
+        where = rank[elements]
+        flat = b.op("Reshape", self.result, b.ints(-1))
+        new = b.op("Gather", flat, b.constant(np.maximum(where, 0), np.int64))
+        found: str = b.op("Where", b.constant(where >= 0), new, name)
+        return found
+
+
+def _elements(t: Tensor) -> np.ndarray:
+    """The places of a tensor's elements in its memory."""
+    found = np.full(tuple(t.shape), t.storage_offset(), np.int64)
+    for d, (n, step) in enumerate(zip(t.shape, t.stride())):
+        found += (np.arange(n) * step).reshape([-1 if k == d else 1 for k in range(t.dim())])
+    return found
+
+
+def _within(node: Node) -> str:
+    """The module that a node belongs to, for messages."""
+    calls = [*node.meta.get("nn_module_stack", {}).values()]
+    if not calls:
+        return ""
+    path, kind = calls[-1]
+    return f" in {path} ({kind.__name__})" if path else f" in {kind.__name__}"
