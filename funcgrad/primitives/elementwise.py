@@ -14,6 +14,7 @@ from funcgrad.core.ir import ArrayType
 from funcgrad.core.primitive import Primitive, Rule
 from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.primitives.complex_lowering import of_both_kinds
+from funcgrad.primitives.float8_lowering import to_float8
 
 # ---------------------------------------------------------------- shapes, types, broadcasting
 
@@ -457,37 +458,8 @@ def _cast_lower(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
         x = lax.ne(x, lax.full_like(x, 0)) if dtype == dtypes.bool_ else lax.real(x)
     if dtype in dtypes.FLOAT8 and x.dtype != dtype:
-        return _to_float8(lax.convert_element_type(x, np.float32), dtype)
+        return to_float8(lax.convert_element_type(x, np.float32), dtype)
     return lax.convert_element_type(x, dtype)
-
-
-def _to_float8(x: Any, dtype: np.dtype) -> Any:
-    """float32 in eight bits, as ``dtypes.as_float8`` has it."""
-    if dtype == dtypes.float8_e8m0fnu:
-        return lax.bitcast_convert_type(_exponents(x), dtype)
-    undefined = lax.ne(x, x)
-    if dtype == dtypes.float8_e4m3fn:
-        limit = lax.full_like(x, 448.0)
-        x = lax.select(undefined, x, lax.clamp(lax.neg(limit), x, limit))
-    found = lax.convert_element_type(x, dtype)
-    if dtype not in (dtypes.float8_e4m3fn, dtypes.float8_e5m2):
-        return found
-    bits = lax.bitcast_convert_type(x, np.uint32)
-    ones = lax.convert_element_type(lax.shift_right_logical(bits, lax.full_like(bits, 24)), np.uint8)
-    ones = lax.bitwise_or(ones, lax.full_like(ones, 0x7F))
-    return lax.select(undefined, lax.bitcast_convert_type(ones, dtype), found)
-
-
-def _exponents(x: Any) -> Any:
-    """The exponents of float32, rounded by what comes after, as uint8; of NaN and infinity all ones."""
-    bits = lax.bitcast_convert_type(x, np.uint32)
-    at = lambda n: lax.full_like(bits, n)
-    exponent = lax.bitwise_and(lax.shift_right_logical(bits, at(23)), at(0xFF))
-    rest = lax.bitwise_and(bits, at(0x7FFFFF))
-    half = at(0x400000)
-    up = lax.bitwise_or(lax.gt(rest, half), lax.bitwise_and(lax.eq(rest, half), lax.gt(exponent, at(0))))
-    up = lax.bitwise_and(up, lax.lt(exponent, at(0xFF)))
-    return lax.convert_element_type(lax.add(exponent, lax.convert_element_type(up, np.uint32)), np.uint8)
 
 
 def _cast_transpose(ct: Any, x: ArrayType, *, dtype: np.dtype, weak: bool = False) -> Any:
