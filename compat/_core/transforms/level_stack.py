@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 from compat._core.memory import strided_access
@@ -359,7 +360,7 @@ def check_set_data(*tensors: Any) -> None:
 # ---------------------------------------------------------------- tensors from outside
 
 #: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func._recording`` sets it.
-_lift: Callable[[Any], Any]
+_lift: Callable[[Any], Any] | None = None
 
 
 def set_lift(function: Callable[[Any], Any]) -> None:
@@ -372,6 +373,9 @@ def lift(t: Any) -> Any:
     """A tensor that requires grad, as a tracer by which it stays in its graph."""
     for entered in state.levels:
         through(entered.interpreter)
+    if _lift is None:  # tangents of forward mode need no other part of it
+        import_module("compat.func")
+    assert _lift is not None
     return _lift(t)
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._core.autograd.node import Node
 from compat._core.operators import codegen
 from compat._core.operators.op_node import OpNode
 from funcgrad.runtime import deferred
+from funcgrad.runtime.deferred import Deferred
 
 needs_twin = pytest.mark.skipif(codegen._native is None, reason="the C twin is not compiled here")
 
@@ -126,6 +128,12 @@ def test_numbers_out_of_bounds_are_refused_and_nothing_is_recorded() -> None:
     assert x.masked_fill(mask, 7).tolist() == [7, 0]
 
 
+def alive() -> int:
+    """How many tensors, storages and nodes there are; windows that are compiled make objects of other kinds."""
+    kinds = torch.Tensor, torch.UntypedStorage, Node, Deferred
+    return sum(issubclass(type(o), kinds) for o in gc.get_objects())
+
+
 @needs_twin
 def test_references_are_counted() -> None:
     w = torch.ones(4, requires_grad=True)
@@ -138,10 +146,10 @@ def test_references_are_counted() -> None:
     for _ in range(3):
         step()
     gc.collect()
-    before = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], len(gc.get_objects())
+    before = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], alive()
     for _ in range(500):
         step()
     gc.collect()
-    after = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], len(gc.get_objects())
+    after = [sys.getrefcount(o) for o in (w, x, x._layout, x._storage, codegen.NO_EDGE)], alive()
     assert max(abs(a - b) for a, b in zip(before[0], after[0])) < 20
-    assert abs(after[1] - before[1]) < 300
+    assert abs(after[1] - before[1]) < 50

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._core.autograd.node import Node
 from compat._core.operators import view
 from compat._core.operators.view import ViewPlan
 from compat._core.tensor.autograd_state import SHARED
+from funcgrad.runtime.deferred import Deferred
 
 needs_twin = pytest.mark.skipif(view._native is None, reason="the C twin is not compiled here")
 
@@ -104,6 +106,12 @@ def test_hooks_see_nodes_of_views() -> None:
     y.sum().backward()
 
 
+def alive() -> int:
+    """How many tensors, storages and nodes there are; windows that are compiled make objects of other kinds."""
+    kinds = torch.Tensor, torch.UntypedStorage, Node, Deferred
+    return sum(issubclass(type(o), kinds) for o in gc.get_objects())
+
+
 @needs_twin
 def test_references_are_counted() -> None:
     x = torch.ones(4, 4, requires_grad=True)
@@ -112,11 +120,11 @@ def test_references_are_counted() -> None:
     for f in views:
         f()
     gc.collect()
-    before = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], len(gc.get_objects())
+    before = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], alive()
     for _ in range(500):
         for f in views:
             f()
     gc.collect()
-    after = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], len(gc.get_objects())
+    after = [sys.getrefcount(o) for o in (x, y, x._storage, y._layout, SHARED, "")], alive()
     assert max(abs(a - b) for a, b in zip(before[0], after[0])) < 20
-    assert abs(after[1] - before[1]) < 300
+    assert abs(after[1] - before[1]) < 50
