@@ -15,7 +15,7 @@ from funcgrad.numpy.constants import isdtype
 API_VERSION = "2024.12"
 
 # float16 and bfloat16, which arrays have too, are not in the standard.
-_NAMED = tuple(d for d in dtypes.SUPPORTED if d not in (dtypes.float16, dtypes.bfloat16))
+_NAMED = tuple(d for d in dtypes.SUPPORTED if d not in (*dtypes.FLOAT8, dtypes.float16, dtypes.bfloat16))
 
 
 class Info:
