@@ -270,7 +270,7 @@ def bars() -> str:
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     rows = re.findall(
         r"^\| (?:`(\w+)`|(geometric mean)) \|(.*)\|$",
-        page[page.index("## What came out once") : page.index("## funcgrad itself")],
+        page[page.index("## Results") : page.index("## funcgrad itself")],
         re.MULTILINE,
     )
     parts, y = [], 34.0
