@@ -39,14 +39,14 @@ NAMES = (
 )
 RESULTS = Path("out/benchmarks/results.json")
 
-#: What --quick leaves of everything.
+#: The part of each benchmark that --quick runs.
 QUICK_NAMES = ("mlp", "mnist", "gpt", "chain")
 QUICK_CONTESTANTS = tuple(name for name in CONTESTANTS if name != "torch.compile")
 
 
 @dataclass(frozen=True)
 class Order:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     benchmarks: list[str]
     workloads: list[tuple[Workload, str]]
@@ -92,7 +92,7 @@ def _cores() -> int:
 
 
 def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Order:
-    """What the options ask for; ends with the parser's error for a name that is not there."""
+    """Parses the options; exits with the parser's error for an unknown name."""
     names = options.names or (list(QUICK_NAMES) if options.quick else ["training", "functional"])
     known = ("training", "functional", *NAMES, *FILES, *all_workloads())
     unknown = [n for n in names if n not in known]
@@ -125,7 +125,7 @@ def _split(text: str | None) -> tuple[str, ...]:
 
 
 def _sizes(workload: Workload, asked: Sequence[str] | None, series: bool) -> list[str]:
-    """The sizes of a workload to run: those asked for that it has."""
+    """The sizes of a workload to run: the requested ones that it has."""
     if series:
         return workload.series_sizes()
     if asked is None:
@@ -142,7 +142,7 @@ def _has(workload: Workload, size: str) -> bool:
 
 
 def _baseline(contestants: Sequence[Contestant]) -> str:
-    """The first of those whose package is installed."""
+    """The first contestant whose package is installed."""
     there = (c.name for c in contestants if importlib.util.find_spec(c.package) is not None)
     return next(there, contestants[0].name)
 
@@ -178,7 +178,7 @@ def _print_benchmark(name: str, comparisons: Sequence[Comparison]) -> None:
 
 
 def measure(order: Order, command: Sequence[str]) -> Run:
-    """Runs what is asked for."""
+    """Runs the requested benchmarks."""
     around = environment() | {"threads": order.rules.threads}
     print(f"Python {around['python']}, {around['machine']}, {around['device']}; {around['versions']}")
     date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -193,7 +193,7 @@ def measure(order: Order, command: Sequence[str]) -> Run:
 
 
 def summarize(run: Run, folder: Path, markdown: bool) -> None:
-    """Prints what comes after the single tables, and draws."""
+    """Prints the summary after the single tables, and draws plots."""
     for (workload, field), races in tables.series_of(run.races).items():
         print(f"\n{workload}: a step's time with its {field}\n{tables.series_table(races)}")
     if run.means:
@@ -213,7 +213,7 @@ def summarize(run: Run, folder: Path, markdown: bool) -> None:
 
 
 def show(path: Path) -> Run:
-    """The results in a file, printed."""
+    """Prints the results in a file."""
     written = json.loads(path.read_text())
     wrong = problems(written, Run)
     if wrong:
@@ -234,7 +234,7 @@ def _write(run: Run, path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs; returns the exit status, which does not depend on the numbers."""
-    # Before JAX starts: contestants in other processes want their part of an accelerator's memory.
+    # Before JAX starts: contestants in other processes need a part of an accelerator's memory.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     command = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser()

@@ -1,7 +1,7 @@
 """Compile times of programs, beside the runtime's estimates (``funcgrad.runtime.estimate``).
 
-Nothing is read from the disk or written there. Estimates need not be near: windows are compiled by them, so they should
-be right to a factor of two for what programs are made of, and never be far too small.
+Nothing is read from disk or written there. Estimates decide when windows are compiled: they should be within a factor
+of two for the usual operations, and never be far too small.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _chain(length: int, held: bool, step: Callable[[Any, Any], Any]) -> Program:
 
 
 def _four(function: Callable[..., Any], *types: ArrayType) -> Program:
-    """A function four times, of different operands."""
+    """A function applied four times, to different operands."""
 
     def run(*xs: Any) -> list[Any]:
         return [function(*[x * (1.0 + i) for x in xs]) for i in range(4)]
@@ -74,7 +74,7 @@ def programs() -> dict[str, Callable[[], Program]]:
             found[f"{length} {name}{', all held' if held else ''}"] = partial(_chain, length, held, step)
     found |= {f"gradient of {n} layers": partial(_layers, n) for n in (2, 20)}
     found |= {f"gradient of a convolution, {n}x{n}": partial(_convolution, n) for n in (1, 3)}
-    transformed = vars(fnp.fft)["fft"]  # a namespace that type checkers do not see into
+    transformed = vars(fnp.fft)["fft"]  # a namespace that type checkers do not know
     functions: dict[str, tuple[Any, ...]] = {
         "sort": (fnp.sort,), "cumsum": (fnp.cumsum,), "cholesky": (fnp.linalg.cholesky,), "inv": (fnp.linalg.inv,),
         "det": (fnp.linalg.det,), "svd": (lambda x: fnp.linalg.svd(x)[1],), "eigh": (lambda x: fnp.linalg.eigh(x)[0],),
@@ -87,14 +87,14 @@ def programs() -> dict[str, Callable[[], Program]]:
 
 
 def _compiled(program: Program) -> float:
-    """Seconds that compiling takes, in a function that nothing is known of."""
+    """Seconds that compiling takes, for a function without cached parts."""
     start = time.perf_counter()
     Executable(program).prepare()
     return time.perf_counter() - start
 
 
 def _no_folder() -> None:
-    """Has nothing read from the disk, or written there, in this process."""
+    """Turns the caches on disk off in this process."""
     import jax
     from jax.experimental.compilation_cache import compilation_cache
 

@@ -1,6 +1,6 @@
 """The contestants: the ways to run one and the same training program.
 
-Each runs in a process of its own (``worker.py``). Only there is the framework imported.
+Each runs in a process of its own (``worker.py``), which alone imports the framework.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.workloads.base import Compile, Start, Training, Workload, as_it_
 
 
 class Absent(Exception):
-    """A contestant cannot take part, and why."""
+    """Raised if a contestant cannot take part; says why."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Contestant:
     """A way to run a training program.
 
     Attributes:
-        name: what the command line and the tables call it.
-        title: what it is, in a line.
-        package: what it imports.
+        name: its name on the command line and in tables.
+        title: a description in one line.
+        package: the package that it imports.
         begin: makes the program: ``begin(workload, size, start)``, where ``start`` is a file with the parameters and
-            the data for those that do not make them with PyTorch's API.
+            the data for contestants that do not make them with PyTorch's API.
         environment: environment variables of its process.
     """
 
@@ -39,7 +39,7 @@ class Contestant:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def why_absent(self, workload: Workload) -> str | None:
-        """Why it cannot run this workload, as far as one sees without importing it."""
+        """Why it cannot run this workload, as far as is known without importing it."""
         if importlib.util.find_spec(self.package) is None:
             return f"{self.package} is not installed"
         if self.name == "jax" and workload.jax is None:
@@ -83,7 +83,7 @@ def _jax(workload: Workload, size: Any, start: Path | None) -> Any:
     return workload.jax(Start.read(start), size)
 
 
-#: In the order in which tables show them. The first that is there is what the others are compared with.
+#: In the order of the tables. The first available one is the baseline.
 CONTESTANTS = {
     contestant.name: contestant
     for contestant in (

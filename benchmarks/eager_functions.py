@@ -1,4 +1,4 @@
-"""NumPy's functions outside ``jit``, each made of many operations, beside ``jax.numpy``."""
+"""NumPy's functions outside ``jit``, each composed of many operations, beside ``jax.numpy``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import funcgrad.numpy as fnp
 from benchmarks.harness import Case, Contestant
 
 ROWS = 64
-#: Every sample has a length of its own, which nobody in the process has met.
+#: Every sample has its own length, which is new in the process.
 _lengths = itertools.count(ROWS)
 
 

@@ -1,4 +1,4 @@
-"""``grad`` outside ``jit``, operation by operation, beside ``jax.grad`` and HIPS autograd (where it is installed)."""
+"""``grad`` outside ``jit``, operation by operation, beside ``jax.grad`` and HIPS autograd (if it is installed)."""
 
 from __future__ import annotations
 

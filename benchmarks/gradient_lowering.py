@@ -1,8 +1,8 @@
 """Tracing, differentiating and lowering a gradient to StableHLO, beside JAX. XLA is not run.
 
-Each sample is of a loss function made for it, which neither side has seen before. What both keep between samples is
-what they keep in any long-lived process: JAX its traces of ``jax.numpy``'s own functions, funcgrad the types that it
-inferred. "In a new process" is the very first time, with nothing kept; imports and the backend's start do not count.
+Each sample uses a newly made loss function, which neither side can have cached. Both keep between samples only what
+they keep in any long-lived process: JAX its traces of ``jax.numpy``'s own functions, funcgrad the inferred types. "In a
+new process" is the first time of all, with empty caches; imports and the backend's start do not count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How times are taken and compared.
+"""Timing and comparison.
 
-Machines are noisy and drift, so an absolute time means little, and a ratio of two times taken minutes apart no more.
-Here the contestants take turns, round by round, in alternating order; each round gives one ratio of times taken within
-moments of each other, and what is reported is the median of those ratios with their quartiles.
+Machines are noisy and drift, so an absolute time means little, and so does the ratio of two times taken minutes apart.
+Here the contestants are interleaved, round by round, in alternating order; each round gives one ratio of times taken
+within moments of each other, and the median of those ratios is reported with the quartiles.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Contestant:
     """One way to do the work.
 
     Attributes:
-        name: what the table calls it.
-        run: the work: what is timed.
-        prepare: makes the positional arguments of ``run`` before the clock starts, anew for each sample.
+        name: its name in the table.
+        run: the work that is timed.
+        prepare: makes the positional arguments of ``run`` before the clock starts, for each sample.
         keywords: keyword arguments of ``run``.
-        finish: waits for the last result; timed, once a sample. JAX, for one, may return before it has computed.
+        finish: waits for the last result; timed, once per sample. JAX, for instance, may return before it has computed.
         clock: for work that times itself, as a new process does: ``run`` returns seconds.
     """
 
@@ -58,15 +58,15 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to compare: ours first, then those it is compared with.
+    """One comparison: funcgrad's contestant first, then the others.
 
     Attributes:
-        name: what the table calls it.
+        name: its name in the table.
         ours, others: the contestants.
-        rounds: how often each takes a turn.
-        sample_seconds: how long one sample should last; 0 means one run a sample, for work that cannot be repeated on
-            the same arguments.
-        target: the ratio that is not to be exceeded, if one is set.
+        rounds: the number of turns of each.
+        sample_seconds: the duration of one sample; 0 means one run per sample, for work that cannot be repeated on the
+            same arguments.
+        target: the largest allowed ratio, if there is one.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Spread:
-    """The median and the quartiles of what was measured."""
+    """The median and the quartiles of measurements."""
 
     median: float
     low: float
@@ -95,7 +95,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out: seconds of both, and ours as a multiple of the other's."""
+    """A result: seconds of both, and the ratio of funcgrad's to the other's."""
 
     case: str
     ours: str
@@ -108,14 +108,14 @@ class Comparison:
 
 
 def take_turns(samples: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
-    """Lets contestants take turns, in alternating order.
+    """Interleaves contestants, in alternating order.
 
     Args:
-        samples: for each contestant what takes one sample, in seconds.
-        rounds: how often each takes a turn.
+        samples: for each contestant, a function that takes one sample, in seconds.
+        rounds: the number of turns of each.
 
     Returns:
-        Of each contestant its samples, one a round.
+        The samples of each contestant, one per round.
 
     Example:
         >>> order = []
@@ -130,13 +130,13 @@ def take_turns(samples: Sequence[Callable[[], float]], rounds: int) -> list[list
             order = range(len(samples)) if turn % 2 == 0 else reversed(range(len(samples)))
             for i in order:
                 times[i].append(samples[i]())
-            # Between rounds, so that the garbage of one is not swept on another's time.
+            # Between rounds, so that the garbage of one is not collected in another's time.
             gc.collect()
     return times
 
 
 def compare(case: Case) -> list[Comparison]:
-    """Lets the contestants take turns; one comparison for each of the others."""
+    """Interleaves the contestants; returns one comparison for each of the others."""
     contestants = [case.ours, *case.others]
     repeats = _repeats(case, contestants)
     times = take_turns([partial(c.sample, repeats) for c in contestants], case.rounds)
@@ -161,7 +161,7 @@ def ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
 
 
 def _repeats(case: Case, contestants: Sequence[Contestant]) -> int:
-    """Warms everybody up, and finds how many runs, the same for all, make a sample long enough."""
+    """Warms up all contestants, and finds how many runs, the same for all, make a sample long enough."""
     if not case.sample_seconds:
         for c in contestants:
             if not c.clock:
@@ -179,7 +179,7 @@ def _repeats(case: Case, contestants: Sequence[Contestant]) -> int:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """No garbage collection while the clock runs, as ``timeit`` has it; sweeps leave out what was there before."""
+    """No garbage collection while the clock runs, as in ``timeit``; collections skip the objects from before."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.freeze()

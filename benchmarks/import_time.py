@@ -1,4 +1,4 @@
-"""Importing compat and funcgrad in a new process, beside importing JAX and PyTorch (where it is installed)."""
+"""Importing compat and funcgrad in a new process, beside importing JAX and PyTorch (if it is installed)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMED = "import time; start = time.perf_counter(); import {}; print(time.perf_c
 
 
 def _seconds(package: str) -> float:
-    """How long the import takes; Python's own start does not count."""
+    """The duration of the import, without Python's own start."""
     root = Path(__file__).resolve().parent.parent
     command = [sys.executable, "-c", _TIMED.format(package)]
     return float(subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout)

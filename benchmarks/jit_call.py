@@ -1,7 +1,7 @@
 """A cached call of a jitted function, beside the same function under ``jax.jit``.
 
-All shapes have been met before, so nothing is traced or compiled: what is measured is the way from Python to XLA and
-back, and for functions as small as these that is nearly all of the time.
+All shapes are cached, so nothing is traced or compiled: the overhead of a call from Python to XLA and back is measured,
+which is nearly all of the time of functions as small as these.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import funcgrad.numpy as fnp
 from benchmarks.harness import Case, Contestant
 from benchmarks.models import mlp_arrays, mlp_forward, on_device
 
-# Many short turns: most then pass without the operating system giving the processor to somebody else.
+# Many short turns: most are then not interrupted by the operating system.
 TURNS: dict[str, Any] = {"rounds": 301, "sample_seconds": 0.002, "target": 1.03}
 
 
@@ -41,7 +41,7 @@ def _case(name: str, ours: Any, theirs: Any, *arguments: Any, **keywords: Any) -
 
 
 def _donating(who: str, compile: Callable[..., Any]) -> Contestant:
-    """Each call takes the buffer that the one before gave, as a training step does."""
+    """Each call uses the buffer that the previous one returned, as a training step does."""
     step = compile(lambda state, change: state + change, donate_argnums=0)
     state, change = jnp.zeros((64, 64), jnp.float32), jnp.ones((64, 64), jnp.float32)
 

@@ -1,7 +1,7 @@
 """The machine's limits: the rates of a large matrix product and of a large copy, measured with JAX.
 
-``python -m benchmarks.limits THREADS`` prints both as JSON. They are the best of several sizes and runs, at the
-precision that matrix products have there unless one asks for another.
+``python -m benchmarks.limits THREADS`` prints both as JSON. They are the best of several sizes and runs, at the default
+precision of matrix products.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RUNS = 10
 
 
 def _best_seconds(work: Callable[[Any], Any], value: Any) -> float:
-    """The shortest of several runs, each on the result of the one before."""
+    """The shortest of several runs, each on the result of the previous one."""
     import jax
 
     value = jax.block_until_ready(work(value))
@@ -42,11 +42,11 @@ def measured() -> Limits:
     import jax.numpy as jnp
 
     on_cpu = jax.devices()[0].platform == "cpu"
-    # The copy is to where it came from: memory that is new to the process costs page faults as well.
+    # The copy goes back to its source: memory that is new to the process costs page faults as well.
     product, copy = jax.jit(lambda x: x @ x), jax.jit(lambda x: x + 1, donate_argnums=0)
     flops = 0.0
     for n in (512, 1024, 2048) if on_cpu else (2048, 4096, 8192):
-        # Whose product with itself is itself.
+        # An idempotent matrix.
         matrix = jnp.full((n, n), 1 / n, jnp.float32)
         flops = max(flops, 2 * n**3 / _best_seconds(product, matrix))
     array = jnp.ones(2**24 if on_cpu else 2**28, jnp.float32)
@@ -55,7 +55,7 @@ def measured() -> Limits:
 
 
 def in_own_process(threads: int) -> Limits:
-    """The limits, measured by a process that may compute with so many threads."""
+    """The limits, measured by a process with the given number of threads."""
     with tempfile.TemporaryDirectory() as caches:
         done = subprocess.run(
             [sys.executable, "-m", "benchmarks.limits", str(threads)],

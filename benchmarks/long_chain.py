@@ -1,4 +1,4 @@
-"""Tracing, differentiating and lowering long programs: the time for each equation must not grow with their number."""
+"""Tracing, differentiating and lowering long programs: the time per equation must not grow with their number."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _lower(length: int) -> Any:
 
 def _per_equation(work: Callable[[int], Any], length: int) -> Contestant:
     def run() -> float:
-        """Seconds for one operation; short chains several times over, so that their samples are not too short."""
+        """Seconds for one operation; short chains are repeated, so that their samples are long enough."""
         runs = LONG // length // 10 or 1
         gc.collect()
         start = time.perf_counter()

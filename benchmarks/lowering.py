@@ -1,8 +1,8 @@
-"""The gain of our CPU lowerings of convolutions, pooling, products and functions, beside XLA's and PyTorch's.
+"""funcgrad's CPU lowerings of convolutions, pooling, products and functions, beside XLA's and PyTorch's.
 
-Each case is one operation alone, as one program: forwards, its gradient by the input, its gradient by the kernel. XLA's
-default is one ``convolution``, for max pooling a ``reduce_window`` and a ``select_and_scatter``. PyTorch takes part
-where it is installed. Functions of many numbers are compiled for vectors as wide as the machine has them.
+Each case is one operation as one program: forward, its gradient by the input, its gradient by the kernel. XLA's default
+is one ``convolution``, for max pooling a ``reduce_window`` and a ``select_and_scatter``. PyTorch takes part if it is
+installed. Functions of many numbers are compiled for the widest vectors of the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from benchmarks.harness import Case, Contestant
 
 
 class Shape(NamedTuple):
-    """A convolution, and why it is looked at."""
+    """A convolution, and the reason for it."""
 
     why: str
     x: tuple[int, ...]
@@ -126,7 +126,7 @@ def _convolution_cases(shape: Shape) -> list[Case]:
 
 
 def _loop_case() -> Case:
-    """Eight convolutions, one after the other, in a loop of XLA's."""
+    """Eight successive convolutions in an XLA loop."""
     from jax import lax
 
     from funcgrad.primitives.convolution import Config, channels_first, conv
@@ -146,7 +146,7 @@ def _loop_case() -> Case:
 
 
 def _pool_case(shape: tuple[int, ...], size: int, stride: int) -> Case:
-    """Maxima and their gradient, in one program as in a training step."""
+    """Max pooling and its gradient, in one program as in a training step."""
     import jax
     from jax import lax
 
@@ -178,7 +178,7 @@ def _pool_case(shape: tuple[int, ...], size: int, stride: int) -> Case:
 
 # ---------------------------------------------------------------- products
 
-#: What gradients of weights are made of: steps or batch, outputs, inputs. With batch axes: batch, length, heads' depth.
+#: Shapes in gradients of weights: steps or batch, outputs, inputs. With batch axes: batch, length, heads' depth.
 GRADIENTS = ((960, 512, 128), (128, 512, 64), (512, 256, 16), (2048, 1536, 384))
 IN_BATCHES = ((64, 64, 16), (32, 128, 32))
 
@@ -203,7 +203,7 @@ def _product_case(x: tuple[int, ...], y: tuple[int, ...]) -> Case:
 
 
 def _vector_case(name: str) -> Case:
-    """A function of many numbers, in vectors as wide as the machine has them, and as XLA has them."""
+    """A function of many numbers, with the widest vectors of the machine, and with XLA's default."""
     import jax
 
     from funcgrad.runtime.options import compiler_options

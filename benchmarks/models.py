@@ -1,4 +1,4 @@
-"""The networks that several benchmarks share, written once for any NumPy-like module."""
+"""The networks that several benchmarks share, written for any NumPy-like module."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mlp_arrays(sizes: Sequence[int], batch: int, seed: int = 0) -> tuple[Paramet
 
 
 def on_device(tree: Any) -> Any:
-    """The same arrays, as JAX's, which all contestants but HIPS autograd take."""
+    """The same arrays as JAX arrays, which all contestants except HIPS autograd accept."""
     import jax
 
     return jax.tree.map(jax.numpy.asarray, tree)
@@ -53,7 +53,7 @@ def mlp_loss(numpy: Any) -> Callable[[Parameters, Any, Any], Any]:
     return loss
 
 
-# ---------------------------------------------------------------- what differs between libraries
+# ---------------------------------------------------------------- differences between libraries
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Library:
 
     Attributes:
         numpy: its NumPy.
-        conv: of images (batch, channels, height, width) with kernels, padded so that the size stays.
+        conv: of images (batch, channels, height, width) with kernels, padded to keep the size.
         max_pool: of windows of two by two.
     """
 
@@ -100,7 +100,7 @@ def _cross_entropy(numpy: Any, logits: Any, targets: Any) -> Any:
 
 @dataclass(frozen=True)
 class TransformerSize:
-    """How large a transformer is, and its batch."""
+    """The size of a transformer, and of its batch."""
 
     layers: int = 4
     width: int = 64
@@ -111,7 +111,7 @@ class TransformerSize:
 
 
 def transformer_arrays(size: TransformerSize) -> tuple[Any, Any, Any]:
-    """Parameters of a character model with causal attention, a batch of characters and of those that come next."""
+    """Parameters of a character model with causal attention, a batch of characters and of the next ones."""
     random, d = np.random.default_rng(0), size.width
 
     def normal(*shape: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Text generated token by token by an untrained transformer: every step has shapes that were never seen before.
+"""Text generated token by token by an untrained transformer: every step has new shapes.
 
-Each sample is a new process, which generates ``TOKENS`` tokens; its start and imports do not count. Beside compat: the
-same with every operation compiled, as XLA alone would have it, and PyTorch (where it is installed).
+Each sample is a new process, which generates ``TOKENS`` tokens; its start and imports do not count. It is compared with
+the same program with every operation compiled, as with XLA alone, and with PyTorch (if it is installed).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOKENS, LETTERS, WIDTH, HEADS, LAYERS = 24, 65, 64, 4, 2
 
 
 def generate(torch: Any) -> list[int]:
-    """The tokens, drawn one after the other from what a causal transformer makes of those before."""
+    """The tokens, each drawn from the distribution that a causal transformer computes from those before."""
     nn = torch.nn
     torch.manual_seed(0)
     letters, places = nn.Embedding(LETTERS, WIDTH), nn.Embedding(TOKENS, WIDTH)
@@ -38,7 +38,7 @@ def generate(torch: Any) -> list[int]:
 
 
 def _timed(package: str) -> None:
-    """What a process of a sample does: prints how long the text took, and the text."""
+    """The process of a sample: prints the duration, and the text."""
     torch: Any = importlib.import_module(package)
     start = time.perf_counter()
     found = generate(torch)
@@ -48,7 +48,7 @@ def _timed(package: str) -> None:
 def _seconds(package: str, setting: str) -> float:
     root = Path(__file__).resolve().parent.parent
     code = f"{setting}from benchmarks import new_shapes; new_shapes._timed({package!r})"
-    # Nothing is found on disk that an earlier process has compiled.
+    # The caches on disk of earlier processes are not used.
     environment = dict(os.environ, FUNCGRAD_CACHE_DIR="")
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, env=environment)

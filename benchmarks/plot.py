@@ -1,4 +1,4 @@
-"""The results as pictures, by matplotlib."""
+"""Plots of the results, with matplotlib."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.tables import median, series_of
 
 
 def draw(run: Run, folder: Path) -> list[Path]:
-    """Draws what there is to draw: ratios by workload, and times along each series. Returns the files."""
+    """Draws the ratios by workload, and the times along each series, if there are any. Returns the files."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,7 +59,7 @@ def _ratios(races: Sequence[Race], path: Path) -> Path:
 
 
 def _series(series: dict[tuple[str, str], list[Race]], path: Path) -> Path:
-    """A panel for each series: step times against the field that grows."""
+    """A panel for each series: step times against the field that varies."""
     import matplotlib.pyplot as plt
 
     columns = min(3, len(series))

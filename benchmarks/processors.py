@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Watch:
-    """Watches the processors from its making on (on Linux).
+    """Measures the load of the processors from its creation on (on Linux).
 
     Example:
         >>> watch = Watch()
@@ -23,8 +23,8 @@ class Watch:
         self._start, self._busy, self._ours = time.monotonic(), _busy_seconds(), seconds_of_family(os.getpid())
 
     def elsewhere(self) -> float | None:
-        """The share of all processors' time since then that neither was idle nor went to this process and those that
-        it started and are still there; None where that cannot be told."""
+        """The share of all processors' time since then that was neither idle nor used by this process and its living
+        children; None if it is unknown."""
         busy, ours = _busy_seconds(), seconds_of_family(os.getpid())
         if busy is None or self._busy is None:
             return None
@@ -34,7 +34,7 @@ class Watch:
 
 
 def _busy_seconds() -> float | None:
-    """Seconds that the processors have worked, together."""
+    """Seconds of work of all processors together."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
     except OSError:
@@ -44,7 +44,7 @@ def _busy_seconds() -> float | None:
 
 
 def seconds_of_family(process: int) -> float:
-    """Processor seconds of a process and of those below it."""
+    """Processor seconds of a process and its descendants."""
     if not Path("/proc").is_dir():
         return 0.0
     times: dict[int, float] = {}
@@ -52,7 +52,7 @@ def seconds_of_family(process: int) -> float:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                # The name in parentheses may have blanks in it.
+                # The name in parentheses may contain blanks.
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
@@ -67,15 +67,15 @@ def seconds_of_family(process: int) -> float:
 
 
 def wait_until_idle(process: int, patience: float = 120, window: float = 0.1) -> bool:
-    """Waits until a process and those below it have done next to nothing for two moments in a row.
+    """Waits until a process and its descendants are nearly idle for two successive windows.
 
     Args:
-        process: its number.
-        patience: for so many seconds at most.
-        window: the seconds of a moment.
+        process: its id.
+        patience: the longest wait, in seconds.
+        window: the length of a window, in seconds.
 
     Returns:
-        Whether it became idle. Where processes cannot be watched, they always seem to be.
+        Whether it became idle; true if processes cannot be observed.
     """
     idle, before, end = 0, seconds_of_family(process), time.monotonic() + patience
     while idle < 2 and time.monotonic() < end:

@@ -1,4 +1,4 @@
-"""One race: all contestants on one workload at one size, each in a process of its own, taking turns."""
+"""One race: all contestants on one workload at one size, each in a process of its own, interleaved."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from benchmarks.workloads.base import Workload
 
 @dataclass(frozen=True)
 class Rules:
-    """How a race is run.
+    """The settings of a race.
 
     Attributes:
-        rounds: how often each contestant takes a turn.
-        turn_seconds: how long a turn should last; how many steps that is, each contestant finds out for itself.
-        budget: seconds for all rounds together: with slow steps there are fewer rounds, but not fewer than 3.
-        first_steps: how many first steps have their losses compared.
-        tolerance: how far apart these may be, relative to the larger.
+        rounds: the number of turns of each contestant.
+        turn_seconds: the duration of a turn; each contestant finds its number of steps for it.
+        budget: seconds for all rounds together: with slow steps there are fewer rounds, but at least 3.
+        first_steps: the number of first steps whose losses are compared.
+        tolerance: the largest difference of these, relative to the larger one.
         second_process: whether each contestant's first step is measured in a second process as well.
         threads: for each contestant.
-        settle: seconds of silence before each turn, in which the threads of the one before go to sleep.
+        settle: idle seconds before each turn, in which the threads of the previous one go to sleep.
     """
 
     rounds: int = 15
@@ -56,7 +56,7 @@ class _Entry:
     samples: list[float] = field(default_factory=list)
 
     def leave(self, status: Any, reason: object) -> None:
-        """Takes it out of the race."""
+        """Removes it from the race."""
         self.result.status, self.result.reason = status, str(reason)
         self.end()
 
@@ -75,11 +75,11 @@ def race(
     """Runs one race.
 
     Args:
-        workload: what is trained.
-        size: at which of its sizes.
-        contestants: who takes part, in the order in which they begin.
-        baseline: the name of the one that the others are compared with.
-        rules: how.
+        workload: the training program.
+        size: one of its sizes.
+        contestants: the contestants, in the order in which they begin.
+        baseline: the name of the contestant that the others are compared with.
+        rules: the settings.
         hire: starts a contestant's process.
     """
     entries = [_Entry(c, Result()) for c in contestants]
@@ -111,7 +111,7 @@ def race(
 def _begin(
     entry: _Entry, workload: Workload, size: str, rules: Rules, hire: Hire, folder: Path, start: Path | None
 ) -> Path | None:
-    """A contestant's process, its program and its first steps; returns where the parameters and the data are."""
+    """Starts a contestant's process, its program and its first steps; returns the file of parameters and data."""
     contestant, result = entry.contestant, entry.result
     why = contestant.why_absent(workload)
     if why is not None:
@@ -145,7 +145,7 @@ def _begin(
 
 
 def _warm_up(worker: Any, rules: Rules) -> int:
-    """How many steps fill a turn. What compiles only what it has seen before, maybe in the background, is done then."""
+    """The number of steps that fill a turn. Background compilation of repeated steps is finished after this."""
     step = math.inf
     for _ in range(3):
         step = min(worker.ask("turn", count=3)["seconds"] / 3 for _ in range(2))
@@ -159,7 +159,7 @@ def _warm_up(worker: Any, rules: Rules) -> int:
 
 
 def _rounds(entries: Sequence[_Entry], rules: Rules) -> int:
-    """The rounds; one who fails leaves, and the others run them again. Returns how many there were."""
+    """Runs the rounds; a contestant that fails is removed, and the others repeat them. Returns the number of rounds."""
 
     def sample(entry: _Entry) -> float:
         steps = entry.result.steps or 1
@@ -184,7 +184,7 @@ def _rounds(entries: Sequence[_Entry], rules: Rules) -> int:
 
 
 def _finish(entries: Sequence[_Entry]) -> dict[str, float]:
-    """Asks those still there for their memory, and the step in JAX for what a step computes."""
+    """Asks the remaining contestants for their memory, and the JAX step for its operation counts."""
     cost: dict[str, float] = {}
     for entry in entries:
         if entry.worker is None:
@@ -200,9 +200,9 @@ def _finish(entries: Sequence[_Entry]) -> dict[str, float]:
 
 
 def judge(results: Mapping[str, Result], baseline: str, tolerances: Mapping[str, float]) -> bool:
-    """Compares the losses with the baseline's, and declares void who computed something else.
+    """Compares the losses with the baseline's, and marks contestants with different ones as void.
 
-    Without a baseline that ran, the first that ran is what the others are compared with.
+    If the baseline did not run, the first contestant that ran is the baseline.
 
     Returns:
         Whether all that ran agree.
@@ -229,14 +229,14 @@ def judge(results: Mapping[str, Result], baseline: str, tolerances: Mapping[str,
 
 
 def _disagreement(expected: Sequence[float], found: Sequence[float]) -> float:
-    """The largest relative difference; infinite where a loss is not a finite number."""
+    """The largest relative difference; infinite if a loss is not a finite number."""
     if not all(map(math.isfinite, (*expected, *found))):
         return math.inf
     return max(abs(a - b) / max(abs(a), abs(b), 1e-30) for a, b in zip(expected, found, strict=True))
 
 
 def _spread(entry: _Entry, base: _Entry | None) -> None:
-    """The times and the ratios of one that finished."""
+    """The times and the ratios of a contestant that finished."""
     if entry.result.status == "ok":
         entry.result.step_seconds = Spread.of(entry.samples)
         if base is not None and base.result.status == "ok":
@@ -244,7 +244,7 @@ def _spread(entry: _Entry, base: _Entry | None) -> None:
 
 
 def measure_against(limits: Limits | None, races: Sequence[Race]) -> None:
-    """Fills in which fraction of the machine's limits the steps reached."""
+    """Sets the fractions of the machine's limits that the steps reached."""
     for one in races:
         for result in one.results.values():
             if limits is None or result.step_seconds is None or one.flops is None or one.bytes is None:
@@ -257,7 +257,7 @@ def geometric_means(races: Sequence[Race]) -> dict[str, dict[str, Mean]]:
     """The geometric mean of each contestant's median ratios, by size and over all.
 
     A race in which a contestant was absent does not count for it; one that it failed, or that was void, counts among
-    those that it could have run. Sizes without a name, as series have them, count for nothing.
+    those that it could have run. Sizes without a name, as in series, do not count.
     """
     races = [one for one in races if "=" not in one.size]
     means: dict[str, dict[str, Mean]] = {}

@@ -15,7 +15,7 @@ _PACKAGES = ("funcgrad", "jax", "jaxlib", "numpy", "autograd", "torch")
 
 
 def environment() -> dict[str, Any]:
-    """What the numbers depend on: the machine and the versions."""
+    """The conditions of a run: the machine and the versions."""
     import jax
 
     versions = {}
@@ -50,7 +50,7 @@ def aligned(rows: Sequence[Sequence[str]], alignment: str, *, spill: bool = Fals
     Args:
         rows: the cells.
         alignment: of each column.
-        spill: whether a cell with nothing to the right of it may be wider than its column.
+        spill: whether a cell without cells to its right may be wider than its column.
 
     Example:
         >>> print(aligned([("", "n"), ("one", "10"), ("two", "2")], "<>"))
@@ -83,5 +83,5 @@ def table(comparisons: Sequence[Comparison]) -> str:
 
 
 def progress(text: str) -> None:
-    """A line about what is going on, apart from the results."""
+    """A line of progress, separate from the results."""
     print(text, file=sys.stderr, flush=True)

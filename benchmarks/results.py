@@ -1,4 +1,4 @@
-"""Results of a run, as JSON: dataclasses, and a check that data has their form."""
+"""Results of a run, as JSON: dataclasses, and the validation of data."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from benchmarks.harness import Comparison, Spread
 
-#: Raised when the meaning of a field changes.
+#: Incremented when the meaning of a field changes.
 FORMAT = 1
-#: With a larger share of the processors busy elsewhere, times say more about the machine than about the contestants.
+#: If other programs use a larger share of the processors, times are not reliable.
 BUSY = 0.1
 
 
@@ -21,20 +21,20 @@ class Result:
     """One contestant in one race.
 
     Attributes:
-        status: ``ok``; ``absent`` (it cannot take part); ``failed`` (it raised an error); ``void`` (its losses are not
-            the baseline's, so that its times mean nothing).
+        status: ``ok``; ``absent`` (it cannot take part); ``failed`` (it raised an error); ``void`` (its losses differ
+            from the baseline's, so its times mean nothing).
         reason: why it is not ``ok``.
         import_seconds, build_seconds: the framework's import; model, data and optimizer.
-        first_seconds: what each of the first steps took in a process started for it, the loss read after each.
+        first_seconds: the time of each of the first steps in a new process, with the loss read after each.
         losses: of those first steps.
-        second_process_seconds: the first step in a second process, which may use what the first one kept on disk.
+        second_process_seconds: the first step in a second process, which may use the caches of the first one.
         disagreement: the largest relative difference of a loss from the baseline's.
-        steps: steps a turn.
+        steps: steps per turn.
         step_seconds: a step's time, over the rounds.
         ratio: the baseline's time divided by this one's, round by round: above 1 it is faster.
-        growth_bytes, peak_bytes, device_bytes: the most memory that the process held, without what it held after the
-            import; in all; on the accelerator, if there is one.
-        flops_fraction, bytes_fraction: what the step computes and moves in its time, by what the machine could.
+        growth_bytes, peak_bytes, device_bytes: the peak memory of the process, minus its memory after the import; in
+            all; on the accelerator, if there is one.
+        flops_fraction, bytes_fraction: the step's rates of operations and bytes, divided by the machine's limits.
     """
 
     status: Literal["ok", "absent", "failed", "void"] = "ok"
@@ -60,12 +60,12 @@ class Race:
     """All contestants on one workload at one size.
 
     Attributes:
-        size, fields: the size's name and what it is.
-        baseline: whom the others are compared with.
-        agree: whether all that ran computed the same losses.
-        rounds: how many rounds the medians are taken over.
-        flops, bytes: what a step computes and moves, counted from the step in JAX.
-        elsewhere: the share of the machine's processors that was busy with something else while the rounds ran.
+        size, fields: the size's name and its fields.
+        baseline: the contestant that the others are compared with.
+        agree: whether all contestants that ran computed the same losses.
+        rounds: the number of rounds that the medians are taken over.
+        flops, bytes: the operations and bytes of a step, counted from the step in JAX.
+        elsewhere: the share of the processors that other programs used while the rounds ran.
         results: by contestant.
     """
 
@@ -83,13 +83,13 @@ class Race:
 
     @property
     def disturbed(self) -> bool:
-        """Whether the machine was too busy with something else for the numbers to mean much."""
+        """Whether other programs used the machine so much that the numbers are not reliable."""
         return self.elsewhere is not None and self.elsewhere > BUSY
 
 
 @dataclass
 class Mean:
-    """The geometric mean of a contestant's ratios, over so many races of those that it could have run."""
+    """The geometric mean of a contestant's ratios, with the number of races and of those that it could have run."""
 
     ratio: float
     races: int
@@ -98,7 +98,7 @@ class Mean:
 
 @dataclass
 class Limits:
-    """What the machine can do, measured: floating-point operations and bytes moved in a second."""
+    """The machine's measured limits: floating-point operations and bytes moved per second."""
 
     flops: float
     bytes: float
@@ -109,11 +109,11 @@ class Run:
     """Everything from one run of the suite.
 
     Attributes:
-        format: the number of this form.
+        format: the version of this format.
         date: when, in UTC.
-        command: what was asked for.
+        command: the options of the command line.
         environment: the machine and the versions.
-        limits: what the machine can do, if that was measured.
+        limits: the machine's limits, if they were measured.
         races: the training programs.
         means: by contestant, then by size and for ``all``.
         comparisons: the benchmarks of funcgrad itself, by name.
@@ -130,7 +130,7 @@ class Run:
 
 
 def problems(value: Any, form: Any, where: str = "run") -> list[str]:
-    """Where plain data, as read from JSON, is not of the form of a type.
+    """Where plain data, as read from JSON, does not have the form of a type.
 
     Example:
         >>> problems({"ratio": 2.0, "races": 3, "of": 3}, Mean)
@@ -168,7 +168,7 @@ def _problems_of_fields(value: Any, form: Any, where: str) -> list[str]:
 
 
 def restored(value: Any, form: Any) -> Any:
-    """Plain data as the type that it has the form of: what ``dataclasses.asdict`` undoes.
+    """Plain data as an instance of the type whose form it has: the inverse of ``dataclasses.asdict``.
 
     Example:
         >>> restored({"flops": 1e9, "bytes": 2e9}, Limits | None)

@@ -23,13 +23,13 @@ def _percent(fraction: float | None) -> str:
 
 
 def heading(race: Race) -> str:
-    """A line about what was trained."""
+    """A line that describes the training program."""
     fields = ", ".join(f"{name} {value}" for name, value in race.fields.items())
     return f"{race.workload}, {race.size} ({fields}): {race.title}"
 
 
 def race_table(race: Race) -> str:
-    """One race: a row for each contestant, then what is to be said about the run."""
+    """One race: a row for each contestant, then remarks about the run."""
     head = ("", "step", "ratio", "quartiles", "first step", "2nd process", "memory", "of FLOP/s", "of bytes/s")
     rows: list[tuple[str, ...]] = [head]
     for name, r in race.results.items():
@@ -52,13 +52,13 @@ def _quartiles(result: Result) -> str:
 
 
 def _without_empty(rows: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """The columns in which something stands below the head; the first two stay."""
+    """The columns with contents below the head; the first two stay."""
     kept = [i for i in range(len(rows[0])) if i < 2 or any(row[i] for row in rows[1:])]
     return [tuple(row[i] for i in kept) for row in rows]
 
 
 def remarks(race: Race) -> list[str]:
-    """What one must know to believe the numbers."""
+    """Remarks on the reliability of the numbers."""
     ran = [name for name, r in race.results.items() if r.losses]
     said = []
     if len(ran) > 1:
@@ -109,7 +109,7 @@ def series_of(races: Sequence[Race]) -> dict[tuple[str, str], list[Race]]:
 
 
 def _power(races: Sequence[Race], name: str) -> str:
-    """The exponent between the two largest sizes: 0 is all overhead, 1 is proportional."""
+    """The exponent between the two largest sizes: 0 means only overhead, 1 proportional time."""
     *_, before, last = races
     field = last.size.partition("=")[0]
     small, large = median(before, name), median(last, name)

@@ -1,4 +1,4 @@
-"""The other end of ``worker.py``: starts the process of a contestant and asks it to do things."""
+"""The parent's end of ``worker.py``: starts the process of a contestant and sends it requests."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Failed(Exception):
 
 
 def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str, str]:
-    """The environment of a process: its own variables, as many threads for all, and caches on disk in a folder of ours.
+    """The environment of a process: its own variables, the same number of threads for all, and separate caches on disk.
 
-    The folder decides whether a process is the first of its kind: whatever a framework keeps from one process to the
-    next, it keeps there.
+    The folder determines whether a process is the first of its kind: frameworks keep their caches there from one
+    process to the next.
     """
     _installed_kernels(caches)
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
@@ -48,7 +48,7 @@ def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str,
 
 
 def _installed_kernels(caches: Path) -> None:
-    """Puts compat's kernels into empty caches: they are part of an installation, made once, as PyTorch's library is."""
+    """Copies compat's kernels to empty caches: like PyTorch's library they are compiled once, at installation."""
     made = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "funcgrad" / "native"
     place = caches / "funcgrad" / "native"
     if made.is_dir() and not place.exists():
@@ -60,10 +60,10 @@ class Worker:
     """One contestant's process.
 
     Args:
-        contestant: whose.
-        orders: what it is to run.
-        caches: the folder for what frameworks keep between processes.
-        patience: how many seconds it may take to answer.
+        contestant: its contestant.
+        orders: what it has to run.
+        caches: the folder for the caches of frameworks.
+        patience: the timeout for an answer, in seconds.
     """
 
     def __init__(self, contestant: Contestant, orders: Orders, caches: Path, patience: float = 300) -> None:
@@ -76,11 +76,11 @@ class Worker:
         )  # fmt: skip
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Asks for one thing and waits for the answer.
+        """Sends a request and waits for the answer.
 
         Raises:
             Absent: the contestant says that it cannot take part.
-            Failed: it raised an error, died, or was too slow, and was ended for that.
+            Failed: it raised an error, died, or timed out, and was killed for that.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
@@ -103,7 +103,7 @@ class Worker:
         return said
 
     def rest(self) -> None:
-        """Waits until the process does nothing: what it compiles in the background is done then."""
+        """Waits until the process is idle: background compilation is finished then."""
         wait_until_idle(self._process.pid)
 
     def _last_words(self) -> str:
@@ -118,6 +118,6 @@ class Worker:
             self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
-            # What was written to a process that is gone cannot be flushed.
+            # Data for a process that has ended cannot be flushed.
             with suppress(BrokenPipeError):
                 stream.close()  # type: ignore[union-attr]

@@ -1,8 +1,8 @@
 """The process of one contestant with one training program: ``python -m benchmarks.worker ORDERS``.
 
-ORDERS, one JSON object, says whose process it is (``Orders``). Then it reads requests, one JSON object a line, from its
-input and answers each with a line on its output: ``{"do": NAME, ...}`` calls the method ``NAME`` of ``Desk`` below.
-Between requests it waits and does nothing.
+ORDERS, a JSON object, describes the process (``Orders``). It reads requests, one JSON object per line, from its input
+and answers each with a line on its output: ``{"do": NAME, ...}`` calls the method ``NAME`` of ``Desk`` below. Between
+requests it is idle.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import IO, Any
 
 @dataclass(frozen=True)
 class Orders:
-    """Whose process it is, and with how many threads it may compute."""
+    """The contestant of a process, and its number of threads."""
 
     contestant: str
     workload: str
@@ -31,7 +31,7 @@ class Orders:
 
 
 class Desk:
-    """Answers requests about one contestant's training program, which is made by the first, ``build``."""
+    """Answers requests about one contestant's training program, which the first one, ``build``, makes."""
 
     def __init__(self, orders: Orders) -> None:
         from benchmarks.contestants import CONTESTANTS
@@ -44,7 +44,7 @@ class Desk:
         self.after_import = 0
 
     def build(self) -> dict[str, Any]:
-        """Imports the framework and makes the program; seconds for each."""
+        """Imports the framework and makes the program; returns the seconds for each."""
         start = time.perf_counter()
         package = importlib.import_module(self.contestant.package)
         imported = time.perf_counter()
@@ -57,7 +57,7 @@ class Desk:
         return {"import_seconds": imported - start, "build_seconds": time.perf_counter() - begun}
 
     def first(self, count: int) -> dict[str, Any]:
-        """Steps whose losses are all read: the losses, and the seconds that each took."""
+        """Steps whose losses are all read; returns the losses, and the seconds of each."""
         losses, seconds = [], []
         for _ in range(count):
             start = time.perf_counter()
@@ -66,7 +66,7 @@ class Desk:
         return {"losses": losses, "seconds": seconds}
 
     def turn(self, count: int) -> dict[str, Any]:
-        """Steps of which the last one's loss is read: the seconds for all."""
+        """Steps of which only the last one's loss is read; returns the seconds for all."""
         loss = None
         start = time.perf_counter()
         for _ in range(count):
@@ -76,7 +76,7 @@ class Desk:
         return {"seconds": time.perf_counter() - start, "loss": loss}
 
     def memory(self) -> dict[str, Any]:
-        """Bytes: this process's peak, how much of it came after the import, the device's peak if there is one."""
+        """Bytes: this process's peak, its growth since the import, the device's peak if there is one."""
         peak = peak_memory()
         return {"peak_bytes": peak, "growth_bytes": peak - self.after_import, "device_bytes": self._device_memory()}
 
@@ -88,11 +88,11 @@ class Desk:
         return (statistics or {}).get("peak_bytes_in_use")
 
     def cost(self) -> dict[str, Any]:
-        """What one step computes and moves, as XLA counts it; only the step in JAX can tell."""
+        """The operations and bytes of one step, as XLA counts them; only the step in JAX knows them."""
         return self.training.cost()
 
     def export(self, path: str) -> dict[str, Any]:
-        """Writes the parameters and the data with which the program begins."""
+        """Writes the initial parameters and the data of the program."""
         from benchmarks.workloads.base import Start
 
         Start.of(self.training).write(Path(path))
@@ -100,9 +100,9 @@ class Desk:
 
 
 def peak_memory() -> int:
-    """The most memory that this process has held, in bytes.
+    """The peak memory of this process, in bytes.
 
-    On Linux from ``/proc``: what ``getrusage`` says begins with the size of the process that started this one.
+    On Linux from ``/proc``: the value of ``getrusage`` includes the size of the process that started this one.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -115,13 +115,13 @@ def peak_memory() -> int:
 
 
 def limit_to(threads: int) -> None:
-    """Lets this process use so many processors, which all libraries take as the number of their threads."""
+    """Restricts this process to a number of processors, which all libraries use as their number of threads."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def answer(desk: Any, request: Mapping[str, Any]) -> dict[str, Any]:
-    """What a desk answers to one request; an error is an answer as well.
+    """The answer of a desk to one request; an error is an answer as well.
 
     Example:
         >>> class Bell:
@@ -153,7 +153,7 @@ def serve(desk: Any, requests: IO[str], answers: IO[str]) -> None:
 
 
 def main(orders: str) -> None:
-    # What frameworks print goes where errors go, so that it does not get between the answers.
+    # Output of frameworks goes to stderr, so that it does not mix with the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     given = Orders(**json.loads(orders))

@@ -18,7 +18,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import nn
 
-compat.install()  # digits.py says `import torch`: its data, shuffling and initial weights are the ones to start from
+compat.install()  # digits.py imports torch: its data, shuffling and initial weights are the starting point
 import digits  # noqa: E402
 import torch  # noqa: E402
 
@@ -61,7 +61,7 @@ def train_step(params, state, x, y, lr):
 
 @fg.jit
 def predict(params, x):
-    """The likeliest digit of each image."""
+    """The most likely digit of each image."""
     return fnp.argmax(network(params, x), axis=1)
 
 

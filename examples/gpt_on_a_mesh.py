@@ -1,6 +1,6 @@
-"""A GPT on eight devices, written twice: by parts, which say what they exchange, and by shardings alone.
+"""A GPT on eight devices, written twice: with ``shard_map`` and explicit collectives, and with shardings alone.
 
-Both have the loss and the gradients of the program of one device. Run it with ``python examples/gpt_on_a_mesh.py``.
+Both compute the loss and the gradients of the program for one device. Run it: ``python examples/gpt_on_a_mesh.py``.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def normed(x):
 
 def layer(x, p, total):
     q, k, v = fnp.einsum("btw,cwh->cbth", normed(x), p["qkv"])
-    q, k, v = (a.reshape(*a.shape[:2], -1, WIDTH // HEADS) for a in (q, k, v))  # the heads that there are here
+    q, k, v = (a.reshape(*a.shape[:2], -1, WIDTH // HEADS) for a in (q, k, v))  # the heads of this device
     scores = fnp.where(mask, fnp.einsum("bthi,bshi->bhts", q, k) / (WIDTH // HEADS) ** 0.5, -np.inf)
     mixed = fnp.einsum("bhts,bshi->bthi", fg.nn.softmax(scores), v)
     x = x + total(mixed.reshape(*x.shape[:2], -1) @ p["out"])
@@ -45,12 +45,12 @@ def loss(params, tokens, total=lambda x: x):
     return -fnp.mean(fnp.take_along_axis(logits, tokens[:, 1:, None], -1))
 
 
-# Heads and hidden units are divided along "model", sequences along "data".
+# Heads and hidden units are sharded along "model", sequences along "data".
 divided = {
     "embedding": P(), "positions": P(), "qkv": P(None, None, None, "model"), "out": P(None, "model"),
     "up": P(None, None, "model"), "down": P(None, "model"),
 }  # fmt: skip
-by_parts = shard_map(  # a device sums what it lacks, and the mean of all sequences is that of the parts' means
+by_parts = shard_map(  # the sum over the other devices' parts; the mean of all sequences is that of the shards' means
     lambda params, tokens: fg.pmean(loss(params, tokens, lambda x: fg.psum(x, "model")), "data"),
     mesh=mesh, in_specs=(divided, P("data")), out_specs=P(),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Output of the two digits programs: curves in the terminal and as a picture, and the backward graph.
 
-Works on PyTorch's graph and on compat's alike: all it asks of a node is ``name()`` and ``next_functions``.
+Works on PyTorch's graph and on compat's alike: it uses only ``name()`` and ``next_functions`` of a node.
 """
 
 from pathlib import Path
@@ -92,7 +92,7 @@ def print_tree(labels, edges):
         inner = lead + below
         last = len(children.get(node, ())) - 1
         for i, child in reversed(list(enumerate(children.get(node, ())))):
-            # A single input continues the line; only a fork indents.
+            # A single input continues the line; only several inputs indent.
             stack.append(
                 (
                     child,

@@ -1,11 +1,11 @@
-"""Shared settings of all tests: the platform, Hypothesis's profiles, and checks of every program."""
+"""Shared settings of all tests: the platform, Hypothesis profiles, and checks of every program."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-# Before anything imports JAX. The tests are about numbers, whose tolerances are the CPU's.
+# Set before JAX is imported. Tolerances of the tests are the CPU's.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from funcgrad import runtime
 from funcgrad.core.ir import Program
 
-# The first example of a new shape compiles, which takes as long as it takes; a deadline would measure XLA.
+# The first example of a new shape compiles; a deadline would measure XLA.
 _common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=25, derandomize=True, **_common)
 settings.register_profile("search", max_examples=500, **_common)
@@ -28,17 +28,17 @@ def _checked(self: Program, *args: Any, **kwargs: Any) -> None:
     self.check()
 
 
-# Every program that a test traces, transforms or derives, however deep inside, is well formed and well typed.
+# Every program that a test traces, transforms or derives, at any depth, is checked to be well formed and well typed.
 Program.__init__ = _checked  # type: ignore[method-assign]
 
 
-# What runs a third time runs compiled: with patience, tests would hardly see that.
+# A third run is compiled: with the normal patience, tests would rarely reach that.
 runtime.settings.patience = 0.0
 runtime.settings.meetings = 2
 
 
 @pytest.fixture(autouse=True)
 def _deferral(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests of deferred execution have it also where ``COMPAT_EAGER=1`` turns it off for all others."""
+    """Tests of deferred execution use it even if ``COMPAT_EAGER=1`` turns it off for all others."""
     if request.node.get_closest_marker("deferral") is not None:
         monkeypatch.setattr(runtime.settings, "limit", runtime.deferred.Settings().limit)

@@ -1,14 +1,14 @@
-"""Repository rules: what must hold of the code and neither ruff nor import-linter can express.
+"""Repository rules that neither ruff nor import-linter can express.
 
     python tools/check_rules.py
 
 - JAX is the backend, not the autodiff: ``funcgrad`` and ``compat`` never name ``jax.grad``, ``jax.vjp``, ``jax.vmap``
   or another of JAX's transforms, under any alias. ``funcgrad/interop.py`` may: it wraps foreign JAX functions.
-- What a function looks up is not changed from outside: ``compat`` names ``__globals__`` only where it reads the user's
-  functions, to trace them or to know what a compiled step depends on.
+- Code does not change what a function looks up: ``compat`` names ``__globals__`` only where it reads the user's
+  functions, to trace them or to find the dependencies of a compiled step.
 - A file has fewer than 600 lines.
 - A folder has at most 25 modules.
-- Code and pages use the terms of the field: ``WORDS`` lists expressions that have a clearer term, and the term.
+- Code and pages use the terms of the field: ``WORDS`` lists expressions that have a clearer term, with the term.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOST_MODULES = 25
 LARGE_FOLDERS = ("compat/nn/modules", "compat/distributions")
 #: Folders with their own limit: ``compat`` has PyTorch's top-level modules; the other one is to shrink to 25.
 MOST_IN = {"compat": 45, "compat/_core/operators": 27}
-#: Texts that are read for words, besides the code: folders and files.
+#: Texts that are checked for words, besides the code: folders and files.
 TEXTS = ("docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 #: The rules themselves name the words.
 QUOTES_WORDS = ("tools/check_rules.py", "tests/tools/test_check_rules.py")
 
-#: Expressions that a term of the field replaces, and the term. Case does not count; a space may be a line's end.
+#: Expressions with a clearer term, and the term. Case is ignored; a space also matches a line break.
 WORDS = {
     r"\bnot(?:e|es|ed|ing) (?:\w+ )?down\b": "record",
     r"\bwr(?:ite|ites|itten|iting|ote) (?:it |them )?out\b": "generate, unroll or materialize",
@@ -59,7 +59,7 @@ WORDS = {
     r"\bwhere arrays are\b": "devices",
 }
 
-# Dotted names under which JAX differentiates or batches a function. Whatever begins with one is forbidden too.
+# Dotted names under which JAX differentiates or batches a function. Names that begin with one are forbidden too.
 JAX_AUTODIFF = frozenset(
     "jax." + name
     for names in (
@@ -85,7 +85,7 @@ def autodiff_name(dotted: str) -> str | None:
 
 
 def aliases(tree: ast.AST) -> dict[str, str]:
-    """What the names bound by imports of JAX stand for, in whichever scope: ``{"jnp": "jax.numpy"}``."""
+    """The objects that imports of JAX bind names to, in any scope: ``{"jnp": "jax.numpy"}``."""
     bound = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -99,7 +99,7 @@ def aliases(tree: ast.AST) -> dict[str, str]:
 
 
 def dotted_name(node: ast.AST, bound: dict[str, str]) -> str | None:
-    """What an expression names, if it is a chain of attributes of something imported from JAX."""
+    """The dotted name of an expression that is a chain of attributes of something imported from JAX."""
     if isinstance(node, ast.Name):
         return bound.get(node.id)
     if isinstance(node, ast.Attribute):
@@ -141,7 +141,7 @@ def read_globals(tree: ast.AST) -> Iterator[Finding]:
 
 
 def unclear_words(source: str) -> Iterator[Finding]:
-    """Expressions of ``WORDS``, also where they are broken over two lines of a docstring or a comment."""
+    """Expressions of ``WORDS``, also those broken over two lines of a docstring or a comment."""
     text = re.sub(r"\n[ \t]*(?:#:?[ \t]+)?", "\n", source)
     for expression, term in WORDS.items():
         for match in re.finditer(expression.replace(" ", r"\s"), text, re.IGNORECASE):
@@ -150,7 +150,7 @@ def unclear_words(source: str) -> Iterator[Finding]:
 
 
 def crowded_folders(paths: Iterable[str]) -> Iterator[str]:
-    """Folders of too many modules, among files given by their paths from the repository's root."""
+    """Folders with too many modules, given files by their paths from the repository's root."""
     for folder, count in sorted(Counter(Path(path).parent.as_posix() for path in paths).items()):
         most = MOST_IN.get(folder, MOST_MODULES)
         if count > most and folder not in LARGE_FOLDERS:
@@ -158,7 +158,7 @@ def crowded_folders(paths: Iterable[str]) -> Iterator[str]:
 
 
 def findings(path: str, source: str) -> Iterator[Finding]:
-    """What is wrong with a file, given its path from the repository's root."""
+    """The violations in a file, given its path from the repository's root."""
     if path not in QUOTES_WORDS:
         yield from unclear_words(source)
     if not path.endswith(".py"):

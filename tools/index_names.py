@@ -1,7 +1,7 @@
 """Writes ``compat/names.txt``: which module publishes which names, for lazy imports.
 
 python tools/index_names.py            write it
-python tools/index_names.py --check    exit with 1 if it is not as it should be
+python tools/index_names.py --check    exit with 1 if it is out of date
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 REGISTRY = "compat._core.tensor.registry"
 FILE = Path(__file__).parents[1] / "compat" / "names.txt"
-#: What is imported with compat.
+#: Modules that are imported with compat.
 AT_ONCE = ("compat._core.", "compat.autograd", "compat.random")
-#: Public modules that publish names beside the operators.
+#: Public modules that publish names in addition to the operators.
 LATER = ("compat", "compat._compile", "compat.func", "compat.library", "compat.nn", "compat.serialization")
 found: dict[tuple[str, str], set[str]] = {}
 
@@ -36,7 +36,7 @@ def publisher() -> str:
 
 
 def note(value: object, place: str, name: str) -> object:
-    """Takes down what is published, and by which module."""
+    """Records the published names, and the module that publishes each."""
     module = publisher()
     if module:
         found.setdefault((module, place), set()).add(name)

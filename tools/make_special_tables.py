@@ -1,8 +1,8 @@
 """Writes ``funcgrad/primitives/special/tables.py``: Chebyshev coefficients of Bessel, Airy and Fresnel functions.
 
 Needs mpmath, which the library itself does not: ``pip install mpmath; python tools/make_special_tables.py``. Every
-function is brought into a form that is smooth on an interval (a power or a logarithm taken off, the phase and the decay
-of the asymptotic form divided out), evaluated to 40 digits at Chebyshev's points, and cut where double precision ends.
+function is transformed to a smooth one on an interval (a power or a logarithm subtracted, the phase and the decay of
+the asymptotic form divided out), evaluated to 40 digits at Chebyshev points, and truncated at double precision.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEGREE = 60
 
 
 def coefficients(f: Callable[[Any], Any]) -> list[float]:
-    """The Chebyshev coefficients on [-1, 1], the first one halved, up to those that double precision does not see."""
+    """The Chebyshev coefficients on [-1, 1], the first one halved, up to those below double precision."""
     nodes = [mpmath.cos(mp.pi * (k + mp.mpf(1) / 2) / DEGREE) for k in range(DEGREE)]
     values = [f(t) for t in nodes]
     found = []
@@ -72,12 +72,12 @@ def bessel() -> dict[str, list[float]]:
 
 
 def airy_waves(x: Any, derivative: int) -> tuple[Any, Any]:
-    """What stands before cosine and sine in the asymptotic form of Ai, or of its derivative, at ``-x``."""
+    """The factors of cosine and sine in the asymptotic form of Ai, or of its derivative, at ``-x``."""
     zeta = 2 * x ** mp.mpf("1.5") / 3 - mp.pi / 4
     a, b = mpmath.airyai(-x, derivative=derivative), mpmath.airybi(-x, derivative=derivative)
     c, s = mpmath.cos(zeta), mpmath.sin(zeta)
     size = mpmath.sqrt(mp.pi) * x ** (mp.mpf(1 - 2 * derivative) / 4)
-    # Ai = (P c + Q s), Bi = (Q c - P s): the derivatives are a quarter of a wave further on.
+    # Ai = (P c + Q s), Bi = (Q c - P s): the derivatives are shifted by a quarter of a wave.
     return size * (a * c - b * s), size * (a * s + b * c)
 
 

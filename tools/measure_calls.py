@@ -1,9 +1,9 @@
-"""Counts the Python calls that operations of ``compat`` make: the first time, and when all that they need is there.
+"""Counts the Python calls that operations of ``compat`` make: the first time, and later.
 
 python tools/measure_calls.py
 
-Each first call runs in a process of its own, after ``import compat`` and the making of its operands. It is counted with
-the import of the operator's module, and without, where the module has been imported before.
+Each first call runs in a process of its own, after ``import compat`` and the creation of its operands. It is counted
+with the import of the operator's module, and without, if the module has been imported before.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-#: First calls: what is called, and what has been called before.
+#: First calls: the operator, and the one that was called before it.
 FIRST = (("atan2", ""), ("atan2", "add"), ("add", ""), ("matmul", ""), ("exp", ""))
 
 
 def count(function: Callable[[], Any]) -> int:
-    """How many Python functions are called by ``function``, itself not counted."""
+    """The number of Python functions that ``function`` calls, without itself."""
     calls = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:

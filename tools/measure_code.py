@@ -1,11 +1,11 @@
-"""Measures how much code an operator of ``compat`` takes, and how large its packages are.
+"""Measures how much code an operator of ``compat`` needs, and the sizes of its packages.
 
 python tools/measure_code.py           medians by folder, modules by folder, lines
 python tools/measure_code.py --all     every operator with its lines, the longest first
 
-The lines of an operator are those of its row, of its checks, its formula and its backward formula: the statements that
-declare it, and the functions of the same module that nobody else uses. Docstrings, comments and blank lines are not
-counted. A statement that declares several operators is shared out among them.
+The lines of an operator are those of its row, its checks, its formula and its backward formula: the statements that
+declare it, and the functions of the same module that nothing else uses. Docstrings, comments and blank lines are not
+counted. The lines of a statement that declares several operators are divided among them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 OPERATORS = ROOT / "compat" / "_operators"
 MOST_LINES, MOST_MODULES = 12, 25
-#: Folders that are PyTorch's own lists, and so as long as these.
+#: Folders that are PyTorch's own lists, with as many modules as these.
 LISTS = ("compat/nn/modules", "compat/distributions")
 
 
 class Operator(NamedTuple):
-    """An operator, the module that declares it, and how many lines it takes."""
+    """An operator, the module that declares it, and its number of lines."""
 
     name: str
     module: str
@@ -55,8 +55,8 @@ class Module:
         """Its operators.
 
         Args:
-            declared: the lines at which operators are declared, and what they are called.
-            shown: what the module is called.
+            declared: the lines at which operators are declared, and their names.
+            shown: the name of the module.
         """
         rows: dict[int, list[str]] = {}
         for line, name in declared:
@@ -79,7 +79,7 @@ class Module:
             yield from (Operator(name, shown, lines) for name in called)
 
     def attached(self, row: int) -> list[int]:
-        """The statement that declares an operator, and those that say more of it: its backward formula, its aliases."""
+        """The statement that declares an operator, and those that add to it: its backward formula, its aliases."""
         names = bound(self.statements[row][0])
         found = [row]
         for i, (s, _) in enumerate(self.statements):
@@ -164,12 +164,12 @@ def operators() -> list[Operator]:
 
 
 def lines_of(folder: str) -> int:
-    """How many lines the modules below a folder have."""
+    """The number of lines of the modules in a folder."""
     return sum(path.read_text().count("\n") for path in (ROOT / folder).rglob("*.py"))
 
 
 def show_folders() -> None:
-    """Prints the folders of ``compat``, those of too many modules marked."""
+    """Prints the folders of ``compat``, those with too many modules marked."""
     counts: dict[str, int] = {}
     for path in sorted((ROOT / "compat").rglob("*.py")):
         folder = path.parent.relative_to(ROOT).as_posix()

@@ -1,1 +1,1 @@
-"""What several processes and devices gain, and what they exchange."""
+"""Speedup and communication of several processes and devices."""

@@ -1,18 +1,18 @@
-"""What the devices of a pod exchange to train a transformer, from compiled programs for so many devices.
+"""The communication of a pod's devices when they train a transformer, from programs compiled for that many devices.
 
     python -m benchmarks.scaling.pod [--devices 8,64,512] [--size 7B|small]
 
-A training step is compiled for as many virtual devices of the CPU, of shapes alone: no parameter is ever made, and
-nothing runs. The bytes are read from the compiled programs and stand beside what a formula says. Each number of devices
-is a process of its own.
+A training step is compiled for virtual devices of the CPU, from shapes alone: no parameter is allocated, and nothing
+runs. The bytes are read from the compiled programs and compared with a formula. Each number of devices uses a process
+of its own.
 
-Three ways to divide the work, each a ``shard_map`` of the same model:
+Three forms of parallelism, each a ``shard_map`` of the same model:
 
 - *data*: each device has all parameters and its own sequences; gradients are summed over all devices.
-- *sharded*: each device has a part of each parameter, gathers a layer where it needs it, forwards and again backwards,
-  and divides the sum of its gradient.
-- *tensor*: groups of eight devices divide each layer's heads and hidden units among them and sum its results; the
-  groups divide the sequences, and sum their gradients.
+- *sharded*: each device has a part of each parameter, gathers a layer's parameters in the forward pass and again in the
+  backward pass, and reduces and scatters its gradient.
+- *tensor*: groups of eight devices split each layer's heads and hidden units and sum its results; the groups split the
+  sequences, and sum their gradients.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ import funcgrad.numpy as fnp
 from funcgrad.parallel import Collective, NamedSharding, collectives, make_mesh, shard_map, virtual_devices
 from funcgrad.parallel import PartitionSpec as P
 
-#: How many devices divide a layer in the third way.
+#: How many devices split a layer in the form *tensor*.
 GROUP = 8
 WAYS = ("data", "sharded", "tensor")
 
 
 @dataclass(frozen=True)
 class Size:
-    """A transformer: ``wide`` channels, ``hidden`` ones between, sequences of ``length`` of so many ``words``."""
+    """A transformer: ``wide`` channels, ``hidden`` units, sequences of ``length``, a vocabulary of ``words``."""
 
     layers: int
     wide: int
@@ -63,7 +63,7 @@ SIZES = {
     "7B": Size(layers=32, wide=4096, hidden=11008, heads=32, words=32000, length=4096),
     "small": Size(layers=4, wide=64, hidden=128, heads=8, words=512, length=16),
 }
-#: The dimension of a layer's parameters that the third way divides: outputs, or inputs where results are then summed.
+#: The dimension of a layer's parameters that *tensor* splits: outputs, or inputs where results are then summed.
 OUTPUTS, INPUTS = ("query", "key", "value", "gate", "up"), ("out", "down")
 
 Together = Callable[[Any], Any]
@@ -75,14 +75,14 @@ def normed(x: Any, scale: Any) -> Any:
 
 @dataclass(frozen=True)
 class Division:
-    """A way to divide the work.
+    """A form of parallelism.
 
     Attributes:
         mesh: the devices.
-        specs: along which axes of the mesh parameters are divided.
-        gather: a whole parameter, of a name, from the part that a device has, where the way says so.
-        apart: says that each device goes on with a value by itself.
-        total: a sum over the devices that went on by themselves.
+        specs: the mesh axes along which parameters are sharded.
+        gather: returns a whole parameter, by name, from a device's shard, if the form gathers.
+        apart: marks a value as varying over the devices.
+        total: the sum over the devices on which a value varies.
     """
 
     mesh: Any
@@ -115,7 +115,7 @@ def loss(params: dict[str, Any], tokens: Any, size: Size, d: Division) -> Any:
 
 
 def division(way: str, count: int, size: Size) -> Division:
-    """One of ``WAYS`` on so many devices."""
+    """One of ``WAYS`` on the given number of devices."""
     groups = make_mesh((count // GROUP, GROUP), ("data", "model"))
     names = size.shapes()
     whole, every = dict.fromkeys(names, P()), ("data", "model")
@@ -132,7 +132,7 @@ def division(way: str, count: int, size: Size) -> Division:
 
 
 def compiled(way: str, count: int, size: Size, dtype: Any = jnp.float32) -> Any:
-    """A training step, compiled: the loss, and parameters less their gradients; one sequence for each device."""
+    """A compiled training step: the loss, and parameters minus their gradients; one sequence per device."""
     d = division(way, count, size)
     divided = P("data") if way == "tensor" else P(("data", "model"))
 
@@ -149,16 +149,17 @@ def compiled(way: str, count: int, size: Size, dtype: Any = jnp.float32) -> Any:
 
 
 def formula(way: str, count: int, size: Size, itemsize: int = 4) -> int:
-    """The bytes that a device sends in a step, from the sizes alone."""
+    """The bytes that a device sends in a step, computed from the sizes."""
     shapes = size.shapes()
     bytes_of = lambda names: itemsize * sum(_product(shapes[name]) for name in names)
     outer, layers = bytes_of(("embedding", "head")), bytes_of(set(shapes) - {"embedding", "head"})
     if way == "data":  # a sum of all gradients
         return 2 * (count - 1) * (outer + layers) // count
-    if way == "sharded":  # each parameter gathered, those of layers again backwards; each gradient divided
+    if way == "sharded":  # each parameter gathered, those of layers again in the backward pass; each gradient scattered
         return (count - 1) * (2 * outer + 3 * layers) // count
-    # Sums of a layer's results: two forwards, one of them again as the layer is computed again, and two backwards; and
-    # of gradients over the groups, of which a device has an eighth of those that are divided.
+    # Sums of a layer's results: two in the forward pass, one of them again in the recomputation, and two in the
+    # backward
+    # pass; and of gradients over the groups, of which a device has an eighth of those that are split.
     activations = itemsize * GROUP * size.length * size.wide * size.layers * 5
     divided = bytes_of((*OUTPUTS, *INPUTS))
     groups = count // GROUP
@@ -171,7 +172,7 @@ def _product(shape: tuple[int, ...]) -> int:
 
 
 def row(way: str, count: int, size: Size) -> tuple[str, ...]:
-    """A line of the table: what is exchanged, how often, the bytes a device sends by HLO and by the formula."""
+    """A row of the table: the collectives, their counts, the bytes that a device sends by HLO and by the formula."""
     made = compiled(way, count, size)
     found = collectives(made)
     sent, expected = sum(c.sent for c in found), formula(way, count, size)
@@ -184,7 +185,7 @@ def row(way: str, count: int, size: Size) -> tuple[str, ...]:
 
 
 def text_of(found: list[Collective]) -> str:
-    """How often each kind of exchange comes."""
+    """The number of collectives of each kind."""
     counts: dict[str, int] = {}
     for c in found:
         counts[c.kind] = counts.get(c.kind, 0) + c.count

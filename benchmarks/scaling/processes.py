@@ -1,10 +1,10 @@
-"""Two processes beside one, with one core each, and what their exchanges cost; as ratios in one run.
+"""Two processes compared with one, with one core each, and the cost of communication; as ratios in one run.
 
     python -m benchmarks.scaling.processes [--rounds 5] [--python PATH]
 
-Two processes meet, and in each round train a perceptron in three ways: rank 0 alone while rank 1 waits, both without
-exchanging gradients (``no_sync``), and both by ``DistributedDataParallel``. All three are measured in the same
-processes, turn by turn, so whatever else the machine does falls on all of them. Then they sum tensors of some sizes.
+Two processes connect, and in each round train a perceptron in three configurations: rank 0 alone while rank 1 waits,
+both without exchanging gradients (``no_sync``), and both with ``DistributedDataParallel``. All three are measured in
+the same processes, interleaved, so other load affects all of them. Then the processes sum tensors of several sizes.
 With ``--python`` the same program runs in an interpreter that has PyTorch.
 """
 
@@ -25,7 +25,7 @@ SIZES = (64, 1 << 14, 1 << 20, 25 << 20)
 
 
 def member(rank: int, address: str, rounds: int) -> None:
-    """One of the two processes; rank 0 prints what was measured."""
+    """One of the two processes; rank 0 prints the measurements."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[rank % len(cores)]})
     import torch
@@ -71,7 +71,7 @@ def member(rank: int, address: str, rounds: int) -> None:
 
 
 def summed(torch: Any, dist: Any, size: int) -> float:
-    """The median time of summing tensors of so many bytes over both processes."""
+    """The median time of summing tensors of a size over both processes."""
     x = torch.ones(size // 4)
     times = []
     for _ in range(22):
@@ -83,7 +83,7 @@ def summed(torch: Any, dist: Any, size: int) -> float:
 
 
 def report(parameters: int, times: dict[str, float], sums: dict[int, float]) -> None:
-    """Prints what was measured."""
+    """Prints the measurements."""
     one, apart, both = (times[name] * 1e3 for name in ("one", "apart", "both"))
     print(f"{parameters / 1e6:.1f} million parameters, {SAMPLES} samples a process, one core each")
     print(f"one process       {one:6.1f} ms a step")

@@ -1,8 +1,8 @@
-"""The training programs that are measured: one file a program, written against PyTorch's API and nothing else.
+"""The measured training programs: one file per program, which uses only PyTorch's API.
 
-A file's ``build(torch, size)`` makes the model, the data and the optimizer with whatever module it is given as
-``torch``, and returns the step. Where there is a step by hand in JAX, it stands in the same file and begins from the
-same parameters. ``base.py`` says what a workload is; each file ends with its ``WORKLOADS``.
+A file's ``build(torch, size)`` makes the model, the data and the optimizer with the module that it receives as
+``torch``, and returns the step. A step written by hand in JAX is in the same file and begins with the same parameters.
+``base.py`` defines workloads; each file ends with its ``WORKLOADS``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 
 from benchmarks.workloads.base import Workload
 
-#: The files, in the order in which they run. A file's name stands for all of its workloads on the command line.
+#: The files, in the order in which they run. On the command line a file's name selects all of its workloads.
 FILES = ("mlp", "mnist", "gpt", "lstm", "vae", "resnet", "elementwise", "chain", "digits", "habits")
 
 

@@ -1,4 +1,4 @@
-"""What a workload is, and what its ``build`` returns."""
+"""The class of workloads, and of the results of their ``build``."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-#: What applies to a model before it is trained: ``torch.compile`` for one contestant, nothing for the others.
+#: A function applied to a model before training: ``torch.compile`` for one contestant, the identity for the others.
 Compile = Callable[[Any], Any]
 
 
 def as_it_is(model: Any) -> Any:
-    """The ``compile`` of those that compile nothing."""
+    """The ``compile`` of contestants that do not compile."""
     return model
 
 
 class Training:
-    """A training program that is ready to run. Called, it takes the next batch and makes one step.
+    """A training program that is ready to run. A call takes the next batch and makes one step.
 
     Attributes:
         model: the module whose parameters are trained.
-        step: one step of training: the tensors of a batch in, the loss (a tensor) out.
-        batches: what the steps are given, over and over: a list, or a ``DataLoader``.
+        step: one training step: takes the tensors of a batch, returns the loss (a tensor).
+        batches: the batches of the steps, repeated: a list, or a ``DataLoader``.
         reads: whether the loop reads the loss at every step.
     """
 
@@ -57,10 +57,10 @@ class Training:
 
 @dataclass(frozen=True)
 class Start:
-    """Where a step that is not written against PyTorch's API begins: the same parameters and the same data.
+    """The initial state for a step that does not use PyTorch's API: the same parameters and the same data.
 
     Attributes:
-        parameters: by the names that ``named_parameters`` gives them.
+        parameters: by their names in ``named_parameters``.
         batches: the arrays of each batch.
     """
 
@@ -69,7 +69,7 @@ class Start:
 
     @classmethod
     def of(cls, training: Training) -> Start:
-        """What a training program that has not made a step yet begins with."""
+        """The initial state of a training program that has not made a step yet."""
         parameters = {name: p.detach().numpy().copy() for name, p in training.model.named_parameters()}
         return cls(parameters, [tuple(tensor.numpy() for tensor in batch) for batch in training.batches])
 

@@ -1,4 +1,4 @@
-"""A chain of small operations on ten numbers, forward and backward: what an operation costs apart from its work."""
+"""A chain of small operations on ten numbers, forward and backward: the overhead of an operation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.workloads.base import Compile, Start, Training, Workload, as_it_
 
 @dataclass(frozen=True)
 class Size:
-    """``length`` operations."""
+    """A chain of ``length`` operations."""
 
     length: int
     elements: int = 10

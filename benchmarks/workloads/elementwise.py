@@ -1,4 +1,4 @@
-"""A chain of elementwise operations on large tensors, forward and backward: what reading and writing memory costs."""
+"""A chain of elementwise operations on large tensors, forward and backward: the cost of reading and writing memory."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What scripts do around a step, each on the same network of dense layers.
+"""Common habits of scripts around a step, each on the same network of dense layers.
 
-``habit_plain`` is the step alone; the others differ from it by one habit each, so that their times beside its time say
-what the habit costs: the loss read at every step, a few batches evaluated, gradients clipped, a schedule for the
-learning rate, gradients accumulated over several batches.
+``habit_plain`` is the step alone; each of the others differs from it by one habit, so that the difference of times is
+the cost of the habit: the loss read at every step, a few batches evaluated, gradients clipped, a learning-rate
+scheduler, gradients accumulated over several batches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.workloads.base import Compile, Training, Workload, as_it_is, drawn
 
-#: Batches that an evaluation looks at, and over which gradients accumulate.
+#: The number of batches of an evaluation, and of those over which gradients accumulate.
 SEVERAL = 4
 
 
@@ -25,7 +25,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a loop is made of."""
+    """The parts of a loop."""
 
     torch: Any
     model: Any

@@ -1,7 +1,7 @@
-"""What the steps by hand in JAX share: the loop around them, their optimizers, and a few layers.
+"""Shared by the steps written by hand in JAX: the loop around them, their optimizers, and a few layers.
 
-This is the opponent, so it is written as one who knows JAX would write it: the whole step is one ``jax.jit``, whose
-state is donated, images have their channels last, and nothing comes back to Python but the loss.
+This is the target, so it is written as a JAX expert would: the whole step is one ``jax.jit`` with donated state, images
+have their channels last, and only the loss is returned to Python.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def adam(lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float
 
 
 def sgd(lr: float, momentum: float) -> Optimizer:
-    """Gradient descent with momentum, whose first velocity is the gradient, as from zero it is."""
+    """Gradient descent with momentum, whose first velocity is the gradient."""
 
     def init(parameters: Tree) -> Tree:
         return jax.tree.map(jnp.zeros_like, parameters)
@@ -59,12 +59,12 @@ def sgd(lr: float, momentum: float) -> Optimizer:
 
 
 class JaxTraining:
-    """A step by hand, ready to run. Called, it takes the next batch and returns the loss.
+    """A step by hand, ready to run. A call takes the next batch and returns the loss.
 
     Args:
-        step: ``step(state, *batch)`` to the new state and the loss.
+        step: ``step(state, *batch)`` returns the new state and the loss.
         state: the first state.
-        batches: what the steps are given, in turn.
+        batches: the batches of the steps, in turn.
     """
 
     def __init__(self, step: Callable[..., tuple[Tree, Any]], state: Tree, batches: Sequence[Sequence[Any]]) -> None:
@@ -87,7 +87,7 @@ class JaxTraining:
 def supervised(
     loss: Callable[..., Any], parameters: Tree, optimizer: Optimizer, batches: Sequence[Sequence[Any]]
 ) -> JaxTraining:
-    """The step that most have: the gradient of ``loss(parameters, *batch)``, then the optimizer."""
+    """The usual step: the gradient of ``loss(parameters, *batch)``, then the optimizer."""
 
     def step(state: Tree, *batch: Any) -> tuple[Tree, Any]:
         parameters, moments = state
@@ -102,7 +102,7 @@ def supervised(
 
 
 def dense(parameters: Tree, name: str, x: Any) -> Any:
-    """``Linear`` with PyTorch's weight, a row for each output."""
+    """``Linear`` with PyTorch's weight, one row per output."""
     y = x @ parameters[f"{name}.weight"].T
     return y + parameters[f"{name}.bias"] if f"{name}.bias" in parameters else y
 
@@ -133,5 +133,5 @@ def layer_norm(parameters: Tree, name: str, x: Any, eps: float = 1e-5) -> Any:
 
 
 def channels_last(kernel: Any) -> Any:
-    """PyTorch's convolution weight (out, in, height, width) with its axes as ``convolution`` has them."""
+    """PyTorch's convolution weight (out, in, height, width) with the axes of ``convolution``."""
     return kernel.transpose(2, 3, 1, 0)

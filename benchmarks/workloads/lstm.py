@@ -89,7 +89,7 @@ def _build(make: Callable[[Any, Size], Any]) -> Callable[[Any, Size, Compile], T
 
 
 def _jax(name: Callable[[int, str, str], str]) -> Callable[[Start, Size], Any]:
-    """The step in JAX, a scan over time; ``name`` says what a layer's weights are called."""
+    """The step in JAX, a scan over time; ``name`` returns the names of a layer's weights."""
 
     def step(start: Start, size: Size) -> Any:
         import jax
@@ -125,7 +125,7 @@ def _jax(name: Callable[[int, str, str], str]) -> Callable[[Start, Size], Any]:
 
 
 def _flops(size: Size) -> float:
-    """Two for each weight, input and step of time, and the backward pass twice that."""
+    """Two for each weight, input and time step, and twice that for the backward pass."""
     weights = 4 * size.hidden * (size.inputs + size.hidden + (LAYERS - 1) * 2 * size.hidden)
     return 6.0 * size.batch * size.length * weights
 
@@ -144,7 +144,7 @@ WORKLOADS = (
     Workload(
         name="lstm_loop",
         title="the same LSTM as a Python loop over cells",
-        # Many thousand operations a step would take minutes to compile, for whoever compiles them all.
+        # Many thousand operations per step would take a contestant that compiles them all minutes.
         sizes={name: _SIZES[name] for name in ("small", "medium")},
         build=_build(_by_hand),
         jax=_jax(lambda layer, kind, part: f"cells.{layer}.{part}.{kind}"),

@@ -1,4 +1,4 @@
-"""The convolutional network that tutorials train on MNIST's digits, with stochastic gradient descent."""
+"""The convolutional network of MNIST tutorials, with stochastic gradient descent."""
 
 from __future__ import annotations
 

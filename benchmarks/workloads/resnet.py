@@ -10,7 +10,7 @@ from benchmarks.workloads.base import Compile, Start, Training, Workload, as_it_
 
 @dataclass(frozen=True)
 class Size:
-    """``blocks`` a stage: 1 makes a ResNet-8, 3 a ResNet-20."""
+    """``blocks`` per stage: 1 makes a ResNet-8, 3 a ResNet-20."""
 
     batch: int
     blocks: int = 1
@@ -55,7 +55,7 @@ def _model(torch: Any, size: Size) -> Any:
 
 
 def _widths(size: Size) -> list[tuple[int, int]]:
-    """Channels in and out of each block: twice as many at the beginning of each stage but the first."""
+    """Channels in and out of each block: doubled at the beginning of each stage but the first."""
     out = [size.width * 2**stage for stage in range(size.stages) for _ in range(size.blocks)]
     return list(zip([size.width, *out[:-1]], out, strict=True))
 

@@ -1,4 +1,4 @@
-"""The benchmarks: the arithmetic of the harness on a clock that we set, and that every benchmark runs."""
+"""The benchmarks: the arithmetic of the harness on a fake clock, and that every benchmark runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from benchmarks.report import table
 
 
 def clocked(name: str, *seconds: float) -> Contestant:
-    """A contestant whose samples take these times, one after the other."""
+    """A contestant whose samples take the given times, one after the other."""
     times = iter(seconds)
     return Contestant(name, lambda: next(times), clock=True)
 
 
 def test_ratios_are_taken_round_by_round():
-    """The machine slows down tenfold halfway: medians of times would tell of that, ratios do not."""
+    """The machine slows down tenfold halfway: medians of times would change, ratios do not."""
     ours, other = clocked("ours", 1, 2, 30, 40, 60), clocked("other", 2, 4, 60, 80, 60)
     (found,) = compare(Case("drift", ours, [other], rounds=5, sample_seconds=0))
     assert found.ratio == Spread(0.5, 0.5, 0.5)
@@ -50,7 +50,7 @@ def test_turns_alternate():
 
 
 def test_samples_last_as_long_as_asked_and_prepare_is_not_timed(monkeypatch):
-    """On a clock that each run moves by 1 ms and each preparation by a second."""
+    """On a clock that each run advances by 1 ms and each preparation by a second."""
     now = 0.0
 
     def advance(seconds: float) -> None:
@@ -119,7 +119,7 @@ def test_every_benchmark_says_what_it_is_and_has_cases(name):
 
 
 def test_both_sides_of_gradient_lowering_lower_the_same_function(capsys):
-    """A gradient for each of 200 parameters from 202 arguments, on either side."""
+    """A gradient for each of 200 parameters from 202 arguments, in both libraries."""
     for who, lower in gradient_lowering._LOWER.items():
         case = gradient_lowering._mlp("any", gradient_lowering.SAME, rounds=1)
         contestant = {c.name: c for c in (case.ours, *case.others)}[who]

@@ -77,13 +77,13 @@ def test_the_list_has_everything(capsys):
         assert name in listed
 
 
-# ---------------------------------------------------------------- from races that we invent to what is shown
+# ---------------------------------------------------------------- from made-up races to the printed tables
 
 STEPS = {"torch": 8e-3, "compat": 2e-3, "jax": 1e-3}
 
 
 def invented(workload: Workload, size: str, *rest: object) -> Race:
-    """Steps that grow with the batch, four times as fast in compat and eight times in JAX."""
+    """Steps that grow with the batch, four times as fast in compat and eight times as fast in JAX."""
     fields = {"batch": workload.size(size).batch}
     results = {}
     for name, seconds in STEPS.items():
@@ -121,7 +121,7 @@ def test_the_command_line_writes_what_it_prints(tmp_path: Path, capsys, monkeypa
     assert [race.size for race in run.races] == ["small", "batch=1", "batch=4"]
     assert run.means["compat"]["all"].ratio == pytest.approx(4)
     assert run.means["jax"]["small"].ratio == pytest.approx(8) and "compat.compile" not in run.means
-    # A million operations in a millisecond are all of what the machine can do.
+    # A million operations in a millisecond are the machine's peak rate.
     assert run.races[1].results["jax"].flops_fraction == pytest.approx(1)
     assert run.races[2].results["jax"].bytes_fraction == pytest.approx(0.05)
     for comparison in run.comparisons["jit_call"]:

@@ -1,4 +1,4 @@
-"""The plan of a transformer on a pod: what its compiled programs exchange is what the formula says."""
+"""The plan of a transformer on a pod: the collectives of its compiled programs agree with the formula."""
 
 from __future__ import annotations
 

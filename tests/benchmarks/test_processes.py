@@ -1,4 +1,4 @@
-"""Two processes beside one: the program runs to its end and prints times and ratios."""
+"""Two processes beside one: the program runs and prints times and ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Races among contestants that we invent: their times, losses and mishaps are written down here."""
+"""Races among fake contestants, whose times, losses and failures the tests set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKLOAD = Workload("toy", "a toy", {"small": Spread(1, 2, 3)}, build=lambda *a:
 
 
 class Fake:
-    """A worker whose steps take as long as we say; notes who is asked for what."""
+    """A worker whose steps take given times; records the requests."""
 
     log: ClassVar[list[tuple[str, str]]] = []
 
@@ -55,7 +55,7 @@ class Fake:
 
 
 def run(fakes: list[Fake], rules: Rules = RULES, baseline: str | None = None, workload: Workload = WORKLOAD) -> Race:
-    """A race of these; each is hired under its name, and comes from a package that is there."""
+    """A race of these contestants; each is started under its name, and its package counts as installed."""
     Fake.log = []
     by_name = {fake.name: fake for fake in fakes}
     contestants = [Contestant(fake.name, "", "math", lambda *a: None) for fake in fakes]

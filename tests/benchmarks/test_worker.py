@@ -40,7 +40,7 @@ def test_requests_and_answers_are_lines():
 
 
 def test_a_desk_times_steps_with_the_last_loss_read(monkeypatch):
-    """On a clock that each step moves by a second and each loss that is read by ten."""
+    """On a clock that each step advances by a second and each loss that is read by ten."""
     now = 0.0
 
     class Loss:

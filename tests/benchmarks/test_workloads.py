@@ -1,4 +1,4 @@
-"""Every training program runs in compat, and where there is a step by hand in JAX, it computes the same losses."""
+"""Every training program runs in compat; if there is a step written by hand in JAX, it computes the same losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import compat
 from benchmarks.workloads import FILES, all_workloads, named
 from benchmarks.workloads.base import Start, Training
 
-#: Sizes for a test: as many kinds of operations as ever, and as few and as small as can be.
+#: Sizes for a test: the same kinds of operations, as few and as small as possible.
 TINY = {
     "mlp": "depth=2+width=4+batch=2",
     "mnist": "batch=1+channels=1+hidden=2",
@@ -49,7 +49,7 @@ def test_a_program_trains_in_compat_and_in_jax(name):
         assert not all(np.array_equal(old, new.detach().numpy()) for old, new in zip(before, parameters, strict=True))
     if start is not None:
         by_hand = workload.jax(start, workload.size(TINY.get(name, "small")))
-        # Noise of its own is as large as everything else in a model this small.
+        # Its own noise is as large as everything else in a model this small.
         tolerance = 0.3 if "jax" in workload.tolerances else 1e-4
         assert [by_hand().item() for _ in range(3)] == pytest.approx(losses, rel=tolerance)
 

@@ -1,4 +1,4 @@
-"""Finite differences, to hold derivatives against."""
+"""Finite differences, to compare derivatives with."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ TOLERANCE = 1e-6
 
 
 def gradient(torch: Any, f: Callable[[Any], Any], x: np.ndarray, *, second: bool = False) -> np.ndarray:
-    """What compat says is the gradient of a weighted sum of ``f(x)``; with ``second``, of one of that gradient."""
+    """compat's gradient of a weighted sum of ``f(x)``; with ``second``, of a weighted sum of that gradient."""
     leaf = torch.tensor(x).requires_grad_()
     out = _weighted(torch, f(leaf))
     (grad,) = torch.autograd.grad(out, leaf, create_graph=second)
@@ -27,7 +27,7 @@ def _weighted(torch: Any, t: Any) -> Any:
 
 
 def assert_derivatives(torch: Any, f: Callable[[Any], Any], x: np.ndarray) -> None:
-    """First and second derivatives of ``f`` agree with differences of values and of gradients."""
+    """First and second derivatives of ``f`` agree with finite differences of values and of gradients."""
     direction = np.sin(np.arange(x.size, dtype=np.float64) + 0.5).reshape(x.shape)
 
     def slope(g: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """The result of an expression of tensors as plain data: values, strides, the backward graph, gradients, errors.
 
-The golden files hold what PyTorch gives (``golden/make_ops.py`` writes them); the tests compare what compat gives.
+The golden files hold PyTorch's results (``golden/make_ops.py`` writes them); the tests compare them with compat's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 class Inputs:
-    """Makes the tensors that expressions start from, with the same numbers in any library.
+    """Creates the tensors that expressions start from, with the same numbers in any library.
 
     Called as ``x(2, 3)`` it gives floats with ``requires_grad``; ``x.plain(2, 3)`` without; ``x.ints(2, 3)`` integers;
     ``x.last(1, 2, 3, 4)`` channels-last floats; ``x.of(0.0, nan)`` floats given one by one.
@@ -86,7 +86,7 @@ def _described(t: Any) -> dict[str, Any]:
 
 
 def observe(torch: Any, source: str) -> dict[str, Any]:
-    """What ``source`` gives; in it ``torch``, ``F`` and ``x`` (see ``Inputs``) are known."""
+    """The result of ``source``, in which ``torch``, ``F`` and ``x`` (see ``Inputs``) are defined."""
     inputs = Inputs(torch)
     try:
         outputs = _outputs(
@@ -95,7 +95,7 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
                 {"torch": torch, "F": torch.nn.functional, "x": inputs, "nan": float("nan"), "inf": float("inf")},
             )
         )
-        described = [_described(t) for t in outputs]  # with deferral, errors that depend on values come here
+        described = [_described(t) for t in outputs]  # with deferral, errors that depend on values are raised here
     except Exception as error:  # the error is what is observed
         return dict(error=type(error).__name__, message=str(error).split("\n")[0])
     found: dict[str, Any] = dict(outputs=described)
@@ -112,12 +112,12 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
 
 
 def cases(family: str) -> list[tuple[str, dict[str, Any]]]:
-    """The golden expressions of a family, and what PyTorch gave for them."""
+    """The golden expressions of a family, and PyTorch's results."""
     return list(json.loads((GOLDEN / f"{family}.json").read_text()).items())
 
 
 def assert_same(got: dict[str, Any], want: dict[str, Any]) -> None:
-    """Numbers may differ by rounding; all else must be equal."""
+    """Numbers may differ by rounding; everything else must be equal."""
     if "error" in want or "error" in got:
         assert got == want
         return
@@ -133,6 +133,6 @@ def assert_same(got: dict[str, Any], want: dict[str, Any]) -> None:
 
 
 def _close(got: list[Any], want: list[Any], dtype: str) -> None:
-    # Sums of at most a few hundred products: their rounding, in the dtype they are made in.
+    # Sums of at most a few hundred products: their rounding, in the dtype of the result.
     tolerance = 1e-5 if dtype == "float32" else 1e-12
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, equal_nan=True)

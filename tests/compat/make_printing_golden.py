@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def arrays() -> dict[str, np.ndarray]:
-    """Arrays by name: the cases are made of these, so that the test can make them again without PyTorch."""
+    """Arrays by name, from which the cases are made, so that the test can make them without PyTorch."""
     rng = np.random.default_rng(0)
     normal = rng.standard_normal
     made: dict[str, np.ndarray] = {}

@@ -1,4 +1,4 @@
-"""Objects that tests save and load: every kind of content of a checkpoint, made by any PyTorch."""
+"""Objects that tests save and load: all kinds of contents of a checkpoint, made with either PyTorch."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def contents(torch: Any) -> dict[str, Any]:
 
 
 def described(torch: Any, value: Any) -> Any:
-    """A loaded object as plain data: of tensors the class, dtype, size, strides, offset, attributes, values."""
+    """A loaded object as plain data: for tensors the class, dtype, size, strides, offset, attributes, values."""
     if isinstance(value, torch.Tensor):
         place = [list(value.shape), list(value.stride()), value.storage_offset(), value.untyped_storage().nbytes()]
         marks = [value.requires_grad, value.is_conj(), value.is_neg(), sorted(value.__dict__)]

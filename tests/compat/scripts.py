@@ -1,7 +1,7 @@
-"""The result of a few lines of PyTorch as plain data: the last expression's value, what is printed, warnings, the
+"""The result of a few lines of PyTorch as plain data: the last expression's value, printed output, warnings, the
 error.
 
-``golden/make_scripts.py`` writes what real PyTorch gives; the tests compare what compat gives.
+``golden/make_scripts.py`` records real PyTorch's results; the tests compare them with compat's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 GOLDEN = Path(__file__).parent / "golden"
 
 
-#: What PyTorch says of layouts whose interfaces may still change, and of checks that are off.
+#: PyTorch's warnings about layouts whose interfaces may still change, and about disabled checks.
 _UNFINISHED = re.compile("is in beta state|is in prototype stage|invariant checks are implicitly disabled")
 
 
@@ -51,14 +51,14 @@ def plain(torch: Any, value: Any) -> Any:
 
 
 def text(shown: str) -> str:
-    """A representation without what differs between libraries and runs."""
+    """A representation without the parts that differ between libraries and runs."""
     shown = re.sub(r" \(Triggered internally at [^)]*\)", "", re.sub(r"0x[0-9a-f]+", "0x", shown))
     shown = re.sub(r" 'aten::\S+' is only available for these backends: .*", "", shown, flags=re.DOTALL)
     return shown.replace("compat.", "torch.")
 
 
 def graph(torch: Any, *results: Any) -> list[str]:
-    """All nodes behind some tensors: name, edges, what gradients they expect, what they saved."""
+    """All nodes behind some tensors: name, edges, metadata of the expected gradients, saved values."""
     lines, number, nodes = [], {None: "-"}, []
 
     def place(node: Any) -> str:
@@ -83,7 +83,7 @@ def graph(torch: Any, *results: Any) -> list[str]:
 
 
 def observe(torch: Any, source: str) -> dict[str, Any]:
-    """What ``source`` gives, after ``manual_seed(0)``; it knows ``torch`` and its modules by their usual names."""
+    """The result of ``source``, after ``manual_seed(0)``; ``torch`` and its modules have their usual names."""
     tree = ast.parse(source)
     last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     printed: list[str] = []
@@ -99,7 +99,7 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
         print=lambda *values: printed.append(" ".join(map(str, values))),
     )
     torch.manual_seed(0)
-    torch.set_warn_always(True)  # or what is told once would depend on the scripts before
+    torch.set_warn_always(True)  # otherwise warnings that are issued once would depend on the scripts before
     found: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -107,7 +107,7 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
             exec(compile(tree, "<script>", "exec"), scope)
             if last is not None:
                 found["value"] = plain(torch, eval(compile(ast.Expression(last.value), "<script>", "eval"), scope))
-        except Exception as error:  # the error is what is observed
+        except Exception as error:  # the error is the result
             found["error"] = [type(error).__name__, text(str(error))]
         finally:
             torch.set_warn_always(False)
@@ -120,7 +120,7 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
 
 
 def cases(family: str) -> list[Any]:
-    """The scripts of a family, and what PyTorch gave for them."""
+    """The scripts of a family, and PyTorch's results."""
     return list(json.loads((GOLDEN / f"{family}.json").read_text()).items())
 
 
@@ -136,7 +136,7 @@ TOLERANCE = {
 
 
 def assert_same(got: Any, want: Any, where: str = "", exact: bool = False) -> None:
-    """Floats may differ by rounding unless ``exact``; all else must be equal."""
+    """Floats may differ by rounding unless ``exact``; everything else must be equal."""
     if isinstance(want, dict) and "tensor" in want:
         assert isinstance(got, dict) and got.get("tensor") == want["tensor"], f"{where}: {got}, wanted {want}"
         tolerance = 0 if exact else TOLERANCE.get(want["tensor"][0], 0)

@@ -1,4 +1,4 @@
-"""Distributions: samples, densities, moments, gradients, divergences, transforms, errors, as PyTorch has them."""
+"""Distributions: samples, densities, moments, gradients, divergences, transforms, errors, as in PyTorch."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import compat as torch
 from tests.compat import scripts
 from tests.compat.scripts import assert_same, cases, observe
 
-#: What is made of gamma numbers: PyTorch approximates the derivatives of their samples by series.
+#: Distributions based on gamma samples: PyTorch approximates the derivatives of these by series.
 OF_GAMMAS = ("Beta(", "Chi2(", "Dirichlet(", "FisherSnedecor(", "Gamma(", "StudentT(", "_standard_gamma(")
 
 

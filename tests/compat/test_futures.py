@@ -1,4 +1,4 @@
-"""``torch.futures`` and the functions of ``torch.jit`` that give them."""
+"""``torch.futures`` and the functions of ``torch.jit`` that return them."""
 
 from __future__ import annotations
 

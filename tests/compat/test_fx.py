@@ -109,7 +109,7 @@ def test_what_depends_on_values(function: Any, error: type[Exception], text: str
 
 
 def counted(x: Any) -> Any:
-    """Asks a value, so that it cannot be traced."""
+    """Reads a value, so it cannot be traced."""
     return x * int(x.numel())
 
 

@@ -57,7 +57,7 @@ def test_the_constructor_of_tensors_is_there_at_once() -> None:
 
 
 def test_public_packages_leave_functions_as_they_are() -> None:
-    """Functions ask for overrides only once there can be some: calls are slower from then on."""
+    """Functions check for overrides only once there can be some, because the check makes calls slower."""
     packages = (
         "amp autograd distributions fft func linalg nn nn.functional nn.init optim sparse special testing utils.data"
     )

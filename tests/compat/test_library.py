@@ -1,4 +1,4 @@
-"""Operations of the user's own: ``torch.library`` and ``torch.ops``."""
+"""Custom operators: ``torch.library`` and ``torch.ops``."""
 
 from __future__ import annotations
 

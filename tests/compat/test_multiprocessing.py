@@ -84,7 +84,7 @@ def exchange(x: torch.Tensor, y: torch.Tensor, results: Any, received: Any) -> N
 @linux
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_what_one_process_writes_another_reads(strategy: str, method: str) -> None:
-    """As in PyTorch: what goes through a queue is moved to shared memory, arguments of forked children are not."""
+    """As in PyTorch: tensors sent through a queue are moved to shared memory, arguments of forked children are not."""
     (torch.ones(4) @ torch.ones(4)).item()  # XLA has its threads
     python: Any = mp.get_context(method)
     results, received = python.Queue(), python.Event()
@@ -104,7 +104,7 @@ def test_what_one_process_writes_another_reads(strategy: str, method: str) -> No
 
 def write_own(x: torch.Tensor, first: int, count: int) -> None:
     for k in range(count):
-        x[first + k] = k  # one process writes the rest of the storage meanwhile, between what an operation reads twice
+        x[first + k] = k  # one process writes the rest of the storage between two reads of an operation
         x[first + k] += 1
 
 
@@ -116,7 +116,7 @@ def add_with(x: torch.Tensor, lock: Any, count: int) -> None:
 
 @linux
 def test_no_write_is_lost() -> None:
-    """Four processes write beside each other, two add to one number in turns."""
+    """Four processes write to different elements, two add to one number in turns."""
     python: Any = mp.get_context("fork")
     x, n, lock = torch.zeros(1000).share_memory_(), torch.zeros((), dtype=torch.int64).share_memory_(), python.Lock()
     children = [python.Process(target=write_own, args=(x, 250 * i, 250)) for i in range(4)]
@@ -183,11 +183,11 @@ def test_a_storage_that_comes_back_is_the_one_that_was_sent() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int8, torch.bool, torch.complex128])
 def test_two_mappings_of_one_memory(dtype: torch.dtype) -> None:
-    """What another process does, done here by a second mapping: neither loses what the other writes beside it."""
+    """Writes of another process, simulated by a second mapping: neither loses the other's writes to other elements."""
     x = torch.zeros(3, dtype=dtype).share_memory_()
     block = shared_memory.of_descriptor(*x.untyped_storage()._share_fd_cpu_())
     there = block.memory.view(dtype.numpy)
-    taken = x.untyped_storage().buffer  # what an operation has read
+    taken = x.untyped_storage().buffer  # the values that an operation has read
     there[0] = 1
     new = np.array(taken)
     new[2] = 1

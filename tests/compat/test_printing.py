@@ -1,4 +1,4 @@
-"""Printing against what real PyTorch printed (make_printing_golden.py wrote it)."""
+"""Printing compared with the output of real PyTorch (recorded by make_printing_golden.py)."""
 
 from __future__ import annotations
 

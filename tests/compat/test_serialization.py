@@ -1,4 +1,4 @@
-"""Files: reading PyTorch's, round trips, and refusing unsafe ones."""
+"""Files: reading PyTorch's, round trips, and rejection of unsafe ones."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_reads_and_writes_files_as_before_1_6(tmp_path: Path) -> None:
 def test_text_of_python_2_is_decoded_as_asked() -> None:
     file = io.BytesIO()
     torch.save(["\u017c\u00f3\u0142w", torch.zeros(2)], file, _use_new_zipfile_serialization=False)
-    # Python 2 wrote its plain strings with another opcode, with the same length and bytes behind it.
+    # Python 2 pickled its strings with another opcode, followed by the same length and bytes.
     written = re.sub(rb"X(.\0\0\0)", rb"T\1", file.getvalue(), flags=re.DOTALL)
     for options in ({}, {"weights_only": False}):
         assert torch.load(io.BytesIO(written), **options)[0] == "\u017c\u00f3\u0142w"
@@ -88,7 +88,7 @@ def test_text_of_python_2_is_decoded_as_asked() -> None:
 
 
 class Largest:
-    """Something whose file names a function of Python itself."""
+    """An object whose file names a function of Python."""
 
     def __reduce__(self) -> Any:
         return max, (1, 2)
@@ -112,7 +112,7 @@ def test_a_file_is_flushed(tmp_path: Path, zipped: bool) -> None:
 
 
 class OnlyReads:
-    """A file that can do no more than it must."""
+    """A minimal file-like object."""
 
     def __init__(self, contents: bytes):
         file = io.BytesIO(contents)
@@ -200,7 +200,7 @@ def test_training_goes_on_after_loading() -> None:
     other.load_state_dict(file["net"])
     others.load_state_dict(file["optimizer"])
     step(other, others)
-    # Compiled whole and operation by operation, a step rounds differently.
+    # Compiled as a whole and operation by operation, a step rounds differently.
     assert torch.allclose(other.weight, net.weight, rtol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""``torch.testing``: messages of ``assert_close``, and results of ``make_tensor``; recorded from PyTorch 2.13."""
+"""``torch.testing``: messages of ``assert_close``, and results of ``make_tensor``, recorded from PyTorch 2.13."""
 
 from __future__ import annotations
 

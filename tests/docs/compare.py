@@ -6,18 +6,18 @@ import doctest
 import re
 from pathlib import Path
 
-# A number with a point or an exponent; integers (shapes, lines, counts) are text, and compared as such.
+# A number with a point or an exponent; integers (shapes, lines, counts) are compared as text.
 FLOAT = re.compile(r"[-+]?(?:\d+\.(\d*)(?:[eE]([-+]?\d+))?|\d+[eE]([-+]?\d+))")
-# Where an object lies; left to the general ``...`` it would stand for whole lines, up to the next address.
+# An object's address; the general ``...`` in its place would match whole lines, up to the next address.
 ADDRESS = re.compile(r"\b0x(?:\.\.\.|[0-9a-f]+)")
 
 
 def same(want: str, got: str, flags: int = doctest.ELLIPSIS) -> bool:
-    """Whether ``got`` is what ``want`` shows.
+    """Whether ``got`` matches ``want``.
 
-    Either text for text, ``0x...`` standing for an address and ``...`` for anything; or with floats that differ by what
-    another CPU's order of rounding does to float32 (1e-5 relative) or to the last digit shown, whatever blanks that
-    moves.
+    Either as text, where ``0x...`` matches an address and ``...`` anything; or with floats that may differ by the
+    effect of another CPU's order of rounding on float32 (1e-5 relative) or in the last digit shown, with the whitespace
+    that this changes.
     """
     if "0x..." in want:
         want, got = ADDRESS.sub("0x", want), ADDRESS.sub("0x", got)
@@ -35,7 +35,7 @@ def _close(want: str, got: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """The text but for its floats and for blanks, which brackets need none of."""
+    """The text without its floats and without whitespace that is optional."""
     return re.sub(r"([\[({])", r" \1 ", re.sub(r"([\])},])", r" \1 ", FLOAT.sub("0.", text))).split()
 
 
@@ -49,9 +49,9 @@ _NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
 
 
 def same_picture(want: Path, got: Path, near: float = 3.0) -> bool:
-    """Whether two files show the same: the bytes, or SVGs whose numbers differ by a few pixels.
+    """Whether two files show the same: equal bytes, or SVGs whose numbers differ by a few pixels.
 
-    The curves of a training are not the same to the last bit on another CPU.
+    Training curves are not identical to the last bit on another CPU.
     """
     if want.read_bytes() == got.read_bytes():
         return True

@@ -1,12 +1,12 @@
 """Runs the code on the documentation's pages and compares what it prints with what the pages show.
 
     python tests/docs/pages.py                    check every page
-    python tests/docs/pages.py docs/index.md      check these
-    python tests/docs/pages.py --write            rewrite the output shown, where it differs from the real one
+    python tests/docs/pages.py docs/index.md      check the given pages
+    python tests/docs/pages.py --write            update output that differs from the real one
 
-A page's ``python`` blocks run in order in one namespace, as one script, ``example.py``, and that is the file name which
-tracebacks show. What a block prints, and its last expression's value as at Python's prompt, stands
-in the ``output`` block after it. CONTRIBUTING.md tells authors about the other kinds of block.
+The ``python`` blocks of a page run in order in one namespace, as one script, ``example.py``, which is the file name in
+tracebacks. The ``output`` block after a block has what it prints, and its last expression's value as at Python's
+prompt. CONTRIBUTING.md describes the other kinds of blocks.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))  # when run as a program
 from tests.docs.compare import same, same_picture  # noqa: E402
 
-#: How matplotlib draws for pages: the same file each time, letters as text, no background.
+#: Settings of matplotlib for pages: reproducible files, letters as text, no background.
 PLOTS = ROOT / "tests" / "docs" / "matplotlibrc"
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)(?P<options>.*)$")
 TITLE = re.compile(r"""title=["']([^"']+)["']""")
 SHOWN_ERROR = re.compile(r"^Traceback", re.MULTILINE)
 
-# What may stand in a sh block, which is not run: what continuous integration runs itself, and how to get there.
+# What an sh block, which is not run, may contain: what continuous integration runs itself, and how to get there.
 SHELL_LINE = re.compile(r"^(#.*|git clone .*|cd \S+|pip install .*|make( +(?P<target>[a-z-]+))?( +#.*| +[A-Z]+=.*)?|)$")
 
 
 @dataclass
 class Block:
-    """A fenced block: where it stands (indices into the page's lines, fences included) and what is in it."""
+    """A fenced block: its position (indices into the page's lines, fences included) and its content."""
 
     language: str
     options: str
@@ -61,7 +61,7 @@ class Block:
 
 @dataclass
 class Page:
-    """A page, and what is found out about it while its blocks run."""
+    """A page, and what is found while its blocks run."""
 
     path: Path
     lines: list[str]
@@ -74,7 +74,7 @@ class Page:
         self.problems.append(f"{where}:{block.start + 1}: {message}")
 
     def shown(self, block: Block) -> Block | None:
-        """The output block right after ``block``: nothing but blank lines between them."""
+        """The output block right after ``block``, separated only by blank lines."""
         following = self.blocks[self.blocks.index(block) + 1 :][:1]
         if not following or following[0].language != "output":
             return None
@@ -82,7 +82,7 @@ class Page:
         return None if any(line.strip() for line in between) else following[0]
 
     def show(self, block: Block, output: str) -> None:
-        """Notes the edit that makes ``output`` what the page shows for ``block``."""
+        """Records the edit that makes ``output`` the output shown for ``block``."""
         old = self.shown(block)
         start, stop = (block.stop, old.stop) if old else (block.stop, block.stop)
         body = [f"{block.indent}{line}".rstrip() for line in output.splitlines()]
@@ -90,7 +90,7 @@ class Page:
         self.edits.append((start, stop, new))
 
     def rewrite(self) -> bool:
-        """Applies the edits; says whether there were any."""
+        """Applies the edits; returns whether there were any."""
         for start, stop, new in sorted(self.edits, reverse=True):
             self.lines[start:stop] = new
         if self.edits:
@@ -126,7 +126,7 @@ def difference(want: str, got: str) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-# ---------------------------------------------------------------- one kind of block each
+# ---------------------------------------------------------------- the kinds of blocks
 
 
 class Script:
@@ -139,7 +139,7 @@ class Script:
         self.namespace: dict[str, Any] = {"__name__": "__main__", "__file__": str(self.path)}
 
     def run(self, code: str) -> tuple[str, BaseException | None]:
-        """Runs a block; gives what it printed, a traceback as the page should show it included, and the exception."""
+        """Runs a block; returns its output, with the traceback as the page should show it, and the exception."""
         with self.path.open("a") as file:  # so that tracebacks and inspect.getsource find the source
             file.write(code)
         out = io.StringIO()
@@ -164,7 +164,7 @@ class Script:
                 print(repr(value))
 
     def traceback(self, error: BaseException) -> Iterator[str]:
-        """Python's traceback with the frames that are not the page's own shown as ``...``."""
+        """Python's traceback with the frames outside the page shown as ``...``."""
         cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if cause is not None:
             yield from self.traceback(cause)
@@ -176,7 +176,7 @@ class Script:
             )
             yield ""
         yield "Traceback (most recent call last):"
-        elided = True  # the frames of this program, above the page's, are nobody's business
+        elided = True  # the frames of this program, above the page's, are irrelevant
         for frame in traceback.extract_tb(error.__traceback__):
             if frame.filename == str(self.path):
                 yield f'  File "{frame.filename}", line {frame.lineno}, in {frame.name}'
@@ -189,7 +189,7 @@ class Script:
 
 
 def run_python(page: Page, block: Block, script: Script) -> bool:
-    """Checks a python block; False when the page cannot go on after it."""
+    """Checks a python block; False if the page cannot continue after it."""
     shown = page.shown(block)
     want = shown.code if shown else ""
     got, error = script.run(block.code)
@@ -205,7 +205,7 @@ def run_python(page: Page, block: Block, script: Script) -> bool:
 
 
 def write_file(page: Page, block: Block) -> None:
-    """A block with a title is a file of the reader's; a console block further on runs it."""
+    """A block with a title is a file; a later console block runs it."""
     assert block.title is not None
     compile(block.code, block.title, "exec")
     Path(block.title).write_text(block.code)
@@ -239,7 +239,7 @@ def run_console(page: Page, block: Block) -> None:
 
 
 def check_shell(page: Page, block: Block) -> None:
-    """Commands that are only shown: those that continuous integration runs, whose make targets exist."""
+    """Commands that are only shown: they must be those that continuous integration runs, with existing make targets."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for line in block.code.splitlines():
         known = SHELL_LINE.match(line)
@@ -256,7 +256,7 @@ def check_output(page: Page, block: Block) -> None:
 
 
 def compare_images(page: Page, write: bool) -> None:
-    """The pictures that the code wrote are what the page's folder has in img/."""
+    """The pictures that the code wrote equal those in img/ of the page's folder."""
     for made in sorted([*Path("img").glob("*"), *Path().glob("*.svg")]):
         kept = page.path.parent / "img" / made.name
         if kept.exists() and same_picture(kept, made):
@@ -292,13 +292,13 @@ def run_blocks(page: Page) -> None:
 
 
 def check(path: Path, write: bool = False) -> list[str]:
-    """Runs one page in a scratch directory; gives what is wrong with it, after mending it where ``write`` is set."""
+    """Runs one page in a scratch directory; returns what is wrong with it, after corrections where ``write`` is set."""
     path = path.resolve()
     page = read(path)
     with tempfile.TemporaryDirectory() as scratch, contextlib.chdir(scratch):
         Path("img").mkdir()
         shutil.copy(PLOTS, "matplotlibrc")
-        for file in (path.parent / "files").glob("*"):  # what the page has its readers download
+        for file in (path.parent / "files").glob("*"):  # the files that the page offers for download
             shutil.copy(file, file.name)
         sys.path.insert(0, scratch)  # a page's own files can be imported
         try:
@@ -312,16 +312,16 @@ def check(path: Path, write: bool = False) -> list[str]:
 
 
 def pages() -> list[Path]:
-    """Every page with code on it that a reader may try."""
+    """Every page with code that a reader may try."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def run_apart(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Checks a page in a process of its own: what it installs, seeds and caches stays there."""
+    """Checks a page in a process of its own, which keeps what it installs, seeds and caches."""
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = dict(os.environ, PYTHONPATH=search, COLUMNS="100", NO_COLOR="1")
     environment.setdefault("JAX_PLATFORMS", "cpu")
-    environment["SOURCE_DATE_EPOCH"] = "0"  # the date in the files that matplotlib writes
+    environment["SOURCE_DATE_EPOCH"] = "0"  # the date in matplotlib's files
     environment.pop("COMPAT_EAGER", None)  # pages show what readers see who have not set it
     command = [sys.executable, __file__, "--here", *options, str(path)]
     return captured(command, environment)

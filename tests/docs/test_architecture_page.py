@@ -1,4 +1,4 @@
-"""The page of the architecture names modules that are there, and leaves out no folder of the core."""
+"""The page on the architecture names modules that exist, and every folder of the core."""
 
 from __future__ import annotations
 

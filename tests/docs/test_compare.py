@@ -1,4 +1,4 @@
-"""Which outputs count as equal to the shown ones."""
+"""Which outputs count as equal to those shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crawler finds what is wrong with a site."""
+"""The crawler finds the errors of a site."""
 
 from __future__ import annotations
 

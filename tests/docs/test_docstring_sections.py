@@ -1,4 +1,4 @@
-"""Docstrings of public functions of funcgrad: arguments, each explained, result, errors, an example."""
+"""Docstrings of public functions of funcgrad: every argument explained, result, errors, an example."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import funcgrad.tools.test_util
 from funcgrad.numpy.creation.scalars import ScalarType
 
 DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m)]
-#: Modules of which only what they define is public.
+#: Modules of which only their own definitions are public.
 ALONE = [*DISTRIBUTIONS, fg.interop, fg.drawing]
-#: Each with what else says what parameters mean: a package's docstring, and NumPy's function of the same name.
+#: Each with the other texts that explain its parameters: a package's docstring, and NumPy's function of the same name.
 PACKAGES: dict[ModuleType, tuple[ModuleType | None, Any]] = {
     fg: (None, None),
     fg.numpy: (fg.numpy, np),
@@ -63,7 +63,7 @@ NAMES = [f"{package.__name__}.{name}" for package, name, _ in FUNCTIONS]
 
 
 def explained(package: ModuleType, name: str, f: Callable[..., Any]) -> set[str]:
-    """The parameters that need no word in the function's own docstring."""
+    """The parameters that the function's own docstring need not explain."""
     convention, library = PACKAGES[package]
     homes = [m for m in (fg.numpy, funcgrad.numpy.linalg) if f.__module__.startswith(m.__name__)]
     texts = [m.__doc__ or "" for m in (convention, package, *homes) if m is not None]
@@ -76,12 +76,12 @@ def explained(package: ModuleType, name: str, f: Callable[..., Any]) -> set[str]
         return found
 
 
-#: What raises nothing whatever it is given.
+#: Functions that raise no error for any argument.
 RAISES_NOTHING = {"disable_jit", "everything_saveable", "isscalar", "iterable", "nothing_saveable"}
 
 
 def lacking(f: Callable[..., Any], name: str) -> list[str]:
-    """The parts that a docstring should have and has not; of an object that is called, its call's may have them."""
+    """The missing sections of a docstring; a callable object's ``__call__`` may have them."""
     texts = [f.__doc__ or "" for f in (f, type(f).__call__) if f is not None and f.__doc__ != ScalarType.__doc__]
     text = inspect.cleandoc(texts[0]) if texts else ""
     try:
@@ -138,7 +138,7 @@ def test_every_parameter_is_explained(package: ModuleType) -> None:
         text = (inspect.getdoc(f) or "").partition("Example:")[0]
         try:
             parameters = set(inspect.signature(f).parameters)
-        except (TypeError, ValueError):  # a primitive's operands are the domain's
+        except (TypeError, ValueError):  # a primitive's operands are those of its domain
             continue
         unsaid = {p for p in parameters - explained(package, name, f) if not re.search(rf"\b{p}\b", text)}
         if unsaid:

@@ -23,7 +23,7 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 def module_names() -> list[str]:
     """The modules of both packages, found without importing any: a broken one fails its own test only.
 
-    ``__main__`` modules act when imported, as those of ``_alias`` do, and have no examples.
+    ``__main__`` modules, and those of ``_alias``, have effects when imported, and have no examples.
     """
     names = []
     for package in ("funcgrad", "compat"):
@@ -37,7 +37,7 @@ def module_names() -> list[str]:
 def examples(module: ModuleType) -> Iterator[doctest.DocTest]:
     """The doctests of a module: of its functions and classes, and of callable objects that carry a docstring.
 
-    doctest itself knows functions and classes only; an op or a primitive made by a decorator is an object.
+    doctest itself finds functions and classes only; an op or a primitive made by a decorator is an object.
     """
     finder = doctest.DocTestFinder(exclude_empty=True)
     yield from (test for test in finder.find(module, module.__name__) if written_in(module, test))
@@ -52,15 +52,15 @@ def examples(module: ModuleType) -> Iterator[doctest.DocTest]:
 
 
 def shown_elsewhere(kind: type, module: ModuleType) -> bool:
-    """Whether a class of this module says that it is of another, as ``Tensor`` does, which is ``torch.Tensor``."""
+    """Whether a class of this module has another module's name, as ``Tensor`` does, which is ``torch.Tensor``."""
     functions = [value for value in vars(kind).values() if inspect.isfunction(value)]
     if not functions or kind.__module__ == module.__name__:
         return False
-    return functions[0].__globals__ is vars(module)  # later ones may have come to it from other modules
+    return functions[0].__globals__ is vars(module)  # later ones may be set on it by other modules
 
 
 def written_in(module: ModuleType, test: doctest.DocTest) -> bool:
-    """False for a property whose getter is another module's function: its example uses that module's names."""
+    """False for a property whose getter is a function of another module: its example uses that module's names."""
     found: object = module
     top = (
         getattr(module, test.name.removeprefix(module.__name__).split(".")[1], None)
@@ -70,7 +70,7 @@ def written_in(module: ModuleType, test: doctest.DocTest) -> bool:
     if inspect.isclass(top) and any(
         inspect.isfunction(f) and f.__globals__ is not vars(module) for f in list(vars(top).values())[:12]
     ):
-        return shown_elsewhere(top, module)  # written in another module, whose names its example uses
+        return shown_elsewhere(top, module)  # defined in another module, whose names its example uses
     for part in test.name.removeprefix(module.__name__).split(".")[1:]:
         found = inspect.getattr_static(found, part, None)
     getter = found.fget if isinstance(found, property) else None
@@ -88,7 +88,7 @@ def _cases() -> list[Any]:
 
 @pytest.fixture
 def no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An example shows an error's message; the notes below it, which lead to the documentation, are not shown."""
+    """An example shows an error's message without the notes below it, which link to the documentation."""
     only = traceback.format_exception_only
     monkeypatch.setattr(traceback, "format_exception_only", lambda *args, **options: only(*map(_bare, args), **options))
 

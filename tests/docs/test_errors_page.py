@@ -1,4 +1,4 @@
-"""Every error that leads to the page of errors leads to an entry that is there, and every entry is led to."""
+"""Every error that links to the page of errors has an entry there, and every entry is linked to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENTRIES = set(re.findall(r"^### .*\{#([\w-]+)\}$", PAGE, re.MULTILINE))
 
 
 def named() -> Iterator[str]:
-    """The entries that the code names: to ``explained``, to an error's ``entry=``, as a class's ``entry``."""
+    """The entries that the code names: in ``explained``, as an error's ``entry=``, as a class's ``entry``."""
     yield from of_compat.ENTRIES
     for path in [p for package in ("funcgrad", "compat") for p in (ROOT / package).rglob("*.py")]:
         text = path.read_text()

@@ -1,4 +1,4 @@
-"""The page on operators says what the comparison with PyTorch has found, and nothing else."""
+"""The page on operators says what the comparison with PyTorch measured."""
 
 from __future__ import annotations
 

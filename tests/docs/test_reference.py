@@ -1,4 +1,4 @@
-"""The reference has a place for every public name, and one only."""
+"""The reference has exactly one entry for every public name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pygments")
 from tools.docs import catalog, families, names, operators, render
 
-#: Namespaces whose callables a program from outside would count, without asking the reference's own code.
+#: Namespaces whose callables are listed without the reference's own code.
 NAMESPACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim",
     "torch.optim.lr_scheduler",
@@ -27,7 +27,7 @@ NAMESPACES = (
     "torch.multiprocessing", "torch.nn.parameter", "torch.nn.modules.utils", "torch.distributions.utils",
     "torch.utils.hooks", "torch.fx.node", "torch.utils.data.dataloader", "torch.distributed",
 )  # fmt: skip
-#: What a module imports for its own use, or defines for its neighbours.
+#: Names that a module imports for its own use, or defines for other modules.
 HELPERS = {
     "typing",
     "collections",
@@ -62,7 +62,8 @@ def test_every_public_callable_has_a_place(namespace: str) -> None:
         if not callable(value) or isinstance(value, types.ModuleType | types.GenericAlias):
             continue
         home = str(getattr(value, "__module__", None) or type(value).__module__)
-        # Names of the whole package count wherever they come from; elsewhere the core's are a module's own imports.
+        # Names of the package count wherever they are defined; elsewhere names from the core are a module's own
+        # imports.
         helper = home.partition(".")[0] in HELPERS or (home.startswith(CORE) and namespace.count(".") > 0)
         if f"{namespace}.{name}" not in catalog.places() and not helper:
             missing.append(f"{name} of {home}")

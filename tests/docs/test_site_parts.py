@@ -21,7 +21,7 @@ from tools.docs import browse, cards, docstrings, drawing, formulas, notebooks, 
 
 
 def site() -> dict[str, Any]:
-    """What mkdocs.yml says."""
+    """The contents of mkdocs.yml."""
     with (pages.ROOT / "mkdocs.yml").open() as file:
         return yaml_load(file)
 

@@ -1,11 +1,11 @@
-"""Runs programs of public repositories under real PyTorch and under compat, and shows who prints the same numbers.
+"""Runs programs of public repositories under real PyTorch and under compat, and compares the numbers that they print.
 
     python tests/ecosystem/checkouts.py FOLDER [--table docs/start/packages.md] [NAME ...]
 
 ``FOLDER`` holds checkouts of the repositories that ``PROGRAMS`` below names (pytorch/programs, karpathy/nanoGPT, ...),
 each under its own name. Each program runs unmodified in a copy of its folder. Where it would download a data set, it
-finds a small one of random numbers in that data set's format, which this file writes. Numbers that programs print are
-compared in order, but for times; of a package's own tests, how many ran and how many failed.
+finds a small one of random numbers in the same format, which this file writes. Printed numbers are compared in order,
+except times; of a package's own tests, the numbers of tests and failures are compared.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SITE = OUT / "checkouts"
 PACKAGES = ["torchvision", "pillow", "gymnasium[classic-control]", "pygame", "matplotlib", "six", "requests", "tqdm",
             "tabulate", "scipy", "tiktoken"]  # fmt: skip
 BEGIN, END = "<!-- table of programs -->", "<!-- end of the programs -->"
-#: Parts of lines that are times, numbers of processes, or say where a file is.
+#: Parts of lines that are times, process numbers, or file names.
 TIMES = re.compile(
     r"(?im)^\d+\t|(time|data|speed|elapsed|secs?|ms/batch|it/s)[ :=|]*[\d.]+( *\( *[\d.]+\))?( *m?s\b)?"
     r"|[\d.]+ *(s|ms|us|secs?|seconds|it/s|s/it)\b|ms/batch +[\d.]+|\d+:\d+|0x[0-9a-f]+|/\S+"
@@ -51,7 +51,7 @@ def _random() -> np.random.Generator:
 
 
 def mnist(folder: Path) -> None:
-    """Images of random digits, beside the program and one folder up, where programs look."""
+    """Images of random digits, in the program's folder and in its parent, where programs look."""
     rng = _random()
     for root in (folder / "data", folder.parent / "data"):
         raw = root / "MNIST" / "raw"
@@ -84,13 +84,13 @@ def imagenet(folder: Path) -> None:
 
 
 def bsds(folder: Path) -> None:
-    """Images of the data set of segmentations."""
+    """Images of the segmentation data set."""
     for split in ("train", "test"):
         _pictures(folder / "dataset" / "BSDS300" / "images" / split, 8, (321, 481))
 
 
 def cora(folder: Path) -> None:
-    """A graph of papers, and what a program that downloads it gets from ``requests``."""
+    """A graph of papers, and the response of ``requests`` to a program that downloads it."""
     rng, n = _random(), 2708
     where = folder / "cora"
     where.mkdir(exist_ok=True)
@@ -131,7 +131,7 @@ def shakespeare(folder: Path) -> None:
 
 
 def style(folder: Path) -> None:
-    """Weights of a network that changes the style of an image, by the program's own class."""
+    """Weights of a style transfer network, of the program's own class."""
     program = "import sys, torch; sys.path.insert(0, 'neural_style'); from transformer_net import TransformerNet; "
     program += "torch.manual_seed(0); net = TransformerNet(); net.deconv3.conv2d.weight.data.mul_(40); "
     program += "net.deconv3.conv2d.bias.data.fill_(128); torch.save(net.state_dict(), 'style.pth')"
@@ -148,10 +148,10 @@ class Program:
 
     Attributes:
         folder: its folder, which begins with the repository's name.
-        commands: what follows ``python``, one after the other.
+        commands: the arguments of ``python``, one command after the other.
         data: writes its data.
-        shows: what of the output is compared: its "numbers", all "letters", the outcome of
-            "tests", or "nothing" but that it ends well, as of profiles.
+        shows: which output is compared: its "numbers", all "letters", the outcome of
+            "tests", or "nothing" except the exit status, as for profiles.
     """
 
     folder: str
@@ -160,7 +160,7 @@ class Program:
     shows: str = "numbers"
 
 
-#: Prints what a program left in a file of an image, as numbers.
+#: Prints the image that a program has written to a file, as numbers.
 _IMAGE = (
     "-c 'import sys, numpy, PIL.Image; a = numpy.asarray(PIL.Image.open(sys.argv[1]), float); print(a.mean(), a.std())'"
 )
@@ -232,12 +232,12 @@ PROGRAMS: dict[str, Program] = {
 
 @dataclass
 class Printed:
-    """What a program gave.
+    """The outcome of a program.
 
     Attributes:
-        numbers: what it printed, but for times.
+        numbers: the printed numbers, except times.
         seconds: CPU time.
-        error: its last line where it failed.
+        error: the last line of the output if it failed.
     """
 
     numbers: list[float] = field(default_factory=list)
@@ -246,7 +246,7 @@ class Printed:
 
 
 def shown(printed: str, what: str) -> list[float]:
-    """What of a program's output is compared.
+    """The part of a program's output that is compared.
 
     Args:
         what: as in ``Program.shows``.
@@ -307,12 +307,12 @@ def run(program: Program, source: Path, name: str, compat: bool, limit: float) -
 
 
 def same(a: list[float], b: list[float]) -> int:
-    """How many numbers are the same up to the last digits that are printed."""
+    """How many numbers agree up to the last printed digits."""
     return sum(abs(x - y) <= 2e-3 * max(abs(x), abs(y)) + 2e-4 for x, y in zip(a, b))
 
 
 def line(name: str, theirs: Printed, ours: Printed) -> str:
-    """A program as a line of the table."""
+    """A program as a row of the table."""
     remark = f"PyTorch: {theirs.error}" if theirs.error else ours.error
     count = len(theirs.numbers)
     if not remark and len(ours.numbers) != count:
@@ -322,7 +322,7 @@ def line(name: str, theirs: Printed, ours: Printed) -> str:
 
 
 def main() -> int:
-    """What the command line says; 1 if a number differs."""
+    """Runs the command line; returns 1 if a number differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", type=Path, help="a folder of checkouts")
     parser.add_argument("names", nargs="*", help="names of programs; all by default")

@@ -1,13 +1,13 @@
-"""Which names of PyTorch's a package mentions, and which of those a Python has.
+"""Which of PyTorch's names a package mentions, and which of those a Python installation has.
 
     python tests/ecosystem/names.py scan SITE-PACKAGES [PACKAGE ...] > mentioned.json
     python tests/ecosystem/names.py have mentioned.json > there.json       # with PyTorch, or with -m compat
     python tests/ecosystem/names.py missing mentioned.json pytorch.json compat.json
 
-``scan`` reads sources, follows what ``import`` calls things (``import torch.nn.functional as F``), and imports
-nothing. ``have`` looks each name up. ``missing`` lists what PyTorch has and compat has not, by how many packages
-mention it, with what happens there: ``import`` (the package's module cannot be imported), ``body`` (asked for while it
-is imported), ``call`` (inside a function), ``guarded`` (inside ``try``, after ``hasattr`` or for type checkers alone).
+``scan`` reads sources, resolves the names that ``import`` binds (``import torch.nn.functional as F``), and imports
+nothing. ``have`` looks each name up. ``missing`` lists what PyTorch has and compat does not, by how many packages
+mention it, with the kind of use: ``import`` (the package's module cannot be imported), ``body`` (used while it is
+imported), ``call`` (inside a function), ``guarded`` (inside ``try``, after ``hasattr`` or for type checkers alone).
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-#: How much a mention matters, the most first.
+#: Kinds of mentions, the most important first.
 WHERE = ("import", "body", "call", "guarded")
 ROOT = "torch"
 
 
 class Names(ast.NodeVisitor):
-    """The names of PyTorch's in one file.
+    """PyTorch's names in one file.
 
     Attributes:
-        found: by full name, where it is mentioned at the earliest.
+        found: by full name, the earliest kind of mention.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Names(ast.NodeVisitor):
 
 
 def in_file(path: Path) -> dict[str, str]:
-    """The names in a file, with where they are mentioned; none of a file that is not Python of this version."""
+    """The names in a file, with the kind of mention; none for a file that is not Python of this version."""
     source = path.read_text(encoding="utf-8", errors="replace")
     if f"import {ROOT}" not in source and f"from {ROOT}" not in source:
         return {}
@@ -133,7 +133,7 @@ def in_file(path: Path) -> dict[str, str]:
 
 
 def in_package(folder: Path) -> dict[str, str]:
-    """The names in a package's files, tests left out."""
+    """The names in a package's files, except tests."""
     found: dict[str, str] = {}
     files = [folder] if folder.is_file() else sorted(folder.rglob("*.py"))
     for path in files:
@@ -155,13 +155,13 @@ def packages(site: Path, chosen: list[str]) -> Iterator[tuple[str, Path]]:
 
 
 def scan(site: Path, chosen: list[str]) -> dict[str, dict[str, str]]:
-    """By package the names that it mentions."""
+    """By package, the names that it mentions."""
     found = {name: in_package(path) for name, path in packages(site, chosen)}
     return {name: dict(sorted(names.items())) for name, names in found.items() if names}
 
 
 def resolves(name: str) -> str | None:
-    """The shortest part of a name that is not there; None if all of it is."""
+    """The shortest prefix of a name that does not exist; None if the name exists."""
     parts = name.split(".")
     at: object = importlib.import_module(parts[0])
     module = parts[0]
@@ -169,7 +169,7 @@ def resolves(name: str) -> str | None:
         here = ".".join(parts[:n])
         try:
             at = getattr(at, part)
-        except Exception:  # what is not there may say so in any way
+        except Exception:  # a missing name may raise any error
             if module is None or not _importable(here):
                 return here
             at = sys.modules[here]
@@ -186,7 +186,7 @@ def _importable(name: str) -> bool:
 
 
 def have(mentioned: dict[str, dict[str, str]]) -> dict[str, str | None]:
-    """By name the part of it that is not there."""
+    """By name, the prefix that does not exist."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {name: resolves(name) for name in sorted({n for names in mentioned.values() for n in names})}
@@ -195,7 +195,7 @@ def have(mentioned: dict[str, dict[str, str]]) -> dict[str, str | None]:
 def missing(
     mentioned: dict[str, dict[str, str]], pytorch: dict[str, str | None], compat: dict[str, str | None]
 ) -> list[tuple[str, str, list[str]]]:
-    """What PyTorch has and compat has not: the name, where it is mentioned at the earliest, the packages."""
+    """What PyTorch has and compat does not: the name, the earliest kind of mention, the packages."""
     users: dict[str, set[str]] = defaultdict(set)
     where: dict[str, str] = {}
     for package, names in mentioned.items():
@@ -214,7 +214,7 @@ def _read(path: str) -> dict:
 
 
 def main(command: str, *rest: str) -> None:
-    """What the command line says."""
+    """Runs the command line."""
     if command == "scan":
         print(json.dumps(scan(Path(rest[0]), list(rest[1:])), indent=1))
     elif command == "have":

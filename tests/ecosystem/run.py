@@ -1,9 +1,9 @@
-"""Runs small programs of packages under real PyTorch and under compat, and shows a table of who gives the same numbers.
+"""Runs small programs of packages under real PyTorch and under compat, and makes a table of equal numbers.
 
     python tests/ecosystem/run.py [--table docs/start/packages.md] [PROGRAM ...]
 
-It is started by a Python that has both PyTorch and compat. The packages that a program names in its first line are
-installed by name from the registry into a folder of its own (``out/ecosystem``), with what they need but PyTorch.
+Run it with a Python that has both PyTorch and compat. The packages that a program names in its first line are installed
+from the registry into a folder of its own (``out/ecosystem``), with their dependencies except PyTorch.
 A program reports numbers under names (``programs/harness.py``); they are compared in order, relative to the largest of
 their name.
 """
@@ -26,21 +26,21 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 OUT = ROOT / "out" / "ecosystem"
 PROGRAMS = HERE / "programs"
-#: What is there already, or stands in its place.
+#: Packages that are installed already, or replaced.
 GIVEN = frozenset(("torch", "numpy", "triton", "jax", "jaxlib", "scipy", "ml-dtypes"))
-#: How far numbers may be from each other, by the largest of their name.
+#: The largest allowed difference of numbers, relative to the largest of their name.
 TOLERANCE = 2e-4
 BEGIN, END = "<!-- table of packages -->", "<!-- end of the table -->"
 
 
 @dataclass
 class Outcome:
-    """What a program gave.
+    """The outcome of a program.
 
     Attributes:
         reports: numbers by name.
-        seconds: how long it took.
-        error: its last line where it failed.
+        seconds: its duration.
+        error: the last line of the output if it failed.
     """
 
     reports: dict[str, list[float]] = field(default_factory=dict)
@@ -66,12 +66,12 @@ def site_of(program: Path) -> Path:
 
 
 def installed(site: Path) -> dict[str, metadata.Distribution]:
-    """What is in a folder, by name."""
+    """The packages in a folder, by name."""
     return {_normal(d.name): d for d in metadata.distributions(path=[str(site)]) if d.name}
 
 
 def _needs(distribution: metadata.Distribution) -> list[str]:
-    """What a package asks for on this machine."""
+    """The dependencies of a package on this machine."""
     from packaging.requirements import Requirement
 
     found = []
@@ -85,7 +85,7 @@ def _needs(distribution: metadata.Distribution) -> list[str]:
 
 
 def install(wanted: list[str], site: Path) -> None:
-    """Installs packages, and what they need."""
+    """Installs packages and their dependencies."""
     site.mkdir(parents=True, exist_ok=True)
     while True:
         there = installed(site)
@@ -124,7 +124,7 @@ def run(program: Path, compat: bool, limit: float) -> Outcome:
 
 
 def distance(a: list[float], b: list[float]) -> float:
-    """How far numbers are from each other, relative to the largest; infinite if they are not as many."""
+    """The largest difference of two lists of numbers, relative to the largest; infinite if the lengths differ."""
     if len(a) != len(b):
         return math.inf
     scale = max((abs(x) for x in a if math.isfinite(x)), default=0.0) or 1.0
@@ -141,12 +141,12 @@ class Row:
     compat: Outcome
 
     def differing(self) -> list[str]:
-        """The names whose numbers are not the same."""
+        """The names whose numbers differ."""
         ours = self.compat.reports
         return [n for n, x in self.pytorch.reports.items() if n not in ours or distance(x, ours[n]) > TOLERANCE]
 
     def line(self) -> str:
-        """The program as a line of the table."""
+        """The program as a row of the table."""
         versions = {name: d.version for name, d in installed(site_of(self.program)).items()}
         names = ", ".join(f"{p} {versions.get(_normal(p), '')}".strip() for p in packages_of(self.program))
         total, differing = len(self.pytorch.reports), self.differing()
@@ -166,7 +166,7 @@ def table(rows: list[Row]) -> str:
 
 
 def main() -> int:
-    """What the command line says; 1 if a number differs."""
+    """Runs the command line; returns 1 if a number differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", help="names of programs; all by default")
     parser.add_argument("--table", type=Path, help="a page whose table is replaced")

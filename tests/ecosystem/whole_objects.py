@@ -1,9 +1,9 @@
-"""Whole modules and schedulers that PyTorch has saved load in compat, and the other way round.
+"""Whole modules and schedulers saved by PyTorch load in compat, and the reverse.
 
     python tests/ecosystem/whole_objects.py save FOLDER      # under PyTorch, or with -m compat
     python tests/ecosystem/whole_objects.py load FOLDER      # under the other
 
-``save`` writes each object by ``torch.save`` with what it gives for an input; ``load`` reads it, calls it and compares.
+``save`` writes each object with ``torch.save``, and its result for an input; ``load`` reads it, calls it and compares.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _load(folder: Path, name: str) -> Any:
 
 
 def load(folder: Path) -> int:
-    """Reads every object and compares what it does; returns how many do not."""
+    """Reads every object and compares its results; returns how many differ."""
     wrong = 0
     for name in [*MODULES, *SCHEDULERS]:
         try:

@@ -1,4 +1,4 @@
-"""One program in two languages: transforms, loops and arrays of funcgrad's, and of JAX's, under the same names."""
+"""One program in two libraries: transforms, loops and arrays of funcgrad, and those of JAX under the same names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ for language, xp, name, policies in (
 
 
 def compare(program: Callable[[Any], Any], label: str, tolerance: float | None = None) -> None:
-    """Runs ``program`` in both languages; it returns a pytree of arrays."""
+    """Runs ``program`` with both libraries; it returns a pytree of arrays."""
     compare_trees(program(OURS), program(THEIRS), label, tolerance)
 
 

@@ -1,4 +1,4 @@
-"""Test rows of the libraries beside ``funcgrad.numpy``, named ``library.function``, with the tested properties.
+"""Test rows of the libraries related to ``funcgrad.numpy``, named ``library.function``, with the tested properties.
 
 A row is a function of a namespace ``xp`` and of arrays. ``xp.np``, ``xp.linalg`` and ``xp.fft`` are NumPy's or
 funcgrad's, ``xp.la``, ``xp.signal`` and ``xp.stats`` SciPy's.
@@ -48,12 +48,12 @@ def gram(xp: Any, x: Any) -> Any:
 
 
 def flat(xp: Any, parts: Any) -> Any:
-    """All results in one vector."""
+    """All results concatenated to one vector."""
     return xp.np.concatenate([xp.np.ravel(part) for part in parts])
 
 
 def unsigned(xp: Any, vectors: Any) -> Any:
-    """Vectors whose sign is free."""
+    """Vectors whose sign is arbitrary."""
     return xp.np.abs(vectors)
 
 
@@ -191,7 +191,7 @@ ROWS: dict[str, Row] = {
     ),
 }  # fmt: skip
 
-# ---------------------------------------------------------------- distributions of numbers
+# ---------------------------------------------------------------- univariate distributions
 
 N = 4
 LOCATION, SCALE = RNG.normal(size=N) * 0.1, RNG.uniform(0.5, 2, N)
@@ -218,7 +218,7 @@ def of_distribution(name: str, function: str) -> Callable[..., Any]:
 
 
 TRIALS, SHARE = np.arange(N) + 2, np.array([0.2, 0.35, 0.5, 0.7])
-# Distributions that are declared, and have no module of their own.
+# Distributions that are declared without a module of their own.
 DECLARED: dict[str, tuple[list[np.ndarray], bool]] = {
     "bernoulli": ([np.array([0, 1, 1, 0]), SHARE], False),
     "betabinom": ([COUNTS, TRIALS, A, B], False),
@@ -238,7 +238,7 @@ DECLARED: dict[str, tuple[list[np.ndarray], bool]] = {
 
 
 def has(name: str, function: str) -> bool:
-    """Whether a distribution has a function, and not one that is made of others in the same way for all."""
+    """Whether a distribution has a function of its own, and not one derived from others in the same way for all."""
     distribution = getattr(stats, name)
     if name not in DECLARED:
         return hasattr(distribution, function)

@@ -23,7 +23,7 @@ POINTS = np.array([0.31, 0.12, 0.77, 0.52, 0.05])
 
 
 def doubled(xp: Any) -> Callable[..., Any]:
-    """A mode of ``pad``: at each end, twice the element next to it."""
+    """A mode of ``pad``: at each end, twice the adjacent element."""
 
     def fill(row: Any, widths: Any, axis: int, kwargs: Any) -> Any:
         whole = xp.concatenate([row[1:2] * 2, row[1:-1], row[-2:-1] * 2])
@@ -35,7 +35,7 @@ def doubled(xp: Any) -> Callable[..., Any]:
 
 
 def changing(name: str, *arguments: Any) -> Callable[..., Any]:
-    """A function that changes NumPy's array itself."""
+    """A function that modifies NumPy's array in place."""
 
     def change(xp: Any, x: Any, v: Any) -> Any:
         if xp is not np:
@@ -48,7 +48,7 @@ def changing(name: str, *arguments: Any) -> Callable[..., Any]:
 
 
 # Each row is a function of `xp`, which is NumPy or funcgrad.numpy, and of arrays; the floating ones are differentiated.
-# A row is named after the function it is about; what follows the name says what about it.
+# A row is named after its function, followed by the tested property.
 ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "sum": (lambda xp, x: xp.sum(x), (A,)),
     "sum of axes": (lambda xp, x: xp.sum(x, axis=(0, -1), keepdims=True), (CUBE,)),
@@ -436,7 +436,7 @@ ROWS["quantile weighted"] = (
     (CUBE,),
 )  # fmt: skip
 
-# Of one and of two operands, where they are smooth.
+# Unary and binary functions, at points where they are smooth.
 ONE = """
 abs absolute acos acosh angle arccos arccosh arcsin arcsinh arctan arctanh around asin asinh atan atanh cbrt ceil conj
 conjugate cos cosh deg2rad degrees exp exp2 expm1 fabs fix floor imag isfinite isinf isnan isneginf isposinf log log10
@@ -464,7 +464,7 @@ ROWS |= {name: (of_two(name), (A, B)) for name in TWO.split()}
 ROWS |= {name: (of_one(name), (WHOLE,)) for name in INTEGER_ONE.split()}
 ROWS |= {name: (of_two(name), (WHOLE, WHOLE[::-1])) for name in INTEGER_TWO.split()}
 
-#: What looks at values, so that it cannot be under ``jit``.
+#: Functions that read values, so that they cannot be under ``jit``.
 BY_VALUE = {
     "argwhere", "bincount of numbers", "compress", "extract", "fill_diagonal", "flatnonzero",
     "histogram_bin_edges by a rule", "intersect1d", "intersect1d indices", "ix_", "nonzero", "poly of conjugates",

@@ -1,8 +1,8 @@
 """The oracle of the primitives' tests: JAX's own autodiff and finite differences of the same function.
 
-A ``Case`` is one function twice, in funcgrad's primitives and in ``jax.lax``, with operands. ``check`` asks both for
-everything at once (values, jvp, vjp, second derivatives both ways, batches of all of these), each side as one compiled
-program, and compares. The questions are written once, over two backends with the same three methods.
+A ``Case`` is one function twice, in funcgrad's primitives and in ``jax.lax``, with operands. ``check`` computes with
+both all results at once (values, jvp, vjp, second derivatives in both modes, batches of all of these), each as one
+compiled program, and compares them. The computations are written once, over two backends with the same three methods.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.shape import zeros
 from tests.funcgrad.tolerances import DIFFERENCED
 
-# A counterexample is small as it is, and shrinking it would compile hundreds of programs.
+# A counterexample is small already, and shrinking it would compile hundreds of programs.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
@@ -48,13 +48,13 @@ QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes
 
 @dataclass
 class Case:
-    """One function in two languages.
+    """One function in two libraries.
 
     Attributes:
-        ours, theirs: of the operands; both return an array or a list of them.
+        ours, theirs: functions of the operands; both return an array or a list of them.
         operands: each draws one operand.
-        frozen: operands that have no derivative although they are floating.
-        differences: whether finite differences apply (not at kinks, nor to what is not a function of reals).
+        frozen: operands without a derivative although they are floating.
+        differences: whether finite differences apply (not at kinks, nor for functions that are not real).
         order: 0 values only, 1 first derivatives, 2 second ones too.
     """
 
@@ -92,7 +92,7 @@ def normal(shape: Sequence[int], dtype: Any, low: float | None = None, high: flo
 
 
 def distinct(shape: Sequence[int], dtype: Any) -> Sampler:
-    """Numbers no two of which are equal, or even close: for extremes and sorts, whose derivative jumps at ties."""
+    """Distinct numbers, well separated: for extrema and sorts, whose derivative jumps at ties."""
 
     def sample(rng: np.random.Generator) -> np.ndarray:
         n = int(np.prod(shape))
@@ -111,13 +111,13 @@ def like(array: np.ndarray) -> Sampler:
     return normal(array.shape, array.dtype)
 
 
-# ---------------------------------------------------------------- what Hypothesis draws
+# ---------------------------------------------------------------- Hypothesis strategies
 
 Draw = Callable[[Any], Any]
 
 
 def a_shape(draw: Draw, least: int = 0, most: int = 3, sizes: Sequence[int] = (2, 3, 1, 4, 0)) -> tuple[int, ...]:
-    # Hypothesis begins with the simplest example, which should be a telling one.
+    # Hypothesis begins with the simplest example, which should be a meaningful one.
     telling = st.just([2, 3, 4][:most])
     return tuple(draw(telling | st.lists(st.sampled_from(sizes), min_size=least, max_size=most)))
 
@@ -204,12 +204,12 @@ def _filled(x: Any, like: Any) -> Any:
     return zeros(type_of(like)) if x is None else x
 
 
-# ---------------------------------------------------------------- the questions
+# ---------------------------------------------------------------- the computations
 
 
 @dataclass
 class _Inputs:
-    """What both sides are given: for each label a list of arrays."""
+    """The operands of both sides: for each label a list of arrays."""
 
     arrays: dict[str, Arrays] = field(default_factory=dict)
     dims: dict[str, list[int | None]] = field(default_factory=dict)
@@ -223,7 +223,7 @@ class _Inputs:
 
 
 def _batches(n: int) -> Iterator[tuple[bool, ...]]:
-    """Which operands carry a batch axis: every choice for up to three, otherwise each alone, all but each, and all."""
+    """Which operands are batched: every choice for up to three, otherwise each alone, all but each, and all."""
     if n <= 3:
         yield from (c for c in itertools.product((False, True), repeat=n) if any(c))
     else:
@@ -250,7 +250,7 @@ def _inputs(case: Case, rng: np.random.Generator, live: list[int], outs: list[np
     if "ct" in given.arrays:
         samplers += [like(o) for o in outs]
     for choice in _batches(len(case.operands)):
-        # With one operand batched the cotangents are not, so that rules meet a batched value beside a plain one.
+        # With one operand batched the cotangents are not, so that rules get a batched value beside an unbatched one.
         flags = [*choice, *[sum(choice) != 1 or len(choice) == 1] * (len(samplers) - len(choice))]
         label = "batch" + "".join(".x"[f] for f in flags)
         group, dims = [], []
@@ -317,7 +317,7 @@ def _questions(
 
 # ---------------------------------------------------------------- comparing
 
-# Per dtype: what one operation may lose, and how much its derivatives' formulas lose on top in a few operations.
+# Per dtype: the error of one operation, and the additional error of its derivatives' formulas.
 _TOLERANCE = {
     np.dtype(np.float64): 1e-11,
     np.dtype(np.complex128): 1e-11,

@@ -1,8 +1,8 @@
-"""Rows of a table: functions of a namespace and of arrays, that two libraries are asked, with their derivatives.
+"""Rows of a table: functions of a namespace and of arrays, evaluated with two libraries, with their derivatives.
 
-The first derivative is compared with differences of the other library's own values and with JAX's, the second one with
-differences of the first, taken forwards over backwards and backwards over forwards; a batch with values one by one. One
-program per row asks all of it at once.
+The first derivative is compared with differences of the other library's values and with JAX's, the second one with
+differences of the first, forward over reverse and reverse over forward; a batch with values one by one. One program per
+row computes all of it at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.funcgrad.oracle import Arrays, Eager, Ours, Theirs, assert_close
 
 Row = tuple[Callable[..., Any], tuple]
 
-# Central differences in steps of 1e-6 lose 1e-10 to rounding, over 1e-6; their own error is below that.
+# Central differences with steps of 1e-6 lose 1e-10 / 1e-6 to rounding; their own error is smaller.
 STEP, LOST = 1e-6, 1e-7
 # So do differences of derivatives, each of which is rounded already.
 SECOND = 2e-5
@@ -42,12 +42,12 @@ def check_row(
     second: bool = True,
     lost: float = LOST,
 ) -> None:
-    """Asks both namespaces, and JAX's where there is one.
+    """Evaluates both namespaces, and JAX's if it has the function.
 
     Args:
-        row: a function of a namespace and of arrays, and these; the floating ones are differentiated.
-        by_value: the function looks at values, so it is asked outside of ``jit``, and for first derivatives only.
-        second: whether there are second derivatives, at every place.
+        row: a function of a namespace and of arrays, and these arrays; the floating ones are differentiated.
+        by_value: the function reads values, so it is evaluated outside ``jit``, and for first derivatives only.
+        second: whether there are second derivatives, at every point.
         lost: how far derivatives may be from differences.
     """
     f, arguments = row
@@ -59,7 +59,7 @@ def check_row(
         every = list(arguments)
         for i, x in zip(live, xs, strict=True):
             every[i] = x
-        return [trees.array_of(f(xp, *every))]  # an array, where a copy that may be written to is given
+        return [trees.array_of(f(xp, *every))]  # an array, if a writable copy is given
 
     xs = [np.asarray(arguments[i]) for i in live]
     if not live or wanted.dtype.kind not in "fc":
@@ -97,7 +97,7 @@ def direction(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
 
 
 def value_of(f: Callable[..., Any], xp: Any, arguments: tuple) -> np.ndarray:
-    # A copy, for what NumPy changes in place.
+    # A copy, for functions that modify NumPy's array in place.
     with np.errstate(all="ignore"):
         return np.asarray(f(xp, *[np.copy(x) for x in arguments]))
 
@@ -113,7 +113,7 @@ def difference(f: Callable[..., Any], xp: Any, arguments: tuple, live: list[int]
 
 
 def questions(moving: Callable[..., Arrays], n: int, *, second: bool) -> Callable[..., Arrays]:
-    """Of points, directions and a cotangent: values in a batch, value, tangent, cotangents, and their derivatives."""
+    """Given points, directions, a cotangent: values in a batch, value, tangent, cotangents, and their derivatives."""
 
     def backwards(*args: Any) -> Arrays:
         return Ours.vjp(moving, list(args[:n]))[1]([args[n]])
@@ -159,7 +159,7 @@ def check_first(
 
 
 def asked(rows: dict[str, Row]) -> set[str]:
-    """The names that rows look up."""
+    """The names that rows use."""
     names: set[str] = set()
     codes = [f.__code__ for f, _ in rows.values()]
     while codes:

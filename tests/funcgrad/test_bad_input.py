@@ -1,4 +1,4 @@
-"""Errors for invalid arguments: they name the function, the argument, its value and the expected one."""
+"""Errors for invalid arguments: they name the function, the argument, its value and what was expected."""
 
 from __future__ import annotations
 

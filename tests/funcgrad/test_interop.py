@@ -1,4 +1,4 @@
-"""JAX's functions inside ours and ours inside JAX's, under every transform of either."""
+"""JAX functions inside funcgrad's and the reverse, under every transform of either."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ FORWARD = ("jvp", "linearize", "hessian")
 def test_from_jax(foreign: str, name: str) -> None:
     f = FOREIGN[foreign]
     if foreign == "own rules" and name in FORWARD:
-        with pytest.raises(TypeError, match="forward-mode autodiff"):  # JAX's own refusal
+        with pytest.raises(TypeError, match="forward-mode autodiff"):  # JAX's own error
             PROGRAMS[name](OURS, from_jax(f))
         return
     compare_trees(PROGRAMS[name](OURS, from_jax(f)), PROGRAMS[name](THEIRS, f), f"{foreign}, {name}", 5 * CONDITIONED32)

@@ -1,4 +1,4 @@
-"""``funcgrad.lax`` against ``jax.lax``: every function, its values, derivatives and batches, and what it refuses."""
+"""``funcgrad.lax`` compared with ``jax.lax``: every function, its values, derivatives, batches and errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def triangular(n: int) -> Sampler:
 
 
 def product(L: Any, a: Any, b: Any) -> Any:
-    """Of numbers 1 + x, less 1: associative, and none of those that are primitives."""
+    """1 + x times 1 + y, minus 1: associative, and not one of the primitives."""
     return L.add(L.add(a, b), L.mul(a, b))
 
 
@@ -108,7 +108,7 @@ def symmetric(L: Any, x: Any) -> Any:
 PLACES, ROWS3 = integers(0, 4, (2, 1)), integers(0, 3, (3, 2, 1))
 ONE_HOT = ("NHWC", "HWIO", "NHWC")
 Row = tuple[Callable[..., Any], list[Sampler]]
-#: By name: a function of the module that is asked, and of operands.
+#: By name: a function of a module, and of operands.
 ASKED: dict[str, Row] = {
     # elementwise, with rules of their own
     "pow, integers": (lambda L, x, n: L.pow(x, n), [real(3, low=0.5, high=2), integers(0, 4, (3,))]),
@@ -119,7 +119,7 @@ ASKED: dict[str, Row] = {
     "select": (lambda L, c, x, y: L.select(c, x, y), [normal((3,), bool), real(3), real(3)]),
     "select_n": (lambda L, i, x, y, z: L.select_n(i, x, y, z), [integers(0, 3, (3,)), real(3), real(3), real(3)]),
     "select_n, bools": (lambda L, c, x, y: L.select_n(c, x, y), [normal((), bool), real(3), real(3)]),
-    # made
+    # creation
     "full": (lambda L, x: L.mul(L.full((2, 2), 3.0, F64), x), [real()]),
     "full, traced": (lambda L, x: L.full((2, 2), x), [real()]),
     "full_like": (lambda L, x: L.add(L.full_like(x, 2), L.full_like(x, 1, shape=())), [real(2)]),
@@ -229,7 +229,7 @@ ASKED: dict[str, Row] = {
     "reduce_window, largest": (
         lambda L, x: L.reduce_window(x, -np.inf, L.max, (2, 2), (1, 1), "VALID"), [distinct((3, 4), F64)],
     ),
-    # sorted
+    # sorting
     "sort": (lambda L, x: L.sort(x, dimension=0), [distinct((4, 2), F64)]),
     "sort, several": (
         lambda L, i, x: L.sort((i, x), dimension=0, num_keys=2), [integers(0, 2, (5,)), distinct((5,), F64)],
@@ -322,7 +322,7 @@ ASKED: dict[str, Row] = {
         lambda L, a, b: L.linalg.tridiagonal_solve(a, L.add(a, 4.0), a, b), [real(4, low=0.5, high=1), real(4, 2)],
     ),
 }  # fmt: skip
-#: JAX has steps' derivatives, none, not of twice the same place, not in a batch, or ones that are not the differences.
+#: JAX has derivatives of steps, none, not of repeated indices, not in a batch, or ones that differ from differences.
 VALUES_ONLY = {
     "linalg.householder_product", "linalg.symmetric_product", "ragged_dot", "reduce_max of nothing", "reduce_precision",
     "reduce, several", "round", "scatter_apply", "stop_gradient",
@@ -332,7 +332,7 @@ GROUPS = [list(ASKED)[i : i + 12] for i in range(0, len(ASKED), 12)]
 
 
 def everything(module: Any, vmap: Callable[..., Any], name: str, xs: tuple[Any, ...]) -> list[Any]:
-    """What a function makes of operands, and of a batch of them and the same backwards."""
+    """A function's results for operands, for a batch of them, and for the batch reversed."""
     f = partial(ASKED[name][0], module)
     if name in VALUES_ONLY:
         xs = tuple(map(module.stop_gradient, xs))
@@ -371,7 +371,7 @@ def test_against_jax(names: list[str]) -> None:
         raise
 
 
-# ---------------------------------------------------------------- what JAX does not differentiate, or does otherwise
+# ---------------------------------------------------------------- where JAX has no derivative, or another one
 
 
 def slopes(f: Callable[..., Any], *shapes: tuple[int, ...]) -> None:
@@ -450,7 +450,7 @@ def root(M: Any, L: Any, a: Any) -> Any:
 
 
 def iterated(L: Any, f: Callable[[Any], Any], b: Any) -> Any:
-    """Jacobi's method, as many steps as values say."""
+    """Jacobi's method, with a data-dependent number of steps."""
     step = lambda x: x + (b - f(x)) / 5
     return L.while_loop(lambda x: ((b - f(x)) ** 2).sum() > 1e-24, step, b)
 
@@ -499,7 +499,7 @@ def test_collectives_under_other_names() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-# ---------------------------------------------------------------- what is strict
+# ---------------------------------------------------------------- strictness
 
 X, Y = np.ones((2, 3)), np.ones((2, 3), np.float32)
 REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
@@ -548,9 +548,9 @@ def test_numbers_take_the_dtype_of_arrays() -> None:
     assert lax.dynamic_update_slice(Y, np.zeros((1, 1), np.float32), (0, 0)).dtype == np.float32
 
 
-# ---------------------------------------------------------------- none is left out
+# ---------------------------------------------------------------- completeness
 
-#: jax.lax has these too: tokens and channels between devices, private parts of its own, other generators.
+#: jax.lax has these too: tokens and channels between devices, private names, other generators.
 ABSENT = {
     "after_all", "composite", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
     "conv_transpose_shape_tuple", "create_token", "dce_sink", "mulhi", "precv", "psend", "ragged_all_to_all",
@@ -570,11 +570,11 @@ def test_jaxs_names_exist() -> None:
     assert theirs - ours == ABSENT
 
 
-#: Arguments that mean nothing here: shardings and accuracies that are asked for, parts of axes, and private ones.
+#: Arguments without a meaning here: shardings and accuracies, axis groups, and private ones.
 NO_ARGUMENTS = {
     "accuracy", "axis_index_groups", "out_dtype", "out_sharding", "_split_transpose", "to", "use_consistent_padding",
 }  # fmt: skip
-#: Functions in which one of these does mean something.
+#: Functions in which one of these has a meaning.
 MEANT = {"pcast": {"to"}}
 
 

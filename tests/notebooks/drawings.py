@@ -1,4 +1,4 @@
-"""Graphs to draw with torchviz, made by any PyTorch, and the drawings as text."""
+"""Graphs to draw with torchviz, made with any PyTorch, and the drawings as text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).parent / "drawings_golden.json"
-#: Drawings as pictures on the pages: what Graphviz's ``dot -Tsvg`` makes of them.
+#: Drawings as pictures on the pages, made by Graphviz's ``dot -Tsvg``.
 PICTURES = {"network": "network_with_attributes"} | {name: name for name in ("unbound", "everything", "one_iteration")}
 Drawing = tuple[Any, dict[str, Any]]
 
@@ -106,7 +106,7 @@ DRAWINGS: tuple[Callable[[Any], Drawing], ...] = (
 
 
 def drawn(torch: Any, make_dot: Callable[..., Any], what: Callable[[Any], Drawing]) -> str:
-    """What ``torchviz.make_dot`` draws."""
+    """The drawing of ``torchviz.make_dot``."""
     torch.manual_seed(0)
     y, options = what(torch)
     return numbered(make_dot(y, **options).source)

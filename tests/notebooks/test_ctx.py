@@ -9,7 +9,7 @@ import pytest
 import compat as torch
 from compat import Tensor
 
-#: What a ``ctx`` shows while ``forward`` runs, and while ``backward`` does where that differs.
+#: The attributes of a ``ctx`` while ``forward`` runs, and while ``backward`` does where they differ.
 ATTRIBUTES = {
     "dirty_tensors": None,
     "metadata": {},
@@ -30,7 +30,7 @@ ATTRIBUTES = {
 
 
 def shown(ctx: Any) -> dict[str, Any]:
-    """What can be read of a ``ctx`` that is no method, None for what only can be written."""
+    """The readable attributes of a ``ctx`` that are not methods, None for write-only ones."""
     names = [name for name in dir(ctx) if not name.startswith("__")]
     return {name: value for name in names if not callable(value := getattr(ctx, name, None))}
 

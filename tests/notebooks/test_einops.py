@@ -1,4 +1,4 @@
-"""The unmodified einops on these tensors: installed as ``torch``, and by registration; NumPy has the same values."""
+"""Unmodified einops on these tensors: with compat as ``torch``, and by registration; NumPy has the same values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ einops = pytest.importorskip("einops")
 
 
 def forget(*names: str) -> None:
-    """As if these packages had not been imported yet."""
+    """Removes these packages from the imported modules."""
     for name in [n for n in sys.modules if n.partition(".")[0] in names]:
         del sys.modules[name]
 
@@ -75,7 +75,7 @@ CALLS: dict[str, tuple[Callable[[Any, Any], Any], list[str]]] = {
 
 
 def last_nodes(t: Tensor, count: int) -> list[str]:
-    """The nodes that lead from a result to its first operand, as far as they are expected."""
+    """The nodes from a result to its first operand, as far as they are expected."""
     node, names = t.grad_fn, []
     while node is not None and len(names) < count:
         names.append(type(node).__name__.replace("Backward", "").removesuffix("0"))

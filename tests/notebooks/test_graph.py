@@ -1,4 +1,4 @@
-"""The graph step by step: when there is one, backward, versions, detaching, freezing, loops."""
+"""The graph step by step: when there is one, the backward pass, versions, detaching, freezing, loops."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_asking_afterwards() -> None:
     assert "use a computed variable" not in str(refused.value)
 
 
-# ---------------------------------------------------------------- parameters made twice, loops
+# ---------------------------------------------------------------- parameters made from results, loops
 
 
 def test_a_parameter_made_twice_begins_a_graph() -> None:

@@ -185,7 +185,7 @@ def test_no_grad_in_the_middle() -> None:
     assert (w1.grad.item(), w2.grad.item()) == (1.0, 10.0)
 
 
-# ---------------------------------------------------------------- one as another
+# ---------------------------------------------------------------- equivalent functions
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_softmax_of_large_numbers() -> None:
 @pytest.mark.parametrize("f", [F.softmax, F.log_softmax, torch.logsumexp], ids=["softmax", "log_softmax", "logsumexp"])
 @pytest.mark.parametrize("scale", [12345.678, 1e20, 1e30])
 def test_large_numbers_that_were_just_computed(f: Callable[..., Tensor], scale: float) -> None:
-    """Compiled together with the product, which a compiler likes to leave unrounded in one place and not in another."""
+    """Compiled together with the product, which a compiler may leave unrounded in one place and not in another."""
     x = torch.tensor([1.76, 0.4, 0.98], requires_grad=True)
     with torch.no_grad():
         ready = x * scale

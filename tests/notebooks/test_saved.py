@@ -19,12 +19,12 @@ def randn(*size: int) -> Tensor:
 
 
 def saved(out: Tensor) -> str:
-    """The names that follow ``_saved_`` in what a node shows, in ``dir``'s order."""
+    """The names after ``_saved_`` in ``dir`` of a node, in order."""
     return " ".join(name.removeprefix("_saved_") for name in dir(out.grad_fn) if name.startswith("_saved_"))
 
 
 def edges(out: Tensor) -> list[str | None]:
-    """The types of the nodes that the gradients go to."""
+    """The types of the next nodes."""
     return [type(node).__name__ if node is not None else None for node, _ in out.grad_fn.next_functions]
 
 

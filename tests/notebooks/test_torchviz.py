@@ -1,4 +1,4 @@
-"""The unmodified torchviz draws these graphs as it draws PyTorch's."""
+"""Unmodified torchviz draws these graphs as it draws PyTorch's."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_parameters_that_are_no_tensors(make_dot: Callable[..., Any]) -> None:
 
 
 def words(text: str) -> list[str]:
-    """What is written in a picture's boxes, without the lines and blanks between."""
+    """The text in a picture's boxes, without line breaks and blanks."""
     return sorted(word for word in html.unescape(text).split() if word.strip("-"))
 
 

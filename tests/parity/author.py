@@ -1,52 +1,56 @@
 """Writing random programs: kinds of lines, and the choice of the next one. See ``programs.py``.
 
-A line is a template of which ``{x}`` and ``{y}`` are tensors that the program has, ``{y}`` one that broadcasts against
-``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
-written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
+A line is a template in which ``{x}`` and ``{y}`` are tensors of the program, ``{y}`` mostly one that broadcasts against
+``{x}``, and ``{a}`` and ``{b}`` new names. A kind of lines has a weight, and conditions on its tensors. Lines are not
+written where PyTorch's behaviour is known to differ, or is undefined:
 
-- what changes tensors of inference mode outside of it, where PyTorch writes first and refuses then, and such tensors
-  that require grad, of which it records what its own code does; memory exchanged between them and others; transforms
-  of them, which wrap them, so that they can be saved, for inner graphs but not for the outer one;
-- hooks on views that are in the graph only because their base is, and custom functions that write into leaves taken out
-  of the graph: PyTorch crashes;
-- batched gradients where tensors retain theirs, which are left with a part of the batch that nothing can be done to;
-- ``detach_`` and ``requires_grad_`` of what shares memory with other tensors, ``set_`` and ``data = `` of what is in
+- changes of inference tensors outside of inference mode, where PyTorch writes first and raises then; inference tensors
+  that require grad, for which PyTorch records what its own code does; memory exchanged between them and others;
+  transforms of them, which wrap them, so that inner graphs can save them but the outer one cannot;
+- hooks on views that are in the graph only because their base is, and custom functions that write into leaves that were
+  detached in place: PyTorch crashes;
+- batched gradients where tensors retain theirs, which are left with a part of the batch that cannot be used;
+- ``detach_`` and ``requires_grad_`` of tensors that share memory with others, ``set_`` and ``data = `` of tensors in
   the graph, and sizes changed in place under ``no_grad``;
-- writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
-  what was written twice;
-- where in memory ``slice_scatter`` and its like put their result: where the input lies, in a copy of all around it;
-- the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
-- products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
-- what a module's node kept replaced by memory of another rank, at which each stumbles in its own way;
-- indices that a node kept replaced by ``data = ``, which may point anywhere;
-- bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
-- numbers read as such of another width, where rounding becomes anything, and integers read as other numbers;
-- sines of large numbers in single precision and halves, of which rounding is all that is left;
-- the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
-  not be stable;
-- which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex float16, which is not here;
-  ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
-- means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
-- roots of what is zero but for rounding, which may be below, and rows normalized in which a number is their mean;
-- such means where they are zero, and what modules normalize where it is all the same, of which PyTorch finds what
-  rounding leaves;
-- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, what remains of coarse
-  numbers after a division, and whether they are greater than a whole one;
-- third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
+- writes to overlapping elements, reads that overlap the written memory, and gradients of elements that were written
+  twice;
+- the memory layout of the results of ``slice_scatter`` and similar operations: that of the input, in a copy of all
+  around it;
+- the gradient of ``sgn`` of real numbers, which is a zero that cannot be read;
+- products whose difference is only rounding, which depends on whether the compiler fuses them;
+- saved tensors of a module's node replaced by memory of another rank, where the two fail differently;
+- saved indices replaced by ``data = ``, which may be out of range;
+- bools where PyTorch's gradient would subtract or negate them, which raises in the backward pass;
+- numbers reinterpreted with another width, which makes rounding errors arbitrary, and integers reinterpreted as other
+  numbers;
+- sines of large numbers in single and half precision, which consist of rounding errors;
+- the bits of NaN, uninitialized memory, and the order of equal numbers after an unstable sort;
+- which of equal numbers ``kthvalue`` and ``topk`` select, and so their gradients; complex float16, which compat does
+  not have; ``vmap`` over an empty batch, where PyTorch reads the first element; second gradients of empty tensors;
+- means computed together with variances, and ``gelu``, of infinite numbers: the result is infinite or NaN depending on
+  the size;
+- roots of numbers that are zero up to rounding, which may be negative, and normalized rows in which a number is the
+  mean;
+- such means where they are zero, and modules that normalize constant rows, whose results in PyTorch are rounding
+  errors;
+- fractional parts of low-precision numbers that are integers up to rounding, which are zero or nearly one, remainders
+  of low-precision numbers, and whether they exceed an integer;
+- third derivatives of ``layer_norm``, in which PyTorch treats the means as constants;
 - views that are in the graph only because their base is, beside other tensors: PyTorch saves fewer of these;
-- angles of zeros: whether one is negative is up to what a sum begins with, as that of ``layer_norm``;
-- complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying what is added, or taken
-  away, with an alpha of one;
+- angles of zeros: whether one is negative depends on the initial value of a sum, as in ``layer_norm``;
+- complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying summands with an alpha
+  of one;
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
-- roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
-  subtracts them from zero, as many numbers as there are, and its results lie on one side or the other of a cut;
-- tensors of inference mode beside those hooks would crash on, of which PyTorch saves less than of others; or handed on
-  by a custom function that requires grad; and tangents of them, or in inference mode, where PyTorch forgets them;
-- derivatives row by row of functions without a result, over which PyTorch stumbles, and these and tangents of
-  what shares places;
-- what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
-  and that line;
-- errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
+- roots, angles, logarithms and powers of complex numbers with a zero imaginary part: depending on the size, PyTorch
+  negates zeros or subtracts them from zero, so its results lie on either side of a branch cut;
+- inference tensors beside tensors whose hooks would crash, of which PyTorch saves less than of others; or returned by a
+  custom function that requires grad; and tangents of them, or in inference mode, where PyTorch drops them;
+- derivatives row by row of functions without a result, at which PyTorch fails, and these and tangents of overlapping
+  memory;
+- lines at which PyTorch detects an internal error (``INTERNAL ASSERT FAILED``, a check without a message), and all
+  lines after them;
+- errors that depend on values, which are raised when the values are computed: indices out of bounds, too few elements
+  for a mask.
 """
 
 from __future__ import annotations
@@ -108,30 +112,30 @@ if TYPE_CHECKING:
 LEAVES = {"float64": 20, "float32": 2, "complex128": 1, "int64": 1, "float16": 1, "bfloat16": 1}
 SIZES = ((), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (2, 1), (1, 3), (2, 3, 2))
 
-#: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
+#: Not written in inference mode: lines that make leaves there, retained gradients, lines that ask leaves for nodes.
 NEVER_WITHIN = (
     r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge|layer"
 )
 
-#: How many numbers a tensor has at most that a line is about: some lines make squares of them.
+#: The largest number of elements of a tensor that a line uses: some lines square it.
 LARGEST = 200
 
-#: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
+#: Operations whose gradients in PyTorch subtract or negate an operand, which bools cannot.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
 
-#: What makes derivatives row by row, or in one direction.
+#: Derivatives row by row, or in one direction.
 ROWS = r"jacobian|hessian|jac(rev|fwd)|linearize|tangent"
 
-#: Of what the results jump where an imaginary part is zero, from one sign of it to the other.
+#: Functions with a branch cut at a zero imaginary part.
 JUMPS = r"sqrt|angle|logsumexp|\*\*"
 
-#: What PyTorch makes of an infinity by how many numbers there are.
+#: Functions of infinite numbers whose results in PyTorch depend on the size.
 SPREAD = r"var_mean|gelu"
 
-#: What derives three times.
+#: Third derivatives.
 THRICE = "grad(torch.autograd.grad(torch.autograd.grad("
 
-#: What goes round, so that of large numbers only what was rounded away matters.
+#: Periodic functions, whose values at large numbers depend on rounding errors.
 TURNS = r"\.sin\(|Both|tangent|linearize|jvp|jac|hessian|checkpoint"
 
 
@@ -139,7 +143,7 @@ class Author:
     """Writes a program line by line, while it runs.
 
     Args:
-        chance: where choices come from.
+        chance: the source of random choices.
         run: a run in PyTorch.
     """
 
@@ -147,9 +151,9 @@ class Author:
         self.chance = chance
         self.run = run
         self.count = 0
-        #: What the next line is written in, if in anything.
+        #: The block that the next line is written in, if any.
         self.block: str | None = None
-        #: The tensors, by address, that were taken out of the graph in place.
+        #: The tensors, by address, that were detached in place.
         self.taken: set[int] = set()
         self.kinds = {
             self.unary: 5, self.binary: 5, self.view: 6, self.several: 1, self.function: 0.8, self.inplace: 6,
@@ -184,13 +188,13 @@ class Author:
         if self.block is None:
             return line
         if self.inference and re.search(NEVER_WITHIN, line):
-            return self.leaf()  # what was chosen may be fit for inference mode only
+            return self.leaf()  # the choice may be valid in inference mode only
         if self.inference and self.chance.random() < 0.3 and re.match(r"x\d+ = ", line):
             return line.replace(" = ", f" = {self.block}(lambda: ", 1) + ")()"
         return f"with {self.block}: {line}"
 
     def unforeseen(self, line: str, given: list[Any]) -> bool:
-        """Whether nobody knows what a line does with these tensors, given what they hold and where they are from."""
+        """Whether the result of a line is undefined for these tensors, given their values and origin."""
         within = any(t.is_inference() for t in given)
         return (
             any(t.numel() > LARGEST for t in given)
@@ -215,7 +219,7 @@ class Author:
         )
 
     def finite(self, t: Any) -> bool:
-        """Whether all its numbers are numbers, and finite."""
+        """Whether all its numbers are finite."""
         return bool(self.run.torch.isfinite(t.data).all())
 
     @property
@@ -227,7 +231,7 @@ class Author:
         """Whether the next line may write into a tensor."""
         return self.inference or not t.is_inference()
 
-    # ---------------------------------------------------------------- about which tensors
+    # ---------------------------------------------------------------- the choice of tensors
 
     def new(self) -> str:
         self.count += 1
@@ -250,7 +254,7 @@ class Author:
         x = self.pick(tensors)
         template = self.chance.choice(templates)
         if "index_" in template and 0 in tensors[x].shape:
-            template = templates[0]  # no position is in nothing, which PyTorch says in backward only
+            template = templates[0]  # an index into an empty tensor raises in PyTorch's backward only
         new = {name: self.new() for name in "ab" if f"{{{name}}}" in template}
         others = apart(tensors, x) if template in WRITING else tensors
         return template.format(x=x, y=self.partner(others, tensors[x]), **new, **given)
@@ -312,7 +316,7 @@ class Author:
         if re.search(r"index|scatter|copy_|> 0|\]\] =|True\] =|T\[", template):
             if 0 in tensors[x].stride():
                 return self.leaf()
-            given = {n: t for n, t in given.items() if n != x}  # what is read must lie elsewhere
+            given = {n: t for n, t in given.items() if n != x}  # the memory that is read must not overlap
         return template.format(x=x, y=self.partner(given, tensors[x])) if given else self.leaf()
 
     def out(self, tensors: dict[str, Any]) -> str:
@@ -375,7 +379,7 @@ class Author:
 
     def status(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if self.writable(t) and alone(t, tensors)}
-        plain = {n: t for n, t in plain.items() if n not in self.run.uncounted}  # some are views of nobody knows what
+        plain = {n: t for n, t in plain.items() if n not in self.run.uncounted}  # the origin of some is unknown
         if not plain:
             return self.leaf()
         line = self.fill(ALONE, plain)

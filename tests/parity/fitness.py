@@ -1,4 +1,4 @@
-"""Which operations a tensor of a random program can enter: its strides, values and origin."""
+"""Which operations a tensor of a random program may be used in: its strides, values and origin."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def stray(t: Any) -> bool:
 def made_within(t: Any) -> bool:
     """Whether it, or its gradient, was made in inference mode."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the gradient of what is no leaf
+        warnings.simplefilter("ignore")  # the gradient of a non-leaf
         return t.is_inference() or (t.grad is not None and t.grad.is_inference())
 
 
 def cut(t: Any) -> bool:
-    """Whether it has complex numbers of which the imaginary part is zero."""
+    """Whether it has complex numbers whose imaginary part is zero."""
     return t.is_complex() and bool((t.data.imag == 0).any())
 
 
@@ -34,24 +34,24 @@ def short(t: Any) -> bool:
 
 
 def coarse(t: Any) -> bool:
-    """Whether it has numbers so large that their rounding is seen in their sines."""
+    """Whether it has numbers so large that their rounding shows in their sines."""
     return short(t) and bool((t.data.abs() > 50).any())
 
 
 def inner(t: Any, named: Any) -> bool:
-    """Whether it is a view that PyTorch's own code made of what nobody has, as of results of inference tensors."""
+    """Whether it is a view that PyTorch's own code made of an internal tensor, as of results of inference tensors."""
     return t._is_view() and not t.requires_grad and all(t._base is not other for other in named)
 
 
 def balanced(t: Any) -> bool:
-    """Whether its mean is zero but for rounding."""
+    """Whether its mean is zero up to rounding."""
     if not t.numel() or not (t.is_floating_point() or t.is_complex()):
         return False
     return bool(t.data.mean().abs() <= 1e-6 * t.data.abs().max())
 
 
 def level(t: Any) -> bool:
-    """Whether along a dimension its numbers are all the same but for rounding, so that normalized they are nothing."""
+    """Whether along a dimension its numbers are all equal up to rounding, so that their normalized values are zero."""
     if not t.numel() or not t.is_floating_point():
         return False
     most = 1e-6 * t.data.abs().max()
@@ -59,12 +59,12 @@ def level(t: Any) -> bool:
 
 
 def near_whole(t: Any) -> bool:
-    """Whether it has computed numbers that are whole but for rounding, in less than double precision."""
+    """Whether it has computed numbers that are integers up to rounding, in less than double precision."""
     return short(t) and bool(((t.data - t.data.round()).abs() < 1e-2).any())
 
 
 def centred(t: Any) -> bool:
-    """Whether it has numbers that are the mean of their row but for rounding, so that normalized they are nothing."""
+    """Whether it has numbers equal to the mean of their row up to rounding, so that normalized they are zero."""
     if not t.numel() or not t.dim() or not t.is_floating_point():
         return False
     rest = t.data - t.data.mean(-1, keepdim=True)
@@ -72,15 +72,15 @@ def centred(t: Any) -> bool:
 
 
 def near_nothing(t: Any) -> bool:
-    """Whether it has numbers that are zero but for rounding, and so of either sign."""
+    """Whether it has numbers that are zero up to rounding, and so of either sign."""
     return t.is_floating_point() and bool((t.data.abs() < 1e-6).any())
 
 
 def normalized(t: Any) -> bool:
-    """Whether a layer was normalized on the way to it."""
+    """Whether it was computed with a layer normalization."""
     try:
         waiting, seen = [t.grad_fn], set()
-    except RuntimeError:  # a view whose place in the graph nobody can tell
+    except RuntimeError:  # a view whose place in the graph is unknown
         return False
     while waiting:
         node = waiting.pop()
@@ -91,7 +91,7 @@ def normalized(t: Any) -> bool:
 
 
 def tangled(t: Any) -> bool:
-    """Whether elements share places though no stride is zero: PyTorch writes them in an order of its own."""
+    """Whether elements overlap though no stride is zero: PyTorch writes them in an order of its own."""
     if 0 in t.stride():
         return False
     places = np.indices(tuple(t.shape)).reshape(t.dim(), -1).T @ np.array(t.stride(), int) if t.dim() else [0]

@@ -6,13 +6,13 @@ from typing import Any
 
 
 def functions(torch: Any) -> dict[str, Any]:
-    """Functions of each kind: that save operands or results, give views, write in place, give several results."""
+    """Functions of each kind: saving operands or results, returning views, writing in place, with several results."""
     found = (*_plain(torch), *_marking(torch), *_several(torch), _forward(torch))
     return {function.__name__: function for function in found}
 
 
 def _forward(torch: Any) -> Any:
-    """Forward differentiation, of a function that may look at other tensors, and write into what it makes."""
+    """Forward differentiation of a function that may use other tensors, and write into its results."""
     duals = torch.autograd.forward_ad
 
     def tangent(f: Any, x: Any, direction: Any) -> Any:
@@ -68,7 +68,7 @@ def _plain(torch: Any) -> tuple[Any, ...]:
 
 
 def _marking(torch: Any) -> tuple[Any, ...]:
-    """Those that tell what they did, or did not do."""
+    """Functions that record what they did, or did not do."""
     Function = torch.autograd.Function
 
     class Grow(Function):
@@ -141,7 +141,7 @@ def _marking(torch: Any) -> tuple[Any, ...]:
 
 
 def _several(torch: Any) -> tuple[Any, ...]:
-    """Those that take or give several things, or call others."""
+    """Functions with several arguments or results, or that call others."""
     Function = torch.autograd.Function
 
     class Swap(Function):

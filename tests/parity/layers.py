@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-#: What a program asks for by name. Tensors of three numbers a row fit most of them.
+#: The names that a program uses. Tensors with three numbers per row are valid inputs of most of them.
 KINDS: dict[str, Callable[[Any], Any]] = {
     "linear": lambda nn: nn.Linear(3, 2),
     "rows": lambda nn: nn.LayerNorm(3),
@@ -24,7 +24,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 
 
 def layers(torch: Any) -> dict[str, Any]:
-    """What programs call to get a module."""
+    """The function that programs call to get a module."""
 
     def layer(kind: str) -> Any:
         torch.manual_seed(len(kind))

@@ -3,12 +3,12 @@
     PYTHONPATH=. python tests/parity/nodes.py --tools DIR
     PYTHONPATH=. python tests/parity/nodes.py --tools DIR --ops 'loss' --seed 7
 
-Of an operator's samples both backward graphs are walked side by side. Compared are: names; edges and their output
-numbers; which ``_saved_...`` and ``_raw_saved_...`` there are; and of what they show the type and the value, of tensors
-also dtype, sizes, strides, place in the graph, and which of the operator's arguments they are, if they are the very
-same object. Where PyTorch raises at a look, the same error is wanted.
+For each sample of an operator both backward graphs are traversed side by side. Compared are: names; edges and their
+output numbers; the set of ``_saved_...`` and ``_raw_saved_...`` attributes; and the type and value of each attribute,
+for tensors also dtype, sizes, strides, place in the graph, and which of the operator's arguments they are, if they are
+the same object. Where PyTorch raises when an attribute is read, the same error is expected.
 
-Its table has a column of its own, ``nodes``; ``run.py`` puts it beside those of the other programs.
+Its table has one column, ``nodes``; ``run.py`` puts it beside those of the other programs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 COLUMN = "nodes"
 
-#: What nobody has written: only what there is beside its values is compared.
+#: Uninitialized memory: everything except values is compared.
 UNSET = ("RreluWithNoiseBackward0._saved_noise", "RreluWithNoiseBackward1._saved_noise")
 
 
@@ -34,8 +34,8 @@ class Side:
     """One library's part in a comparison.
 
     Args:
-        lib: PyTorch, or what stands for it.
-        bridge: what turns its tensors into arrays.
+        lib: PyTorch, or its replacement.
+        bridge: a function that turns its tensors into arrays.
         given: the tensors that the operator was called with.
     """
 
@@ -49,7 +49,7 @@ class Side:
         return [i for i, t in enumerate(self.given) if t is x]
 
     def about(self, t: Any) -> list[tuple[str, Any]]:
-        """All of a tensor but its values."""
+        """Everything about a tensor except its values."""
         strides = [s for n, s in zip(t.shape, t.stride()) if n > 1] if t.numel() else None
         node = None if t.grad_fn is None else plain(t.grad_fn.name())
         return [
@@ -69,7 +69,7 @@ def shown(node: Any) -> list[str]:
 
 
 def look(node: Any, name: str) -> tuple[bool, Any]:
-    """What an attribute shows, or the error that it raises instead."""
+    """The value of an attribute, or the error that reading it raises."""
     try:
         return True, getattr(node, name)
     except Exception as error:
@@ -77,11 +77,11 @@ def look(node: Any, name: str) -> tuple[bool, Any]:
 
 
 class Comparison:
-    """A walk along two backward graphs.
+    """A traversal of two backward graphs.
 
     Args:
         tools: the module ``ops`` of the parity programs.
-        first, second: PyTorch's side and the other.
+        first, second: PyTorch's graph and the other.
     """
 
     def __init__(self, tools: Any, first: Side, second: Side):
@@ -147,7 +147,7 @@ class Comparison:
 
 
 def mismatches(tools: Any, run: Any) -> Iterator[str | None]:
-    """Of each differentiable sample of an operator what differs first, or None.
+    """The first difference for each differentiable sample of an operator, or None.
 
     Args:
         run: of the tools: the operator, its samples, and both libraries.
@@ -159,7 +159,7 @@ def mismatches(tools: Any, run: Any) -> Iterator[str | None]:
             x, args, kwargs = run.parts(run.T, sample)
             torch.manual_seed(run.args.seed)
             wanted = tools.differentiable(run.T, theirs(x, *args, **kwargs))
-        except Exception:  # the database has samples that PyTorch itself cannot use
+        except Exception:  # the database has samples that PyTorch itself rejects
             continue
         if not wanted:
             continue
@@ -179,7 +179,7 @@ def mismatches(tools: Any, run: Any) -> Iterator[str | None]:
 
 
 def table(tools: Any, chosen: list[Any], lib: Any, arguments: argparse.Namespace) -> dict[str, Any]:
-    """The rows of operators that have anything to compare, and why cells are not full."""
+    """The rows of operators that have anything to compare, and the reasons of incomplete cells."""
     rows, why = {}, {}
     for op in chosen:
         label = f"{op.name}.{op.variant_test_name}".rstrip(".")

@@ -5,17 +5,17 @@
     PYTHONPATH=. python tests/parity/programs.py --seed 7 --show         one after the other, as they are written
 
 A program is a list of lines of Python: leaves, operations, views, in-place changes, detaching, hooks, backward, in any
-order, with and without ``no_grad``. It is written line by line while PyTorch runs it, so that most lines make sense;
-lines that raise are part of it, and the program goes on. Compared are: the type of every error (with ``--texts`` what
-it says, too); what hooks saw, in order; and, wherever the program looks (at its end, and sometimes before), of every
-tensor its values, sizes, strides, version, gradient, place in the graph and the graph behind it, and who shares memory.
-A program that differs is made shorter as long as it does, and printed.
+order, with and without ``no_grad``. It is written line by line while PyTorch runs it, so that most lines are valid;
+lines that raise are part of it, and the program continues. Compared are: the type of every error (with ``--texts`` the
+message, too); the values that hooks received, in order; and, wherever the program is observed (at its end, and
+sometimes before), for every tensor its values, sizes, strides, version, gradient, place in the graph and the graph
+behind it, and which tensors share memory. A program that differs is shortened as long as it still differs, and printed.
 
-Not compared is how gradients lie in memory: PyTorch's may be views of a single number. Nor are the graphs that
-``create_graph`` leaves, whose nodes are one for each backward here, and one for each step of it there; nor gradients
-once a backward ended with an error; nor strides that nothing depends on: of what is empty, and along sizes of one.
-Which lines there are is in ``templates.py``, and which are not written in ``author.py``; the custom functions that they
-call are in ``functions.py``.
+Not compared is the memory layout of gradients: PyTorch's may be views of a single number. Nor are the graphs of
+``create_graph``, which have one node for each backward here, and one for each step of it in PyTorch; nor gradients once
+a backward raised an error; nor strides without effect: those of empty tensors, and of dimensions of size one. The lines
+are in ``templates.py``, and those that are not written in ``author.py``; the custom functions that they call are in
+``functions.py``.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from tests.parity.layers import layers
 
 Program = list[str]
 
-#: What an error says at which PyTorch finds a fault of its own: an assertion, or a check for which nobody found words.
+#: Messages of internal errors of PyTorch: an assertion, or a check without a message.
 FAULTS = ("INTERNAL ASSERT FAILED", "Could this error message be improved?")
-#: What compat says where it has nothing to answer with.
+#: Messages of compat for unsupported operations.
 ABSENT = ("XLA has no complex numbers of half precision",)
-#: How far numbers of less than double precision may be apart, relative to the largest beside them: a few roundings.
+#: Tolerance for numbers of less than double precision, relative to the largest beside them: a few roundings.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float16": 4e-3, "bfloat16": 3e-2}
-#: How a program comes to numbers of less than double precision.
+#: Operations that make numbers of less than double precision.
 COARSE = {"float32": r"\bfloat32", "float16": r"\bfloat16|half\(", "bfloat16": r"\bbfloat16"}
-#: What a program writes about itself: errors by line, what hooks saw, and what was to be seen when it looked.
+#: The records of a program: errors by line, values that hooks received, and observations.
 Record = list[Any]
 
 # ---------------------------------------------------------------- running
@@ -60,20 +60,20 @@ class Run:
     """A program's run in one library.
 
     Args:
-        torch: PyTorch, or what stands for it.
-        texts: whether to note what errors say.
+        torch: PyTorch, or its replacement.
+        texts: whether to record the messages of errors.
     """
 
     def __init__(self, torch: Any, texts: bool = False):
         self.torch = torch
         self.texts = texts
         self.record: Record = []
-        #: Whether a backward ended with an error: what it had accumulated by then is nobody's business.
+        #: Whether a backward raised an error: the gradients accumulated by then are not compared.
         self.torn = False
-        #: Whether the library found a fault of its own, or has none of what is asked for: what it does from there on is
-        #: nobody's business either.
+        #: Whether the library had an internal error, or does not support something: the rest of the run is not
+        #: compared.
         self.broken = False
-        #: Tensors computed from those of inference mode: PyTorch counts how often its own code wrote into them.
+        #: Tensors computed from inference tensors: PyTorch counts how often its own code wrote into them.
         self.uncounted: set[str] = set()
         self.scope: dict[str, Any] = {
             "torch": torch,
@@ -85,9 +85,9 @@ class Run:
         self.scope |= {"look": self.look, "hook": self.hook, "note": self.note, "scale": self.scale}
 
     def line(self, source: str) -> bool:
-        """Runs a line; says whether it went through."""
+        """Runs a line; returns whether it succeeded."""
         if "register_" in source and any(stray(self.scope[name]) for name in self.named(source)):
-            return False  # a program that was made shorter may come to that
+            return False  # a shortened program may do that
         given = self.tensors()
         vague = any(n in self.uncounted or made_within(given[n]) for n in self.named(source))
         through = self.runs(source, vague)
@@ -95,10 +95,10 @@ class Run:
         return through
 
     def runs(self, source: str, vague: bool) -> bool:
-        """Runs a line, and notes its error if it has one; says whether it has none.
+        """Runs a line, and records its error if it raises one; returns whether it raised none.
 
         Args:
-            vague: whether a tensor of inference mode is involved, which PyTorch may refuse before or after all else.
+            vague: whether an inference tensor is involved, for which PyTorch may raise before or after everything else.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -113,7 +113,7 @@ class Run:
         return True
 
     def named(self, source: str) -> list[str]:
-        """The tensors that a line is about."""
+        """The tensors that a line uses."""
         return [name for name in self.tensors() if re.search(rf"\b{name}\b", source)]
 
     def tensors(self) -> dict[str, Any]:
@@ -122,7 +122,7 @@ class Run:
         }
 
     def hook(self, name: str, factor: float | None = None) -> Callable[[Any], Any]:
-        """A hook that notes the gradient it sees, and perhaps scales it."""
+        """A hook that records the gradient it receives, and perhaps scales it."""
 
         def seen(grad: Any) -> Any:
             self.record.append(("hook", name, None if grad is None else values(grad)))
@@ -131,7 +131,7 @@ class Run:
         return seen
 
     def scale(self, name: str, factor: float) -> Callable[..., Any]:
-        """A hook of a node that notes the gradients it sees, and scales them."""
+        """A hook of a node that records the gradients it receives, and scales them."""
 
         def seen(grads: Any, *_: Any) -> Any:
             self.record.append(("hook", name, [None if g is None else values(g) for g in grads]))
@@ -140,11 +140,11 @@ class Run:
         return seen
 
     def note(self, name: str) -> Callable[..., None]:
-        """A hook that notes only that it was called."""
+        """A hook that records only that it was called."""
         return lambda *_: self.record.append(("called", name))
 
     def look(self) -> None:
-        """Notes all that can be seen of all tensors."""
+        """Records everything observable about all tensors."""
         tensors = self.tensors()
         self.record.append(("memory", sharing(tensors)))
         for name, t in tensors.items():
@@ -159,13 +159,13 @@ class Run:
 
 
 def kind(error: Exception) -> str:
-    """Which of Python's own kinds an error is of."""
+    """Python's own class that an error is an instance of."""
     return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
 
 
 def plain_text(message: str) -> str:
-    """An error's text without addresses, and with one name for the library; of one with a trace of C++ calls or a
-    tensor as C++ prints it what comes before that."""
+    """An error's text without addresses, and with one name for the library; if it contains a C++ trace or a tensor
+    printed by C++, the text before that."""
     message = re.sub(r"\nException raised from .*|(?<=in the tensor list but got:).*", "", message, flags=re.DOTALL)
     return re.sub(r"0x[0-9a-f]+", "0x", message).replace("compat.", "torch.").strip()
 
@@ -176,7 +176,7 @@ def values(t: Any) -> Any:
 
 
 def called(t: Any, tensors: dict[str, Any]) -> str | None:
-    """Which of the tensors one is."""
+    """The index of a tensor among the tensors."""
     return None if t is None else next((name for name, other in tensors.items() if other is t), "none of them")
 
 
@@ -219,7 +219,7 @@ def graph(root: Any, tensors: dict[str, Any], limit: int = 60) -> list[Any]:
 
 
 def same(a: Any, b: Any, least: float = 1e-6) -> bool:
-    """Whether two notes say the same, numbers up to rounding, for which at least ``least`` is granted."""
+    """Whether two records are equal, numbers up to rounding, with a tolerance of at least ``least``."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         if len(a) == 4 and len(b) == 4 and a[0] == "values" == b[0]:
             return a[1:3] == b[1:3] and close(a[3], b[3], max(least, TOLERANCE.get(a[1], 0.0)))
@@ -228,7 +228,7 @@ def same(a: Any, b: Any, least: float = 1e-6) -> bool:
 
 
 def coarseness(program: Program) -> float:
-    """What is granted to all numbers of a program: those computed from coarse ones are no better than these are."""
+    """The tolerance for all numbers of a program: those computed from low-precision ones are no better than these."""
     text = "\n".join(program)
     return max([1e-6] + [TOLERANCE[name] for name, written in COARSE.items() if re.search(written, text)])
 
@@ -239,7 +239,7 @@ def close(a: list[float], b: list[float], tolerance: float) -> bool:
 
 
 def difference(a: Record, b: Record, least: float) -> str | None:
-    """The first note that two runs disagree about; ``least`` as for ``same``."""
+    """The first record in which two runs differ; ``least`` as for ``same``."""
     for x, y in zip(a, b):
         if not same(x, y, least):
             return f"PyTorch: {x}\n compat: {y}"
@@ -258,7 +258,7 @@ def ran(program: Program, torch: Any, texts: bool) -> Run:
 
 
 def compared(program: Program, first: Any, second: Any, texts: bool) -> str | None:
-    """What differs between the runs of a program in two libraries."""
+    """The difference between the runs of a program in two libraries."""
     runs = [ran(program, torch, texts) for torch in (first, second)]
     broken = any(run.broken for run in runs)
     return None if broken else difference(runs[0].record, runs[1].record, coarseness(program))
@@ -279,7 +279,7 @@ def shortened(program: Program, differs: Callable[[Program], bool]) -> Program:
     return program
 
 
-# ---------------------------------------------------------------- many
+# ---------------------------------------------------------------- many programs
 
 
 def disagreements(
@@ -292,13 +292,14 @@ def disagreements(
         if show:
             print(f"# seed {seed}", *program, sep="\n", flush=True)
         ours = ran(program, second, texts)
-        # The author looked at the tensors while writing, and that alone can give views new nodes; and what broke is no
-        # longer as the program that was kept of it leaves it. So it is a run of its own that counts.
+        # The author read the tensors while writing, which can give views new nodes; and a failed line leaves another
+        # state than
+        # the recorded program. So a separate run counts.
         again = ran(program, first, texts)
         found = [difference(r.record, ours.record, coarseness(program)) for r in (author.run, again)]
         if again.broken or ours.broken or None in found:
             continue
-        # On its own, to see whether it is the program that differs and not the memory of earlier ones.
+        # In a new process, to see whether the program differs, and not the memory of earlier ones.
         if compared(program, first, second, texts) is None:
             yield {"seed": seed, "program": program, "difference": f"only after the programs before it: {found[1]}"}
             continue

@@ -1,15 +1,15 @@
-"""Holds compat to real PyTorch over PyTorch's own test databases.
+"""Compares compat with real PyTorch over PyTorch's own test databases.
 
-    make parity                                              everything that is held
+    make parity                                              everything that is listed
     python tests/parity/run.py --tools DIR --only 'conv'     what matches
     python tests/parity/run.py --tools DIR --seed 7          other random samples
     python tests/parity/run.py --tools DIR --programs 10000  many random programs (see programs.py)
 
-``ops.txt`` and ``modules.txt`` list what is held: every cell that the parity programs (``ops.py`` and ``modules.py``
-in DIR, and ``nodes.py`` beside this) have for it must be full. ``exceptions.txt`` lists the cells that are not, each
-with its reason. The run fails where a cell fails that has no exception, where an exception's cell is full by now, where
-something listed is not there, and where compat has an operator or module that is not listed (an exception for the
-column ``*`` is for one that the parity programs have no cells for).
+``ops.txt`` and ``modules.txt`` list the operators and modules that must agree: every cell that the parity programs
+(``ops.py`` and ``modules.py`` in DIR, and ``nodes.py`` beside this file) have for them must be complete.
+``exceptions.txt`` lists the cells that are not, each with its reason. The run fails if a cell without an exception
+fails, if the cell of an exception is complete, if something listed does not exist, and if compat has an operator or
+module that is not listed (an exception for the column ``*`` is for one that the parity programs have no cells for).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def entries(path: Path) -> Iterator[str]:
 
 
 def exceptions(path: Path) -> dict[tuple[str, str], str]:
-    """``label column reason ...`` a line, as ``{(label, column): reason}``."""
+    """One ``label column reason ...`` per line, as ``{(label, column): reason}``."""
     known = {}
     for line in entries(path):
         label, column, reason = line.split(None, 2)
@@ -49,14 +49,14 @@ def exceptions(path: Path) -> dict[tuple[str, str], str]:
 
 
 def entry_of(label: str, held: Iterable[str]) -> str | None:
-    """The held entry that a row belongs to: ``std.unbiased`` is a variant of ``std``."""
+    """The listed entry that a row belongs to: ``std.unbiased`` is a variant of ``std``."""
     return next((name for name in held if label == name or label.startswith(f"{name}.")), None)
 
 
 def judge(
     held: list[str], table: Table, why: dict[str, dict[str, str]], known: dict[tuple[str, str], str]
 ) -> list[str]:
-    """What in a table breaks the promise that ``held`` makes."""
+    """The rows of a table that contradict the lists."""
     rows = {label: cells for label, cells in table.items() if entry_of(label, held)}
     wrong = [
         f"{name}: is listed, but the parity programs have nothing of that name"
@@ -78,7 +78,7 @@ def judge(
 
 
 def unlisted(tools: Path, held_ops: list[str], held_modules: list[str]) -> list[str]:
-    """What compat has of PyTorch's databases that neither list holds."""
+    """The entries of PyTorch's databases that compat has and neither list names."""
     sys.path[:0] = [str(tools), str(ROOT)]
     compat = importlib.import_module("compat")
     ops = importlib.import_module("ops")
@@ -104,7 +104,7 @@ def start(tools: Path, program: str, options: list[str]) -> subprocess.Popen[str
 
 
 def measure(tools: Path, names: list[str], modules: list[str], seed: int, shards: int) -> list[dict[str, Any]]:
-    """Runs the programs side by side; gives each one's JSON."""
+    """Runs the programs side by side; returns the JSON of each."""
     with tempfile.TemporaryDirectory() as scratch:
         jobs = []
         pattern = f"^({'|'.join(map(re.escape, names))})$"
@@ -131,7 +131,7 @@ def measure(tools: Path, names: list[str], modules: list[str], seed: int, shards
 
 
 def disagreeing(count: int, seed: int) -> list[str]:
-    """Of so many random programs, those that end differently, each as one line."""
+    """Runs random programs; returns those whose results differ, each as one line."""
     with tempfile.TemporaryDirectory() as scratch:
         file = Path(scratch, "programs.json")
         options = ["--programs", str(count), "--seed", str(seed * count), "--json", str(file)]
@@ -145,7 +145,7 @@ def disagreeing(count: int, seed: int) -> list[str]:
 
 
 def tables(results: list[dict[str, Any]]) -> dict[str, tuple[Table, dict[str, dict[str, str]]]]:
-    """The rows of all programs, by what they are about."""
+    """The rows of all programs, by entry."""
     merged: dict[str, tuple[Table, dict[str, dict[str, str]]]] = {}
     for result in results:
         for about, part in {"operators": result}.items() if "table" in result else result.items():

@@ -1,6 +1,6 @@
 """The lines of random programs: templates that ``author.py`` fills in.
 
-In each, ``{x}`` and ``{y}`` are tensors that the program has, ``{a}`` and ``{b}`` new ones. The custom functions are in
+In each, ``{x}`` and ``{y}`` are tensors of the program, ``{a}`` and ``{b}`` new names. The custom functions are in
 ``functions.py``.
 """
 
@@ -94,7 +94,7 @@ FUNCTIONS = (
     "torch.compile(lambda v, w: v[0].view(-1) * w, backend='eager')({x}, {y})",
     "torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.exp], 2, {x}, use_reentrant=False)",
 )  # fmt: skip
-#: Those that write into one operand while they read the other.
+#: Lines that write into one operand while they read the other.
 WRITING = frozenset(("Grown.apply({x}, {y})",))
 INPLACE = (
     "{x}.add_(1)", "{x}.mul_(0.5)", "{x}.neg_()", "{x}.zero_()", "{x}.fill_(0.25)", "{x}.relu_()", "{x}.sigmoid_()",
@@ -239,7 +239,7 @@ GRADIENTS = (
     "torch.func.grad(lambda v: torch.autograd.grad((v * v).sum(), v, create_graph=True)[0].sum())({x}).detach()",
 )  # fmt: skip
 
-#: What lines are written in, where they are written in a block of their own.
+#: The blocks that lines may be written in.
 BLOCKS = (
     "torch.no_grad()",
     "torch.no_grad()",
@@ -256,7 +256,7 @@ BLOCKS = (
     "torch.utils.checkpoint.set_checkpoint_early_stop(False)",
 )
 
-#: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
+#: Lines that write existing values into a tensor: outside of inference mode they raise for inference tensors.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
     "{x}[...] = {x} * 1", "torch.mul({x}, 1, out={x})", "{x}.data.mul_(1)", "{x}.requires_grad_()",
@@ -270,7 +270,7 @@ KEPT = (
     "{x}.grad_fn.register_prehook(scale('kept before {x}', 2.0))",
 )  # fmt: skip
 
-#: What is done with a module ``{m}``: it is called with what fits and with what does not, and its parameters get names.
+#: Uses of a module ``{m}``: calls with valid and invalid inputs, and names for its parameters.
 CALLS = (
     "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x}.double())",
     "{a}, {b} = {m}({x}, {x}, {x})", "{a}, _ = {m}({x})", "{a}, ({b}, _) = {m}({x})", "{a} = {m}({x}, {y})",
@@ -290,8 +290,8 @@ STATES = (
     "{m}.load_state_dict({{k: v * 0.5 for k, v in {m}.state_dict().items()}})",
     "torch.nn.init.constant_({m}.weight, 0.5)",
 )  # fmt: skip
-#: Ways to improve the parameters of a module, or tensors. None divides by what may be nothing but rounding, and PyTorch
-#: writes into parameters once a step, as happens here always.
+#: Updates of the parameters of a module, or of tensors. None divides by numbers that may be only rounding errors, and
+#: PyTorch writes into parameters once per step, as compat always does.
 OPTIMIZERS = (
     "torch.optim.SGD({p}, lr=0.1)", "torch.optim.SGD({p}, lr=0.1, momentum=0.9)",
     "torch.optim.SGD({p}, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)",

@@ -1,4 +1,4 @@
-"""The parity run's verdict, on tables made up for it; the run itself needs real PyTorch (make parity)."""
+"""The parity run's verdict, on made-up tables; the run itself needs real PyTorch (make parity)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that counts the lines of operators counts what it says."""
+"""The tool that counts the lines of operators counts correctly."""
 
 from __future__ import annotations
 

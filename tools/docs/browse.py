@@ -1,4 +1,4 @@
-"""Opens the built documentation in headless Chromium, through chromedriver: errors, requests, searches, pictures."""
+"""Opens the built documentation in headless Chromium with chromedriver: errors, requests, searches, screenshots."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Browser:
     """A session of Chromium.
 
     Args:
-        port: chromedriver's.
+        port: chromedriver's port.
     """
 
     def __init__(self, port: int, profile: str):
@@ -69,7 +69,7 @@ class Browser:
         self._ask("POST", f"{self.path}/url", {"url": url})
 
     def run(self, script: str, *args: Any) -> Any:
-        """The value of JavaScript; one that is a promise is waited for."""
+        """The value of JavaScript code; waits if it is a promise."""
         return self._ask("POST", f"{self.path}/execute/sync", {"script": script, "args": args})
 
     def log(self, kind: str) -> list[Any]:
@@ -79,7 +79,7 @@ class Browser:
         return self._ask("POST", f"{self.path}/goog/cdp/execute", {"cmd": command, "params": params})
 
     def requests(self) -> list[str]:
-        """What was asked of the network since the last call."""
+        """The network requests since the last call."""
         found = []
         for line in self.log("performance"):
             message = json.loads(line["message"])["message"]
@@ -121,7 +121,7 @@ def browser() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def served(site: Path) -> Iterator[str]:
-    """The site on a server of this machine, under a path; gives its address."""
+    """Serves the site on this machine, under a path; yields its address."""
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def translate_path(self, path: str) -> str:
@@ -138,7 +138,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 def look(site: Path, every: bool, search: bool, shots: Path | None) -> list[str]:
-    """What is wrong with a site when a browser shows it."""
+    """The errors of a site when a browser shows it."""
     found: list[str] = []
     with browser() as chromium, served(site) as address:
         if every:
@@ -173,7 +173,7 @@ def _open_all(chromium: Browser, site: Path, base: str) -> Iterator[str]:
             yield f"{name} ({where}): {wide} pixels wider than the window"
 
 
-#: Types words into the search as a reader does, and waits for what comes: the places of the results, in their order.
+#: Types words into the search as a reader does, and waits for the results: their addresses, in order.
 _TYPE = """
 const [query] = arguments
 return new Promise(resolve => {
@@ -198,13 +198,13 @@ return new Promise(resolve => {
 
 
 def searches() -> list[tuple[str, list[str]]]:
-    """What is typed, and the ends of the addresses one of which is to be among the first three."""
+    """The queries, and for each the ends of addresses one of which must be among the first three results."""
     lines = [line.partition("->") for line in SEARCHES.read_text().splitlines() if "->" in line]
     return [(query.strip(), wanted.split()) for query, _, wanted in lines]
 
 
 def results(chromium: Browser, base: str, query: str) -> list[str]:
-    """Where the search leads, the best first."""
+    """The results of a search, the best first."""
     chromium.open(base + "index.html")
     return [
         link.removeprefix(base).partition("?")[0] + (f"#{link.partition('#')[2]}" if "#" in link else "")
@@ -234,6 +234,6 @@ def _pictures(chromium: Browser, base: str, shots: Path) -> None:
             chromium.devtools("Emulation.setEmulatedMedia", features=features)
             for page in pages:
                 chromium.open(f"{base}{page}.html")
-                chromium.run("localStorage.clear(); location.reload()")  # the theme keeps the first scheme that it met
+                chromium.run("localStorage.clear(); location.reload()")  # the theme keeps the first scheme that it used
                 time.sleep(0.5)
                 chromium.picture(shots / f"{page.replace('/', '-')}-{size}-{scheme}.png")

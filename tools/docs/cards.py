@@ -1,4 +1,4 @@
-"""Cards: the picture that a link to a page is shown with elsewhere, with the page's title and what it says."""
+"""Cards: the preview pictures for links to a page, with the page's title and description."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _COLOURS = [0x1C, 0x3F, 0x5E, 0xFF, 0xFF, 0xFF, 0xB9, 0xCC, 0xDD, 0xF0, 0xA0, 0x
 
 
 def path_of(source: str) -> str:
-    """Where the card of a page is, by the page's source."""
+    """The place of a page's card, by the page's source."""
     return f"{FOLDER}/{source.removesuffix('.md').replace('/', '-')}.png"
 
 
 def draw_all(pages: dict[str, tuple[str, str]], site: Path, name: str) -> None:
-    """Draws the cards of pages, given title and description by source; those drawn before are kept in a cache."""
+    """Draws the cards of pages, given title and description by source; existing ones are kept in a cache."""
     cache = Path(".cache") / "cards"
     cache.mkdir(parents=True, exist_ok=True)
     (site / FOLDER).mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def draw_all(pages: dict[str, tuple[str, str]], site: Path, name: str) -> None:
 
 
 def draw(title: str, description: str, name: str) -> Image.Image:
-    """A card; its letters are those that Pillow brings with it."""
+    """A card; its font is the one that Pillow includes."""
     image = Image.new("P", SIZE, _BACK)
     image.putpalette(_COLOURS)
     pen = ImageDraw.Draw(image)

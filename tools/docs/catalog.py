@@ -1,7 +1,7 @@
-"""The reference's contents: public names gathered into entries, entries put on pages.
+"""The reference's contents: public names grouped into entries, entries put on pages.
 
-An entry is what one docstring explains. It has all the names that stand for it: a function, the method, the in-place
-variant, other names. Each name has one place in the reference, which is also its anchor.
+An entry is documented by one docstring. It has all names of the same object: a function, the method, the in-place
+variant, aliases. Each name has one place in the reference, which is also its anchor.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 from tools.docs import docstrings, families, operators
 from tools.docs.names import Name, public_names
 
-#: In which order an entry's names are looked at for the one to head it.
+#: The order in which an entry's names are considered for its heading.
 _FIRST = ("torch", "torch.nn", "torch.optim", "torch.linalg", "torch.fft", "torch.special", "torch.nn.functional")
 
 
 @dataclass
 class Entry:
-    """What is explained in one place.
+    """An entry of the reference.
 
     Attributes:
-        names: all that stand for it, the one that heads it first.
-        home: the module it is written in.
-        operator: its declaration as an operator, if it has one.
+        names: all names of the entry, the heading first.
+        home: the module that defines it.
+        operator: its declaration as an operator, if it is one.
     """
 
     names: list[Name]
@@ -53,8 +53,8 @@ class Page:
     """A page of the reference.
 
     Attributes:
-        path: where it is, without a suffix: ``torch/pointwise-trigonometry``.
-        section: which part of the navigation it is in.
+        path: its place, without a suffix: ``torch/pointwise-trigonometry``.
+        section: its section of the navigation.
     """
 
     path: str
@@ -110,7 +110,7 @@ def _joined(groups: Iterable[list[Name]]) -> list[list[Name]]:
 def _entry(names: list[Name]) -> Entry:
     ordered = sorted({n.address: n for n in names}.values(), key=_rank)
     node = next((op.node for n in ordered if (op := operators.describe(n.value)) and op.node), "")
-    own = node.partition("Backward")[0].lower()  # asin's node is AsinBackward0, whatever other names there are
+    own = node.partition("Backward")[0].lower()  # asin's node is AsinBackward0, whatever aliases there are
     ordered.sort(key=lambda n: (*_rank(n)[:2], own != n.last.replace("_", "").lower()))
     described = [n for n in ordered if (getattr(n.value, "__doc__", None) or "").strip()]
     head = described[0] if described else ordered[0]
@@ -134,7 +134,7 @@ def pages() -> list[Page]:
 
 @functools.cache
 def namespaces() -> dict[str, list[str]]:
-    """By the page's path, the namespaces of which no other page has as many entries."""
+    """By the page's path, the namespaces of which the page has the most entries."""
     count = Counter((e.names[0].place, page.path) for page in pages() for e in page.entries)
     best: dict[str, str] = {}
     for (place, path), _ in reversed(count.most_common()):
@@ -148,7 +148,7 @@ def namespaces() -> dict[str, list[str]]:
 
 @functools.cache
 def places() -> dict[str, tuple[str, str]]:
-    """The page's path, and the anchor there, of every name."""
+    """The page's path and the anchor of every name."""
     found: dict[str, tuple[str, str]] = {}
     for page in pages():
         for entry in page.entries:

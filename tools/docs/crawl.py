@@ -1,9 +1,9 @@
-"""Crawls the built documentation: links, anchors, requests to elsewhere, weight of pages; and looks at it in Chromium.
+"""Crawls the built documentation: links, anchors, external requests, page sizes; and opens it in Chromium.
 
 python tools/docs/crawl.py site                    read every page's HTML
 python tools/docs/crawl.py site --browser          also open pages in Chromium, from a server under a path and from disk
-python tools/docs/crawl.py site --search           also type the names and words of tests/docs/searches.txt
-python tools/docs/crawl.py site --shots out        also take pictures: desktop and phone, light and dark
+python tools/docs/crawl.py site --search           also search for the names and words of tests/docs/searches.txt
+python tools/docs/crawl.py site --shots out        also take screenshots: desktop and phone, light and dark
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from urllib.parse import unquote, urldefrag, urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
-#: No page may be heavier, in bytes of HTML.
+#: The largest allowed size of a page, in bytes of HTML.
 HEAVIEST = 150_000
-#: Attributes by which a page fetches something as it is opened.
+#: Attributes that make a browser fetch something when the page is opened.
 _FETCHED = {
     ("script", "src"),
     ("img", "src"),
@@ -35,12 +35,12 @@ _LINKED_FILES = ("stylesheet", "icon", "preload", "preconnect", "modulepreload",
 
 @dataclass
 class Read(HTMLParser):
-    """What a page says of itself.
+    """The contents of a page that are checked.
 
     Attributes:
         ids: its anchors, in order.
-        links: where it points.
-        fetches: what opening it fetches.
+        links: the targets of its links.
+        fetches: what is fetched when it is opened.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -75,7 +75,7 @@ def read(path: Path) -> Read:
 
 
 def problems(site: Path, base: str = "") -> Iterator[str]:
-    """What is wrong with a built site.
+    """The errors of a built site.
 
     Args:
         base: the site's own address: links that begin with it are the site's.

@@ -1,4 +1,4 @@
-"""Docstrings, Google style, as HTML: sections as lists, code in the language's colours, names as links."""
+"""Docstrings in Google style as HTML: sections as lists, highlighted code, names as links."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Link = Callable[[str], str | None]
 
 @dataclass
 class Doc:
-    """A docstring in its parts.
+    """The parts of a docstring.
 
     Attributes:
         text: the paragraphs before, between and after the sections.
-        sections: heading and lines, in their order.
+        sections: heading and lines, in order.
     """
 
     text: list[str] = field(default_factory=list)
@@ -80,18 +80,18 @@ def _indented(lines: list[str], at: int) -> tuple[list[str], int]:
 
 
 def body(doc: Doc, link: Link, skip: int = 0) -> str:
-    """All of a docstring.
+    """The HTML of a docstring.
 
     Args:
-        link: finds where names are explained.
-        skip: how many paragraphs of the text to leave out.
+        link: finds the entry of a name.
+        skip: the number of paragraphs of the text to omit.
     """
     parts = [paragraph(text, link) for text in doc.text[skip:]]
     return "".join(parts + [_section(name, lines, link) for name, lines in doc.sections])
 
 
 def paragraph(text: str, link: Link) -> str:
-    """A paragraph, a list, or a block of code that is told by its indent."""
+    """A paragraph, a list, or a block of code, which is recognized by its indentation."""
     lines = text.splitlines()
     if text.startswith(">>>"):
         return code(text, console=True)
@@ -150,7 +150,7 @@ def code(text: str, console: bool = False) -> str:
     return f'<div class="highlight"><pre><code>{_light(highlight(text, lexer, _FORMAT))}</code></pre></div>'
 
 
-#: Tokens that are shown as what surrounds them need no element.
+#: Tokens that look like their surroundings and need no element.
 _PLAIN = re.compile(r'<span class="(?:n|p|w|o|nn|go)">([^<]*)</span>')
 _FORMAT = HtmlFormatter(nowrap=True)
 

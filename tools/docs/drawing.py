@@ -1,4 +1,4 @@
-"""The parts of drawings: an SVG in the colours of the page that it stands in, and graphs laid out in layers."""
+"""Parts of drawings: SVG with the colours of the page that contains it, and graphs laid out in layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACCENT = "#d9722e"
 
 
 def svg(width: float, height: float, title: str, parts: Sequence[str]) -> str:
-    """A picture with a title for who cannot see it."""
+    """A picture with a title for screen readers."""
     head = f'<svg class="r-picture" viewBox="0 0 {width:g} {height:g}" width="{width:g}" role="img" {_STYLE}>'
     return "\n".join([head, f"<title>{html.escape(title)}</title>", *parts, "</svg>"]) + "\n"
 
@@ -45,8 +45,8 @@ class Edge:
     """An arrow between two boxes.
 
     Attributes:
-        label: what stands beside it.
-        strong: whether it is in the colour that stands out.
+        label: the text beside it.
+        strong: whether it has the highlight colour.
     """
 
     start: Hashable
@@ -61,8 +61,8 @@ class Graph:
 
     Attributes:
         boxes: the lines of each, by a key.
-        edges: from above to below.
-        strong: the boxes in the colour that stands out.
+        edges: from upper to lower boxes.
+        strong: the boxes with the highlight colour.
         round: the boxes with round corners.
     """
 
@@ -72,7 +72,7 @@ class Graph:
     round: set[Hashable] = field(default_factory=set)
 
     def layers(self) -> tuple[list[list[Hashable]], dict[int, list[Hashable]]]:
-        """The boxes in layers, from above to below, and the ways of edges: one place in each layer that they pass."""
+        """The boxes in layers, from top to bottom, and the routes of edges: one place in each layer that they cross."""
         depth = dict.fromkeys(self.boxes, 0)
         for _ in self.boxes:
             for e in self.edges:
@@ -96,7 +96,7 @@ class Graph:
         return found, ways
 
     def draw(self, width: float = 350, gap: float = 38, top: float = 4) -> tuple[list[str], float]:
-        """Its parts, and how far down they reach."""
+        """Its parts, and its height."""
         spots: dict[Hashable, _Spot] = {}
         found, ways = self.layers()
         y = top
@@ -127,7 +127,7 @@ class Graph:
 
 @dataclass
 class _Spot:
-    """Where a box is: the middle of its upper side, and its size."""
+    """The position of a box: the middle of its upper side, and its size."""
 
     x: float
     y: float
@@ -135,7 +135,7 @@ class _Spot:
     height: float
 
     def towards(self, x: float, aside: float) -> float:
-        """Where on its side an edge to or from ``x`` begins or ends."""
+        """The point on its side where an edge to or from ``x`` begins or ends."""
         room = max(self.width / 2 - 8, 0)
         return self.x + max(-room, min(room, (x - self.x) / 3 + aside))
 

@@ -1,7 +1,7 @@
-"""On which page of the reference what is explained, by the module that it is written in and the name it has.
+"""The page of the reference for each entry, by the module that defines it and its name.
 
-A page is a family: a title in the field's words, and the modules whose functions stand on it. A name that
-no family takes is an error of the build.
+A page is a family: a title, and the modules whose functions are on it. A name without a family is an error of the
+build.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ _TITLES = {path: (title, section) for path, title, section, _ in FAMILIES}
 _MODULES = {
     f"{path.partition('/')[0]} {module}": path for path, _, _, modules in FAMILIES for module in modules.split()
 }
-#: What is made elsewhere than where it belongs: by the namespace of its name.
+#: Objects that are defined elsewhere than where they belong, by the namespace of their name.
 _PLACES = {
     "torch.Tensor": "torch/tensor", "torch.special": "torch/special", "torch.fft": "torch/fft",
     "torch.linalg": "torch/linalg", "torch.return_types": "torch/return_types", "torch": "torch/types",
@@ -233,12 +233,12 @@ _PLACES = {
 
 
 def rank(path: str) -> int:
-    """Where a page is among the others of its section."""
+    """The position of a page among the others of its section."""
     return _RANK[path]
 
 
 def place(address: str, home: str, is_class: bool) -> tuple[str, str, str, str]:
-    """The page of what has an address and is written in a module: its path, title, section, and what it is about."""
+    """The page of an address defined in a module: its path, title, section, and subject."""
     library = "funcgrad" if address.startswith("funcgrad") else "torch"
     namespace = address.rpartition(".")[0]
     own = home.removeprefix("compat.").removeprefix("funcgrad.").removeprefix("torch.")

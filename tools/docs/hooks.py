@@ -1,7 +1,7 @@
-"""What the documentation's build does beside MkDocs: mkdocs.yml names this file under ``hooks``.
+"""Hooks of the documentation's build: mkdocs.yml names this file under ``hooks``.
 
-It adds the pages of the reference, takes each page's description from its first sentences, writes formulas as MathML,
-draws a card for each page, and hands the search our names.
+They add the pages of the reference, take each page's description from its first sentences, convert formulas to MathML,
+draw a card for each page, and add public names to the search index.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 from tools.docs import cards, catalog, families, formulas, notebooks, parity, plots, render  # noqa: E402
 
 FOLDER = "reference"
-#: Where in the navigation the reference goes: the item of this name is replaced.
+#: The item of the navigation that the reference replaces.
 PLACE = "Reference"
 _made: dict[str, Any] = {}
 _searched: list[dict[str, Any]] = []
@@ -102,12 +102,12 @@ _NAMES = re.compile(r'<span class="n">([^<]*)</span>')
 
 
 def _lighter(content: str) -> str:
-    """Highlighted code without what is not seen: names have the text's colour, an output's lines are of one kind."""
+    """Highlighted code without invisible differences: names have the text's colour, output has lines of one kind."""
     return _NAMES.sub(r"\1", content).replace('</span>\n<span class="go">', "\n")
 
 
 def _place(name: str, page: Page) -> str | None:
-    """Where a public name has its place in the reference, from a page; None of a name without one."""
+    """The link from a page to the entry of a public name; None for a name without one."""
     if name not in catalog.places():
         return None
     path, anchor = catalog.places()[name]
@@ -118,7 +118,7 @@ _NAMED = re.compile(r"\[([^\]\n]+)\]\[((?:torch|funcgrad|compat)\.[\w.]+)\]")
 
 
 def _linked(markdown: str, page: Page) -> str:
-    """``[`text`][torch.exp]`` as a link to the place of that name in the reference."""
+    """``[`text`][torch.exp]`` as a link to the entry of that name in the reference."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:
@@ -176,7 +176,7 @@ _GALLERY = "<!-- gallery -->"
 
 
 def _gallery(page: Page) -> str:
-    """The pages of this page's section, and what it names beside: a small picture, the title, what the page says."""
+    """The pages of this page's section and of its front matter: a small picture, the title, the description."""
     cards_ = []
     more = [other for path in page.meta["also"].split() for other in _kept if other.file.src_uri == path]
     for other in [*(page.parent.children if page.parent is not None else ()), *more]:
@@ -201,7 +201,7 @@ def _toc(title: str, headings: list[dict[str, Any]]) -> Any:
 
 
 def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
-    """What the search knows of a page of the reference: the page, and each of its entries with all its names."""
+    """The search entries of a page of the reference: the page, and each of its entries with all its names."""
     found: list[dict[str, Any]] = [{"location": page.url, "title": made.title, "text": render.about(made)}]
     found[0]["names"] = catalog.namespaces().get(made.path, [])
     for entry in made.entries:
@@ -222,7 +222,7 @@ def _documents(made: catalog.Page, page: Page) -> list[dict[str, Any]]:
     return found
 
 
-#: Arguments of so many functions that a search by them tells none apart.
+#: Arguments of so many functions that a search for them is useless.
 _COMMON = frozenset(
     [
         "self",
@@ -281,7 +281,7 @@ _WORKER = re.compile(r"assets/javascripts/workers/search\.\w+\.min\.js")
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    frame, article, content = output.partition("<article class")  # the theme indents its own by up to forty blanks
+    frame, article, content = output.partition("<article class")  # the theme indents its own by up to forty spaces
     return (
         re.sub(r"\s*\n\s*", "\n", _WORKER.sub("javascripts/search.js", frame))
         + article

@@ -1,4 +1,4 @@
-"""Public names: what a user of ``compat`` and ``funcgrad`` can write, and what it stands for."""
+"""Public names: the names that a user of ``compat`` and ``funcgrad`` can write, and their values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from compat._core import stubs
 from tools.docs.operators import published
 
-#: Modules of compat that PyTorch has not: they keep our package's name.
+#: Modules of compat that PyTorch does not have: they keep compat's name.
 OURS = ("compat.runtime", "compat.install", "compat.utils.einops")
-#: Modules that hold what other addresses show; nobody imports from them.
+#: Modules whose contents have other public addresses; users do not import from them.
 INTERNAL = ("compat.nn.common_types",)
 #: The packages of funcgrad by the names that users write.
 FUNCGRAD = {
@@ -40,14 +40,14 @@ FUNCGRAD = {
     },
     "funcgrad.scipy.stats": "funcgrad.scipy.stats",
 }  # fmt: skip
-#: The same packages by the names that NumPy, SciPy and JAX have for them.
+#: The same packages by their names in NumPy, SciPy and JAX.
 ALSO = {
     "funcgrad.numpy.linalg": "funcgrad.numpy.linalg", "funcgrad.fft": "funcgrad.numpy.fft",
     "funcgrad.special": "funcgrad.scipy.special", "funcgrad.nn.initializers": "funcgrad.nn.initializers",
 }  # fmt: skip
 
 
-#: What modules of funcgrad import for their own use.
+#: Names that modules of funcgrad import for their own use.
 _CORE = ("funcgrad.core.", "funcgrad.primitives.", "funcgrad.interpreters.", "funcgrad.runtime.")
 
 
@@ -57,7 +57,7 @@ class Name:
 
     Attributes:
         address: as users write it: ``torch.nn.functional.relu``.
-        value: what it stands for.
+        value: the object.
         module: the module, or the class, that has it.
     """
 
@@ -75,7 +75,7 @@ class Name:
 
 
 def label(module: str) -> str:
-    """What users call a module of compat: by PyTorch's name, unless it is one of ours."""
+    """The name of a module of compat for users: PyTorch's name, unless PyTorch does not have it."""
     return module if module.startswith(OURS) else "torch" + module.removeprefix("compat")
 
 
@@ -94,7 +94,7 @@ def public_names() -> list[Name]:
 
 
 def _at_home(found: list[Name], modules: list[types.ModuleType]) -> Iterator[Name]:
-    """Classes by the public module that they say they are from, and pickles name, where another file writes them."""
+    """Classes by their ``__module__``, which pickles name, where another file defines them."""
     named, public = {n.address for n in found}, {m.__name__: m for m in modules}
     for value in {id(n.value): n.value for n in found if isinstance(n.value, type)}.values():
         home, last = public.get(value.__module__.replace("torch", "compat", 1)), value.__name__
@@ -117,7 +117,7 @@ def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
         if not private and not info.name.startswith(INTERNAL):
             try:
                 yield importlib.import_module(info.name)
-            except ModuleNotFoundError as missing:  # a package that only some need, which is not installed
+            except ModuleNotFoundError as missing:  # an optional package that is not installed
                 if (missing.name or "").partition(".")[0] in ("compat", "funcgrad"):
                     raise
 
@@ -133,7 +133,7 @@ def _members(module: types.ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _belongs(value: Any, module: types.ModuleType, listed: bool) -> bool:
-    """Whether a name is the module's to show, and not something that its code imports."""
+    """Whether a module publishes a name, rather than importing it for its own code."""
     home = str(getattr(value, "__module__", "") or type(value).__module__)
     root = home.partition(".")[0]
     if isinstance(value, types.GenericAlias) or root == "typing":
@@ -146,7 +146,7 @@ def _belongs(value: Any, module: types.ModuleType, listed: bool) -> bool:
         return root in ("jax", "numpy") or (root == "funcgrad" and not home.startswith(_CORE))
     if module.__name__ == "compat.cuda":
         return root in ("compat", "torch") and not home.startswith("compat._core.")
-    if home == stubs.__name__:  # what answers for accelerators that are not there
+    if home == stubs.__name__:  # the replacement for absent accelerators
         return value not in vars(stubs).values()
     same = {home, home.replace("torch", "compat", 1)} & {module.__name__}
     within = hasattr(module, "__path__") and home.replace("torch", "compat", 1).startswith(f"{module.__name__}.")

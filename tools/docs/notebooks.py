@@ -15,7 +15,7 @@ _LINK = re.compile(r"\]\((?!https?:|#)([^)\s]+?)\.md(#[^)]*)?\)")
 
 
 def has_code(markdown: str) -> bool:
-    """Whether a page has something to run."""
+    """Whether a page has code to run."""
     return re.search(r"^```python[ \t]*$", markdown, re.MULTILINE) is not None
 
 
@@ -24,7 +24,7 @@ _TAB = re.compile(r'^=== "([^"]+)"\n((?:(?: {4}.*)?\n)*)', re.MULTILINE)
 
 
 def _untabbed(markdown: str) -> str:
-    """Tabs one below the other: a notebook has none."""
+    """Tabs one below the other: a notebook has no tabs."""
     return _TAB.sub(lambda m: f"**{m[1]}**\n{textwrap.dedent(m[2])}", markdown)
 
 
@@ -33,8 +33,8 @@ def notebook(markdown: str, address: str, folder: Path | None = None) -> str:
 
     Args:
         markdown: the page, without its front matter.
-        address: that of the page, to which its links to other pages are relative.
-        folder: that of the page's source: a picture of it right after a cell is what the cell has shown.
+        address: the URL of the page, to which its links to other pages are relative.
+        folder: the folder of the page's source: a picture right after a cell becomes the cell's output.
 
     Example:
         >>> made = json.loads(notebook("# A\\n\\n```python\\n1 + 1\\n```\\n\\n```output\\n2\\n```\\n", "https://x.org/a.html"))
@@ -64,7 +64,7 @@ def notebook(markdown: str, address: str, folder: Path | None = None) -> str:
 
 
 def _pictured(cells: list[dict[str, Any]], text: str, folder: Path | None) -> str:
-    """What is left of the text between two cells when the first one shows the picture that it begins with."""
+    """The rest of the text between two cells, if the first one shows the picture that the text begins with."""
     found = _PICTURE.match(text.lstrip())
     if found is None or folder is None or not cells or cells[-1]["cell_type"] != "code":
         return text

@@ -1,6 +1,6 @@
-"""What the reference reads of an operator: the one module that knows how operators of ``compat`` are declared.
+"""The facts about an operator in the reference: the only module that knows how operators of ``compat`` are declared.
 
-Everything else asks ``describe``. When declarations change, this file changes, and nothing else of the documentation.
+Other modules call ``describe``. When declarations change, no other file of the documentation changes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from compat._core.operators import declared
 from compat._core.tensor import registry
 
-#: What annotations of declarations stand for in a signature.
+#: The types shown for annotations of declarations.
 ANNOTATIONS = {
     "Array": "Tensor", "Arrays": "Sequence[Tensor]", "Scalar": "Number", "Dim": "int", "Dims": "int | Sequence[int]",
     "Ints": "int | Sequence[int]", "Index": "int", "Sizes": "Sequence[int]", "Dtype": "dtype", "Any": "",
@@ -31,11 +31,11 @@ class Operator:
     """A declared operator.
 
     Attributes:
-        key: what is the same for all functions that were made of one declaration.
-        node: the class of its backward node, or "" where it has none.
-        saves: the names of what the node saves, as its ``_saved_…`` attributes have them.
-        out: whether the function that was asked about takes ``out=``.
-        uses: the operators with a node that a composite function is made of, by their nodes' names.
+        key: equal for all functions that were made from one declaration.
+        node: the class of its backward node, or "" if it has none.
+        saves: the names of the node's saved values, as in its ``_saved_…`` attributes.
+        out: whether this function takes ``out=``.
+        uses: for a composite function, the operators with a node that it uses, by their nodes' names.
     """
 
     key: int
@@ -46,7 +46,7 @@ class Operator:
 
 
 def function_of(value: Any) -> Any:
-    """The plain function behind a public name, which may look at the types of its arguments first."""
+    """The plain function behind a public name, which may check the types of its arguments first."""
     return value if isinstance(value, type) else getattr(value, "_function", value)
 
 
@@ -66,7 +66,7 @@ def _declared() -> dict[Any, Any]:
 
 
 def describe(value: Any) -> Operator | None:
-    """What there is to say of a public function as an operator; None for a function that is none."""
+    """The description of a public function as an operator; None if it is not one."""
     function = function_of(_getter(value))
     op = _lookup(function)
     if op is None:
@@ -85,7 +85,7 @@ def _node(op: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _nodes(function: Any, depth: int) -> Iterator[str]:
-    """The nodes of the operators that a function's code names, and those of the functions of ours that it calls."""
+    """The nodes of the operators that a function's code names, and those of the compat functions that it calls."""
     if not isinstance(function, FunctionType) or depth == 0:
         return
     for name in _names(inspect.unwrap(function).__code__):
@@ -112,7 +112,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def signature(value: Any) -> inspect.Signature | None:
-    """The signature to show of a callable; None where Python knows none."""
+    """The signature of a callable for the reference; None if Python has none."""
     function = function_of(value)
     try:
         found = inspect.signature(function)
@@ -132,11 +132,11 @@ def signature(value: Any) -> inspect.Signature | None:
 
 
 def home(value: Any) -> str:
-    """The module in which a public function or class is written."""
+    """The module that defines a public function or class."""
     value = _getter(value)
     named = str(getattr(value, "__module__", "") or "")
     if named.startswith("funcgrad."):
-        return named  # functions made by another module's function say whose they are
+        return named  # functions made by another module's function have its name
     op = _lookup(function_of(value))
     found = _module_of(op.body if op is not None else function_of(value))
     if op is not None and op.__module__.startswith("compat._operators"):
@@ -162,7 +162,7 @@ def _module_of(value: Any) -> str:
 
 
 def _owner(value: Any, default: str) -> str:
-    """The family's module that has something made by the core among its names, or among those of what it wraps."""
+    """The family's module that publishes an object of the core, or what it wraps."""
     if (found := _owners().get(id(value))) is not None:
         return found
     for cell in getattr(value, "__closure__", None) or ():

@@ -1,7 +1,7 @@
-"""What the comparison with PyTorch says, operator by operator: what is the same, what differs and why, what is absent.
+"""The results of the comparison with PyTorch, operator by operator: same, different and why, absent.
 
-``make parity`` runs PyTorch's own test databases in both and fails where its lists (``tests/parity/*.txt``) do not say
-what it has measured; the stand-ins for absent names are those that ``compat`` has (``compat/_core/stubs/table.py``).
+``make parity`` runs PyTorch's own test databases in both and fails if its lists (``tests/parity/*.txt``) are out of
+date; the stubs of absent names are those of ``compat`` (``compat/_core/stubs/table.py``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from compat._core.stubs.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "tests" / "parity"
-#: What is compared, by the names of the columns.
+#: The compared properties, by the names of the columns.
 COLUMNS = {
     "*": "not compared", "forward": "values", "strides": "strides", "node": "the node's name", "saved": "what is saved",
     "graph": "the graph", "nodes": "every node of the graph", "grad": "gradients", "gradgrad": "second derivatives",
@@ -44,7 +44,7 @@ def exceptions() -> dict[str, list[tuple[list[str], str]]]:
 
 
 def same() -> dict[str, list[str]]:
-    """What is the same in every column that is compared, by where it is public."""
+    """The entries that agree in every compared column, by their public namespace."""
     different = exceptions()
     found: dict[str, list[str]] = {"Modules and optimizers": [n for n in lines("modules.txt") if n not in different]}
     for name in lines("ops.txt"):
@@ -56,7 +56,7 @@ def same() -> dict[str, list[str]]:
 
 
 def absent() -> dict[str, list[str]]:
-    """The public names that stand-ins know to be absent, by the reason."""
+    """The public names that stubs describe as absent, by the reason."""
     found: dict[str, list[str]] = {why: [] for why in TABLE}
     names, reasons = stubs._absences()
     for module, own in names.items():
@@ -93,7 +93,7 @@ def page(part: str, link: Link) -> str:
     """A part of the page as HTML: ``same``, ``different`` or ``absent``.
 
     Args:
-        link: where the place of a name in the reference is, or None.
+        link: the place of a name in the reference, or None.
     """
     if part == "same":
         return "".join(
@@ -122,6 +122,6 @@ def _code(text: str) -> str:
 
 
 def written(content: str, link: Link) -> str:
-    """The HTML of a page with its parts in place of ``<!-- parity: same -->`` and its like."""
+    """The HTML of a page with its parts in place of ``<!-- parity: same -->`` and the other markers."""
 
     return re.sub(r"<!-- parity: (\w+) -->", lambda found: page(found[1], link), content)

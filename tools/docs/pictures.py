@@ -1,10 +1,10 @@
-"""Pictures of the documentation, drawn of what really runs, as SVG in the colours of the page that they stand on.
+"""Pictures of the documentation, drawn from real runs, as SVG in the colours of the page that contains them.
 
     python tools/docs/pictures.py            write docs/img/*.svg
-    python tools/docs/pictures.py --check    say which of them are not what is drawn
+    python tools/docs/pictures.py --check    list those that are out of date
 
-The files are put into pages as they are, so that they follow the page's light or dark scheme. They are at most as wide
-as a phone.
+The files are inlined into pages, so that they follow the page's light or dark scheme. They are at most as wide as a
+phone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CELL, GAP = 34, 26
 
 
 def strides() -> str:
-    """A storage, and three tensors on it: which element of the storage each of theirs is."""
+    """A storage, and three tensors on it, with the element of the storage for each of theirs."""
     x = torch.arange(6).view(2, 3)
     views = {"x": x, "x.t()": x.t(), "x[:, ::2]": x[:, ::2]}
     parts = [text(60, 24, "storage", 'font-weight="bold"')]
@@ -60,7 +60,7 @@ def strides() -> str:
 
 
 def backward() -> str:
-    """The nodes of ``sum((a * b) ** 2)``, with the gradients that a real backward pass sends between them."""
+    """The nodes of ``sum((a * b) ** 2)``, with the gradients that a real backward pass passes between them."""
     a = torch.tensor([1.0, 2.0], requires_grad=True)
     b = torch.tensor([3.0, 4.0], requires_grad=True)
     c = a * b
@@ -91,7 +91,7 @@ def unbound() -> str:
 
 
 def everything() -> str:
-    """The graph in which two tensors are used twice, and one is made a leaf of the graph."""
+    """The graph in which two tensors are used twice, and one becomes a leaf after it was computed."""
     c = torch.tensor(2.0) * torch.tensor(2.0)
     c.requires_grad = True
     h = torch.tensor(2.0, requires_grad=True)
@@ -104,11 +104,11 @@ def everything() -> str:
 
 
 class _Pass:
-    """A backward pass, as hooks have seen it.
+    """A backward pass, as recorded by hooks.
 
     Attributes:
         order: the nodes in the order in which they ran.
-        sent: for each the gradients that it sent on, one for each of its edges.
+        sent: for each the gradients that it passed on, one for each of its edges.
         after: the gradients of the leaves after each.
     """
 
@@ -138,7 +138,7 @@ class _Pass:
 
 
 def shown(x: Any) -> str:
-    """A value in few letters: ``12``, ``[1, 2]``, ``None``."""
+    """A value as short text: ``12``, ``[1, 2]``, ``None``."""
     if x is None:
         return "None"
     return re.sub(r"\.0\b", "", str(x.tolist()))
@@ -149,7 +149,7 @@ def _edges(nodes: Sequence[Any]) -> list[tuple[Any, int, Any]]:
 
 
 def _lines(node: Any, known: Mapping[str, Any], leaf_grads: Mapping[str, str]) -> list[str]:
-    """What a node's box says: of a leaf its attributes, of another node its name and the tensor that it belongs to."""
+    """The text in a node's box: for a leaf its attributes, for another node its name and its tensor."""
     made = [name for name, t in known.items() if t.grad_fn is node]
     if "AccumulateGrad" not in node.name():
         values = ", ".join(shown(known[name]) for name in made)
@@ -174,7 +174,7 @@ def _backward(root: Any, known: Mapping[str, Any], title: str) -> str:
 
 
 def step(number: int) -> str:
-    """The backward pass of ``e = (a * b) * d`` after so many nodes have run."""
+    """The backward pass of ``e = (a * b) * d`` after the given number of nodes have run."""
     root, known = products()
     leaves = {name: t for name, t in known.items() if t.is_leaf}
     seen = _Pass(root, leaves)
@@ -226,11 +226,11 @@ def program_of(transform: str) -> str:
     return _program(fg.jit(fg.grad(_example)).trace(x), transform)
 
 
-# ---------------------------------------------------------------- a window
+# ---------------------------------------------------------------- windows
 
 
 def window() -> str:
-    """Steps of a training loop: what each records, and how its window is run."""
+    """Steps of a training loop: the operations that each records, and how its window runs."""
     w = torch.ones(3, 2, requires_grad=True)
     x = torch.ones(4, 3)
     optimizer = torch.optim.SGD([w], lr=0.1)
@@ -266,11 +266,11 @@ def window() -> str:
 
 
 def bars() -> str:
-    """The table of the page on benchmarks, as bars: how many times as fast as PyTorch."""
+    """The table of the page on benchmarks as bars: speed relative to PyTorch."""
     page = (ROOT / "docs" / "benchmarks.md").read_text()
     rows = re.findall(
         r"^\| (?:`(\w+)`|(geometric mean)) \|(.*)\|$",
-        page[page.index("## What came out once") : page.index("## funcgrad itself")],
+        page[page.index("## Results") : page.index("## funcgrad itself")],
         re.MULTILINE,
     )
     parts, y = [], 34.0
@@ -282,7 +282,7 @@ def bars() -> str:
             box(x, 6, 10, 10, f'fill="{colour}"'),
             text(x + 14, 15, name, 'style="text-anchor:start"'),
         ]
-        x += 30 + 7.5 * len(name)  # letters of one width, in the font of code
+        x += 30 + 7.5 * len(name)  # a monospaced font
     for name, mean, cells in rows:
         values = [cell.split()[0] if cell.strip() else "" for cell in cells.split("|")]
         parts.append(text(6, y + 16, name or mean, 'font-weight="bold" style="text-anchor:start"'))

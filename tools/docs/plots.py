@@ -1,4 +1,4 @@
-"""Pictures in pages: an SVG stands in the page itself, in the page's colours; a small one in the gallery."""
+"""Pictures in pages: an SVG is inlined, with the page's colours; the gallery has small ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _IMAGE = re.compile(r'<img alt="([^"]*)" src="([^":]*?\.svg)"\s*/?>')
 
 
 def inlined(svg: str, prefix: str, title: str) -> str:
-    """An SVG as part of a page: what is black takes the page's colour, and its ids begin with a prefix.
+    """An SVG as part of a page: black becomes the page's colour, and ids get a prefix.
 
     Args:
         svg: the text of a file.
-        title: what is read to who cannot see it.
+        title: the text for screen readers.
 
     Example:
         >>> made = inlined('<svg width="9pt" viewBox="0 0 1 2"><path id="p" fill="#000000"/></svg>', "a", "A line")
@@ -27,7 +27,7 @@ def inlined(svg: str, prefix: str, title: str) -> str:
 
 
 def small(svg: str) -> str:
-    """An SVG without its words, in colours for any background: a file of its own."""
+    """An SVG without its text, in colours for any background: a separate file."""
     body = re.sub(r"<text\b.*?</text>", "", _body(svg, "t"), flags=re.DOTALL)
     body = re.sub(r"\d+\.\d+", lambda m: f"{float(m[0]):.1f}", body).replace("currentColor", _GREY)
     return _whole(body, svg, _GREY, "").replace(
@@ -58,16 +58,16 @@ def _whole(body: str, svg: str, colour: str, title: str) -> str:
 
 
 def in_page(content: str, folder: Path) -> str:
-    """The HTML of a page with its SVG pictures in it.
+    """The HTML of a page with its SVG pictures inlined.
 
     Args:
-        folder: that of the page's source, to which the places of pictures are relative.
+        folder: the folder of the page's source, to which the paths of pictures are relative.
     """
 
     def put(found: re.Match[str]) -> str:
         path = folder / found[2]
         if not re.search(r"matplotlib|r-picture", path.read_text(encoding="utf-8")[:2000]):
-            return found[0]  # another program's, in its own colours
+            return found[0]  # made by another program, with its own colours
         picture = inlined(path.read_text(encoding="utf-8"), f"p-{path.stem}", html.unescape(found[1]))
         return f"<figure>{picture}</figure>"
 
@@ -75,7 +75,7 @@ def in_page(content: str, folder: Path) -> str:
 
 
 def output(path: Path) -> dict[str, str]:
-    """A picture as what a notebook's cell has shown: its data by media type."""
+    """A picture as the output of a notebook's cell: its data by media type."""
     if path.suffix == ".svg":
         return {"image/svg+xml": path.read_text(encoding="utf-8")}
     return {"image/png": base64.b64encode(path.read_bytes()).decode()}

@@ -15,9 +15,9 @@ from tools.docs import catalog, docstrings, operators
 from tools.docs.catalog import Entry, Page
 from tools.docs.docstrings import Link
 
-#: How long a default may be to be shown.
+#: The longest default value that is shown.
 LONGEST_DEFAULT = 40
-#: Words that stand in docstrings for arguments and values, not for the attribute of that name.
+#: Words that name arguments and values in docstrings, not the attribute of that name.
 ORDINARY = frozenset(
     [
         "self",
@@ -56,7 +56,7 @@ def _heading(anchor: str, text: str) -> dict[str, Any]:
 
 
 def _common(page: Page) -> str:
-    """The beginning that the names on a page have in common."""
+    """The common prefix of the names on a page."""
     places = {e.names[0].place for e in page.entries}
     return f"{places.pop()}." if len(places) == 1 else ""
 
@@ -73,7 +73,7 @@ def _summary(page: Page) -> str:
 
 
 def about(page: Page) -> str:
-    """What a page is for, in a sentence."""
+    """The purpose of a page, in a sentence."""
     named = [e.title for e in page.entries[:3]]
     others = f" and {len(page.entries) - 3} more" if len(page.entries) > 3 else ""
     return f"Signatures, arguments, errors and examples of {', '.join(named)}{others}."
@@ -92,7 +92,7 @@ def _wrappable(address: str) -> str:
 
 
 def entry_html(page: Page, entry: Entry) -> str:
-    """An entry: heading, signatures of all its names, what it does, its node, what else has that name."""
+    """An entry: heading, signatures of all its names, description, node, and other objects with that name."""
     link = linker(page.path, entry)
     anchor = f'<a class="headerlink" href="#{entry.title}" title="Permanent link">&para;</a>'
     parts = [
@@ -125,7 +125,7 @@ def _signatures(entry: Entry) -> str:
 
 
 def arguments(value: Any, owner: Any = None) -> str:
-    """``(input, *, out=None) -> Tensor``: a callable's signature as users read it; "" for what has none."""
+    """``(input, *, out=None) -> Tensor``: a callable's signature as users read it; "" if there is none."""
     if isinstance(value, property):
         return ""
     if isinstance(value, type) and issubclass(value, tuple | BaseException) and value.__module__ != "compat":
@@ -204,7 +204,7 @@ def _word(last: str) -> str:
 
 
 def _related(path: str, entry: Entry) -> str:
-    """Links to what has the same name elsewhere: the module, the function, the one of the other API."""
+    """Links to objects with the same name: the module, the function, the one of the other API."""
     others = [e for e in _by_word()[_word(entry.names[0].last)] if e is not entry][:6]
     links = [f'<a href="{href(path, e.title)}"><code>{_wrappable(e.title)}</code></a>' for e in others]
     return f'<p class="r-node">See also {", ".join(links)}.</p>' if links else ""
@@ -220,12 +220,12 @@ def _shown() -> frozenset[int]:
 
 
 def _hidden(base: type) -> bool:
-    """Whether a class of ours is only a part of others: what it has is shown as theirs."""
+    """Whether an internal class is only a base of others: its members are listed as theirs."""
     return id(base) not in _shown() and base.__module__.partition(".")[0] in ("compat", "funcgrad")
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """What a class has that is public, of its own or of bases without an entry: the name, and what it is."""
+    """The public members of a class, its own or those of bases without an entry: the name and the value."""
     seen = set()
     elsewhere = {above for base in bases(kind) for above in base.__mro__}
     for base in kind.__mro__:
@@ -288,7 +288,7 @@ def href(source: str, address: str) -> str | None:
 
 
 def linker(source: str, entry: Entry | None) -> Link:
-    """Finds where the names in a docstring are explained, as the page at ``source`` links them."""
+    """Finds the entries of the names in a docstring, as the page at ``source`` links them."""
     ours = entry is not None and entry.title.startswith("funcgrad")
     near = [entry.names[0].place] if entry is not None else []
     near += ["funcgrad.numpy", "funcgrad"] if ours else ["torch", "torch.nn", "torch.nn.functional", "torch.optim"]

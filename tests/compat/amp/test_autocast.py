@@ -51,7 +51,7 @@ def test_what_is_written_in_place_is_written_into_the_tensor() -> None:
 
 
 class Calls(TorchDispatchMode):
-    """Notes operators, with the dtypes of their tensors."""
+    """Records operators, with the dtypes of their tensors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Calls(TorchDispatchMode):
 
 
 def test_dispatch_modes_see_the_casts_and_then_the_operator() -> None:
-    """The list is PyTorch 2.13's; ``einsum`` is cast where the product is, whose operands are views by then."""
+    """The list is PyTorch 2.13's; ``einsum`` is cast at the product, whose operands are views by then."""
     x = torch.ones(3, 3)
     with Calls() as calls, torch.autocast("cpu"):
         torch.mm(x, x)

@@ -1,4 +1,4 @@
-"""``GradScaler``, and the two operations that it is made of."""
+"""``GradScaler``, and the two operations that it uses."""
 
 from __future__ import annotations
 

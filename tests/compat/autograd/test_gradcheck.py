@@ -21,7 +21,7 @@ def double(size: tuple[int, ...] = (3,)) -> Any:
 
 
 class Wrong(torch.autograd.Function):
-    """Multiplies by 2, and says 3 of it in backward."""
+    """Multiplies by 2, but multiplies by 3 in its backward."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:

@@ -27,7 +27,7 @@ def _all_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def replays(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
-    """Every replay that takes place."""
+    """Every replay that runs."""
     seen: list[Replay] = []
     call = Replay.__call__
 
@@ -117,7 +117,7 @@ def test_learning_rates_are_inputs(name: str, replays: list[Replay]) -> None:
 
 
 def change(i: int, model: Any, optimizer: Any) -> None:
-    """Something that a captured call depends on, each a few steps after the other."""
+    """Values that a captured call depends on, each changed after a few steps."""
     if i == 4:
         model.eval()
     if i == 8:
@@ -153,7 +153,7 @@ def test_other_sizes_and_dtypes(replays: list[Replay]) -> None:
     for x in [torch.ones(2), torch.ones(3), torch.ones(2, dtype=torch.float64), torch.ones(2, 2)] * 4:
         np.testing.assert_array_equal(f(x).numpy(), (x.numpy() * 2).sum(0))
         assert f(x).dtype is x.dtype
-    assert len(replays) == 4 * (8 - 2)  # each kind once as ever, once captured
+    assert len(replays) == 4 * (8 - 2)  # each kind once without capture, once captured
 
 
 def test_gradients_that_accumulate(replays: list[Replay]) -> None:

@@ -1,4 +1,4 @@
-"""Tensors on accelerators, tried on the CPU as four devices: JAX's way to them is the same."""
+"""Tensors on accelerators, tested on the CPU as four virtual devices, which use the same code path of JAX."""
 
 import io
 import pickle
@@ -69,7 +69,7 @@ for place, want in ((None, "xla:2"), ("cpu", "cpu"), ({"xla:2": "xla:1"}, "xla:1
     assert str(found.device) == want and torch.equal(found.cpu(), y.cpu())
 assert pickle.loads(pickle.dumps(y)).device == y.device
 
-# ---------------------------------------------------------------- two models at a time, each where it is
+# ---------------------------------------------------------------- two models on two devices
 
 torch.manual_seed(0)
 here = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 1))

@@ -1,4 +1,4 @@
-"""Accelerators: where there are none, what is said; and tensors on several devices, in a process that has some."""
+"""Accelerators: the errors if there are none, and tensors on several devices, in a process with virtual ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What eight devices exchange in a training step of a GPT: counted in the HLO of the compiled step, and worked out."""
+"""Collectives in a training step of a GPT on eight devices: counted in the compiled HLO, and computed by hand."""
 
 import os
 import sys
@@ -57,20 +57,20 @@ for exchange in parallel.collectives(compiled.read_text()):
     found.setdefault(exchange.kind, Counter())[exchange.bytes] += exchange.count
 
 parameters = Counter(p.nbytes for p in model.parameters())
-scalars = Counter({4: 2})  # the loss, and of how many targets it is the mean
+scalars = Counter({4: 2})  # the loss, and the number of targets that it averages
 activation, positions = BATCH * LENGTH * WIDTH * 4, model.pos.weight.nbytes
 if how == "data":  # each gradient is summed once
     wanted = {"all-reduce": parameters + scalars}
-elif how == "sharded":  # and each parameter gathered once; XLA looks the few positions up in parts and sums them
+elif how == "sharded":  # and each parameter gathered once; XLA looks the few positions up in shards and sums them
     wanted = {
         "all-reduce": parameters + scalars + Counter([positions]), "all-gather": parameters - Counter([positions]),
     }  # fmt: skip
 else:
-    # A layer divided by rows sums its results; one divided by columns, but an embedding, its arguments' gradients.
+    # A row-wise layer sums its results; a column-wise one, except an embedding, its arguments' gradients.
     styles = {path: style for path, style in plan(False).items() if path not in ("tok", "pos")}
     layers = {path: len(model.blocks) if "*" in path else 1 for path in styles}
     sums = sum(layers[path] for path, style in styles.items() if isinstance(style, ColwiseParallel | RowwiseParallel))
-    # Results that are to be whole: those of the embeddings and of the head, as long as the activations.
+    # Results that must be replicated: those of the embeddings and of the head, as long as the activations.
     wanted = {"all-reduce": Counter({activation: sums}), "all-gather": Counter([activation, activation, positions])}
 assert found == wanted, (found, wanted)
 print("done")

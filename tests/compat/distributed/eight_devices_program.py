@@ -21,7 +21,7 @@ def divide(name, module, mesh):
 
 
 def divided(how):
-    """The model, and how the targets lie."""
+    """The model, and the placements of the targets."""
     torch.manual_seed(0)
     model = GPT()
     if how == "fsdp":
@@ -34,7 +34,7 @@ def divided(how):
         mesh = init_device_mesh("cpu", (8,), mesh_dim_names=("tp",))
         for path in ("ln", *[f"blocks.{i}.{name}" for i in range(4) for name in ("ln1", "ln2")]):
             distribute_module(model.get_submodule(path), mesh, divide)
-        for block in model.blocks:  # whose results are summed
+        for block in model.blocks:  # row-wise layers, whose results are summed
             for layer in (block.o, block.down):
                 layer.bias = nn.Parameter(distribute_tensor(layer.bias.detach(), mesh, [Shard(0)]))
         return parallelize_module(model, mesh, plan(False)), mesh, [WHOLE]
@@ -61,7 +61,7 @@ def train(how, steps=4):
 
 
 def share(tensors):
-    """The part of some tensors that a device holds, of the one that holds most."""
+    """The largest share of some tensors that a device holds."""
     held, total = {}, 0
     for t in tensors:
         buffer = runtime.ready(t._storage.buffer)
@@ -95,7 +95,7 @@ leaf = torch.ones(8, requires_grad=True)
 assert leaf.grad.tolist() == [3] * 8
 assert w.t().placements == (Shard(1),) and w.view(-1).placements == (Shard(0),)
 
-# Parts of unequal length: the buffer has room for equal ones.
+# Shards of unequal length: the buffer is padded to equal ones.
 whole = torch.arange(30.0).view(10, 3)
 uneven = distribute_tensor(whole, mesh, [Shard(0)])
 assert uneven.shape == (10, 3) and uneven.placements == (Shard(0),) and uneven.to_local().shape == (2, 3)
@@ -111,7 +111,7 @@ assert torch.equal(parameter.grad.full_tensor(), 2 * whole)
 adam.step()
 assert parameter.placements == (Shard(0),) and parameter.to_local().shape == (2, 3)
 
-# Summands.
+# Partial placements.
 parts = [torch.full((8, 2), float(i), requires_grad=True) for i in range(8)]
 total = DTensor.from_local(parts, mesh, [Partial()])
 assert isinstance(total, DTensor) and total.placements == (Partial(),) and total.shape == (8, 2)

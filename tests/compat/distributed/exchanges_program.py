@@ -1,4 +1,4 @@
-"""All exchanges, by each process of a group."""
+"""All collectives, called by each process of a group."""
 
 import math
 import sys
@@ -25,7 +25,7 @@ assert work.wait() and work.is_completed() and (x == total + n).all()
 x = torch.tensor([r, 7 - r])
 dist.all_reduce(x, dist.ReduceOp.MAX)
 assert x.tolist() == [n - 1, 7]
-for size in (3, 300):  # to all at once; and by shares
+for size in (3, 300):  # to all at once; and in shares
     x = torch.full((size, size), float(r))
     dist.broadcast(x, 1)
     assert (x == 1).all()
@@ -54,7 +54,7 @@ for op, wanted in (
     ("MAX", n),
     ("MIN", 1),
 ):
-    x = torch.zeros(3, 2).t()  # results have the strides of what is written
+    x = torch.zeros(3, 2).t()  # results have the strides of the output
     dist.reduce_scatter(x, [torch.full((2, 3), r + 1.0) for _ in everybody], getattr(dist.ReduceOp, op))
     assert torch.equal(x, torch.full((2, 3), wanted)), (op, x)
 for empty in (torch.zeros(0), torch.zeros(3, 0)):

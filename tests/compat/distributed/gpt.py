@@ -1,4 +1,4 @@
-"""A GPT of four layers, and how its parts are divided for tensor parallelism."""
+"""A GPT of four layers, and its plan for tensor parallelism."""
 
 import compat as torch
 import compat.nn.functional as F

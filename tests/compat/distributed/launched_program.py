@@ -1,4 +1,4 @@
-"""The environment that the launcher sets for a process; one of them is killed the first time."""
+"""The environment that the launcher sets for a process; one process is killed the first time."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ dist.init_process_group()
 x = torch.tensor([dist.get_rank()])
 dist.all_reduce(x)
 known = [os.environ[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT")]
-# In one write: the processes share a pipe.
+# In one write, since the processes share a pipe.
 sys.stdout.write(" ".join(["process", *known, str(x.item()), *sys.argv[1:]]) + "\n")
 sys.stdout.flush()
 if known[3] == "0" and known[0] == "1" and "die" in sys.argv:

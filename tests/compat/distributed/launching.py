@@ -1,5 +1,5 @@
-"""Programs of several processes: each is a file beside this one, which gets its rank, the number of processes, an
-address, and what a test gives it besides."""
+"""Programs of several processes: each is a file beside this one, which receives its rank, the number of processes, an
+address, and further arguments of the test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def free_port() -> int:
 
 
 def run_processes(program: str, count: int, *args: str, address: str = "", devices: int = 1) -> list[tuple[int, str]]:
-    """Runs a program in so many processes; for each its exit status and what it printed."""
+    """Runs a program in several processes; returns the exit status and output of each."""
     address = address or f"tcp://127.0.0.1:{free_port()}"
     running = [
         subprocess.Popen(

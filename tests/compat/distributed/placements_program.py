@@ -1,4 +1,4 @@
-"""How results of operators lie on two devices, beside how they do in PyTorch 2.13 (two processes with gloo)."""
+"""Placements of operators' results on two devices, compared with PyTorch 2.13 (two processes with gloo)."""
 
 import compat as torch
 import compat.nn.functional as F
@@ -10,7 +10,7 @@ mesh = init_device_mesh("cpu", (2,))
 
 
 def d(*size, to=None):
-    """A tensor divided along a dimension, or whole on each device."""
+    """A tensor sharded along a dimension, or replicated."""
     t = torch.randn(*size) if to != "int" else torch.randint(0, 4, size)
     return lambda dim: distribute_tensor(t, mesh, [Replicate() if dim is None else Shard(dim)])
 
@@ -18,7 +18,7 @@ def d(*size, to=None):
 x, w, v, bias, table = d(4, 6), d(6, 8), d(8, 6), d(8), d(4, 6)
 batch, other, words = d(2, 4, 6), d(2, 6, 8), d(2, 3, to="int")
 
-# "P" is Partial in PyTorch: a summand, maximum or product on each device. Here XLA adds up within the operator.
+# "P" is Partial in PyTorch: a summand, maximum or product on each device. Here XLA reduces within the operator.
 FOUND_IN_PYTORCH = {
     "R": [lambda s: x(s(0)).var(0), lambda s: (x(s(1)) @ w(s(0))).relu()],
     "P": [

@@ -1,4 +1,4 @@
-"""Tensors in parts on eight virtual devices, in a process of their own: devices do not change while a program runs."""
+"""Sharded tensors on eight virtual devices, in a process of their own: the devices of a process are fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that exchange tensors, that train together, and that end."""
+"""Processes that exchange tensors, train together, and fail."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ TOLD = {
     "killed": r"rank 2 \(process \d+ on .*\) has ended: it closed its connection",
     "raises": r"rank 2 \(process \d+ on .*\) has ended with KeyError: 'oops'",
     "late": r"timed out after 8 seconds .*rank 2 \(process \d+ on .*\) (has not called it|does not answer)",
-    # the first rank that looks says it
+    # the first rank that detects it reports it
     "shape": r"(rank 2 has sent 20 bytes where \d+|rank \d has sent \d+ bytes where 20) were expected: the tensors'",
     "absent": r"init_process_group: rank 0 .* of 3 processes rank 2 did not come",
 }
@@ -91,7 +91,7 @@ def test_data_parallel_losses_are_those_of_the_joined_batch() -> None:
         lines = [line for line in outputs[0][1].splitlines() if line.startswith("losses")]
         found.append(ast.literal_eval(lines[0].removeprefix("losses")))
     assert found[0] == pytest.approx(found[1], abs=1e-5)
-    # what PyTorch with gloo gives for the same program and seed
+    # PyTorch's results with gloo for the same program and seed
     assert found[1] == pytest.approx(GLOO, abs=1e-4)
 
 
@@ -107,7 +107,7 @@ def test_the_launcher_starts_processes_again() -> None:
     run = ("-m", "compat.distributed.run", "--nproc-per-node=2", f"--master-port={free_port()}")
     status, text = run_python(*run, "--max-restarts", "1", "launched_program.py", "die")
     assert status == 0, text
-    lines = {line for line in text.splitlines() if line.startswith("process")}  # who is ended may not come to it
+    lines = {line for line in text.splitlines() if line.startswith("process")}  # may be ended before
     assert lines >= {"process 1 1 2 0 1 die", "process 0 0 2 1 1 die", "process 1 1 2 1 1 die"}, text
     status, text = run_python(*run, "launched_program.py", "die")
     assert status == 1 and "rank      : 1 (local_rank: 1)" in text.split("Root Cause")[1] and "SIGKILL" in text, text

@@ -1,4 +1,4 @@
-"""What follows from the values of traced tensors is recorded or refused, and never a constant of the graph."""
+"""Results that depend on the values of traced tensors are recorded or raise, and are never constants of the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 F = nn.functional
 Function = Callable[[torch.Tensor], Any]
 
-#: Functions that a trace records though they look at values.
+#: Functions that a trace records although they depend on values.
 RECORDED: dict[str, Function] = {
     "mask": lambda x: x[x > 0],
     "where with one operand": lambda x: x[torch.where(x > 0)],
@@ -50,7 +50,7 @@ def _written(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return y
 
 
-#: Functions whose graph would be right for the example alone, and what the error has to say.
+#: Functions whose graph would be right only for the example, and the expected error.
 REFUSED: dict[str, tuple[Function, str]] = {
     "item": (lambda x: x * x.sum().item(), "item"),
     "tolist": (lambda x: torch.tensor(x.tolist()), "tolist"),

@@ -1,4 +1,4 @@
-"""Models as ONNX, beside onnxruntime where it is installed."""
+"""Models as ONNX, compared with onnxruntime if it is installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Written(nn.Module):
 
 
 class Causal(nn.Module):
-    """Attention, a mask and positions of the length of the input."""
+    """Attention with a mask and positions, of the length of the input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,7 +148,7 @@ def test_sizes_of_several_inputs_change_together() -> None:
     axes = {"x": [0], "hidden": [0], "y": [0]}
     torch.onnx.export(net, example, file, output_names=["y"], dynamic_axes=axes)
     more = torch.randn(5, 4, 8), torch.tensor([[False, False, False, True]] * 5)
-    with torch.no_grad():  # where the padding is left out
+    with torch.no_grad():  # where the padding is masked
         expected = net(*more)
     torch.testing.assert_close(_run(file.getvalue(), *more)[0], expected, rtol=1e-4, atol=1e-5)
     with pytest.raises(ValueError, match="dynamic_axes: \\['z'\\] are no names"):

@@ -172,7 +172,7 @@ def test_a_traced_module_is_saved_with_what_it_does(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.jit.load(tmp_path / "net.pt")(x), net(x))
 
 
-# ---------------------------------------------------------------- sizes that change
+# ---------------------------------------------------------------- dynamic sizes
 
 
 @pytest.mark.parametrize(("make", "example"), MODELS, ids=NAMES)
@@ -224,7 +224,7 @@ def test_tracing_at_several_sizes_leaves_a_module_as_it_was() -> None:
     assert net[1].num_batches_tracked == 1
 
 
-# ---------------------------------------------------------------- what PyTorch has written
+# ---------------------------------------------------------------- files written by PyTorch
 
 CODE = """class Net(Module):
   __parameters__ = ["weight", ]
@@ -248,7 +248,7 @@ CODE = """class Net(Module):
 
 
 def archive(tmp_path: Path, last: str) -> Path:
-    """A file as TorchScript has it."""
+    """A file in TorchScript's format."""
     weights = io.BytesIO()
     torch.save((torch.tensor([[1.0, 2.0]]),), weights)
     weights.seek(0)

@@ -1,4 +1,4 @@
-"""Functions with rules of their own, inside transforms."""
+"""Functions with custom rules, inside transforms."""
 
 from __future__ import annotations
 

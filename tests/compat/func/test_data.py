@@ -1,4 +1,4 @@
-"""``data`` inside transforms: outside of the transform around a tensor, but of no other."""
+"""``data`` inside transforms: detached from the innermost transform around a tensor, but from no other."""
 
 from __future__ import annotations
 

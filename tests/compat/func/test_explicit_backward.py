@@ -1,4 +1,4 @@
-"""Inside transforms, too, an operation has the backward that PyTorch states for it."""
+"""Operations have PyTorch's explicit backward formula inside transforms, too."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import compat as torch
 import compat.nn.functional as F
 from compat.func import grad, hessian, jacrev, jvp, vjp, vmap
 
-#: Where a derivative of the formula is no number, or another: the function, the point, and PyTorch's gradient.
+#: Where a derivative of the formula is NaN, or differs: the function, the point, and PyTorch's gradient.
 CASES: dict[str, tuple[Callable[[Any], Any], list[float], list[float]]] = {
     "the deviation of equal numbers": (lambda x: x.std(), [5.0, 5.0, 5.0], [0.0, 0.0, 0.0]),
     "equal numbers in the middle": (lambda x: x.median(), [3.0, 3.0, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5]),

@@ -206,7 +206,7 @@ def test_the_pullback_has_a_graph_where_there_is_one() -> None:
     (slope,) = pullback(one)
     assert slope.requires_grad
     close(torch.autograd.grad(slope, x)[0], torch.tensor(2.0))
-    with torch.no_grad():  # what was computed without a graph has none later
+    with torch.no_grad():  # a result computed without a graph has none later
         out, pullback = vjp(lambda x: x.sin() * x, x)
     close(torch.autograd.grad(pullback(one)[0], x)[0], x.cos() - 3 * x.sin())
 

@@ -1,4 +1,4 @@
-"""The graph that a function sees inside of ``grad`` and ``vjp``, compared with PyTorch."""
+"""The graph that a function sees inside ``grad`` and ``vjp``, compared with PyTorch."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from compat.func import functional_call, grad, jacfwd, jacrev, jvp, vjp, vmap
 
 
 def seen(of, x, transform=grad):
-    """What a function is shown of what it makes of its argument."""
+    """What a function can see of the results that it computes from its argument."""
     found = []
 
     def f(x):

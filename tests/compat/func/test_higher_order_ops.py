@@ -43,7 +43,7 @@ def test_each_example_has_its_branch() -> None:
     assert torch.equal(torch.vmap(torch.vmap(f))(rows[None])[0], expected)
     slopes = torch.vmap(torch.func.grad(lambda x: f(x).sum()))(rows)
     assert torch.equal(slopes, torch.stack([2 * X, torch.ones(3)]))
-    # What a branch closes over may require grad.
+    # Closure variables of a branch may require grad.
     w = torch.ones(3, requires_grad=True)
     out = torch.vmap(lambda x: torch.cond(x.sum() > 0, lambda x: x * w, lambda x: x - w, (x,)))(rows)
     assert torch.equal(torch.autograd.grad(out.sum(), w)[0], X - 1)

@@ -1,4 +1,4 @@
-"""Modules as functions of their values, as ``functorch`` made them."""
+"""Modules as functions of their parameters, as in ``functorch``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of ``torch.func``, compared with PyTorch: errors, and in-place writes inside of transforms."""
+"""Programs of ``torch.func``, compared with PyTorch: errors, and in-place writes inside transforms."""
 
 from __future__ import annotations
 

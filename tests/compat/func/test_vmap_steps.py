@@ -1,4 +1,4 @@
-"""The steps of a ``vmap`` by PyTorch's private names, called and replaced."""
+"""The steps of a ``vmap`` under PyTorch's private names, called and replaced."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat._functorch import vmap as steps
 
 
 class Box:
-    """A container that is no pytree."""
+    """A container that is not a pytree."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -20,7 +20,7 @@ class Box:
 
 @pytest.fixture
 def boxes_are_batched(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Replaces the steps, as tensordict does, by ones for functions of one box."""
+    """Replaces the steps, as tensordict does, by steps for functions of one box."""
 
     def process(in_dims: Any, args: tuple, func: Any) -> tuple:
         return args[0].value.shape[0], [0], list(args), steps.tree_flatten(args)[1]

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def strided(shape: list[int]) -> torch.Tensor:
-    """A tensor of a shape with strides of some common kind: contiguous, permuted, sliced, expanded."""
+    """A tensor of a shape with common strides: contiguous, permuted, sliced, expanded."""
     kind = random.random()
     order = list(range(len(shape)))
     random.shuffle(order)

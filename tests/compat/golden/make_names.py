@@ -2,7 +2,7 @@
 
     python tests/compat/golden/make_names.py      # where torch==2.13.0 is installed
 
-Shown are the modules of packages that compat has, and the classes that are found in ``PLACES``.
+It lists the modules of packages that compat has, and the classes that are found in ``PLACES``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 HERE = Path(__file__).parent
-#: Folders whose modules no program imports.
+#: Folders whose modules programs do not import.
 INNER = ("_inductor", "testing._internal", "_dynamo", "_export", "onnx._internal", "ao", "_refs", "_prims")
 PLACES = """
 amp autograd autograd.forward_ad autograd.function autograd.functional autograd.grad_mode autograd.graph
@@ -30,7 +30,7 @@ utils.module_tracker utils.weak utils._python_dispatch utils._pytree
 
 
 def module_names() -> list[str]:
-    """Every module, by its file or because it is there once PyTorch is imported; without ``torch.``."""
+    """Every module, found by its file or in ``sys.modules`` after PyTorch is imported; without ``torch.``."""
     root = Path(torch.__file__).parent
     found = {name for name in sys.modules if name.startswith("torch.")}
     for path in [*root.rglob("*.py"), *root.glob("*.so")]:
@@ -41,7 +41,7 @@ def module_names() -> list[str]:
 
 
 def class_modules() -> dict[str, str]:
-    """The module that each public class says it is of."""
+    """The ``__module__`` of each public class."""
     found = {}
     for place in ["", *PLACES.split()]:
         module = importlib.import_module(f"torch.{place}".removesuffix("."))

@@ -545,7 +545,7 @@ FAMILIES = dict(arithmetic=ARITHMETIC, functions=FUNCTIONS, comparison=COMPARISO
 
 
 def spelled_out(line: str) -> str:
-    """The expression with the constants above in place of their names."""
+    """The expression with the constants above substituted for their names."""
     for name, text in dict(SOME=SOME, V=V, B=B, Z=Z).items():
         line = re.sub(rf"\b{name}\b", text, line)
     return line

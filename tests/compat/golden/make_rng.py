@@ -2,9 +2,9 @@
 
     python tests/compat/golden/make_rng.py
 
-The file holds programs: a seed and steps, each a sampler's name and its arguments, with what PyTorch gave for it
-(dtype, shape, a hash of the bytes, the first few values, all values where the C library has a part in them) and a hash
-of the generator's state afterwards.
+The file holds programs: a seed and steps, each a sampler's name and its arguments, with PyTorch's result (dtype, shape,
+a hash of the bytes, the first few values, all values if they depend on the C library) and a hash of the generator's
+state afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
 AROUND_16 = [0, 1, 2, 3, 15, 16, 17, 31, 32, 33, 48, 50, 100, 623, 624, 625, 1000]
 
 
-# ---- what a step's name means in PyTorch
+# ---- the meaning of a step's name in PyTorch
 
 
 def _empty(size, dtype="float32"):
@@ -55,7 +55,7 @@ def _rates(size, dtype):
 
 
 def _loader(n, batch_size, shared):
-    """The order of one epoch; the state is then the one while the epoch runs."""
+    """The order of one epoch, and the generator's state during the epoch."""
     given = torch.default_generator if shared else None
     batches = iter(DataLoader(range(n), batch_size=batch_size, shuffle=True, generator=given))
     order = [next(batches)]
@@ -101,7 +101,7 @@ STEPS = {
     "dropout_mask": lambda size, p: (torch.nn.functional.dropout(torch.ones(size), p) != 0).float(),
 }
 
-# The steps in which float64 functions of the C library take part; integers and coin tosses come out of none.
+# The steps that use float64 functions of the C library; integers and coin tosses do not.
 C_LIBRARY = {"log_normal", "exponential", "cauchy", "standard_gamma"}
 
 
@@ -141,7 +141,7 @@ def _uniform_and_normal() -> list[Program]:
         for seed, (low, high) in ((0, (0.0, 1.0)), (1, (-0.3, 0.7)), (2, (1.1, 3.3))):
             steps = _over(AROUND_16, "uniform", dtype=dtype, low=low, high=high)
             made.append(_program(f"uniform {dtype} {low} {high}", seed, *steps))
-        # those that come out of the C library are stored whole
+        # those that depend on the C library are stored in full
         sizes = [0, 1, 7, 15, 16, 17, 40] if dtype in ("float64", "complex128") else AROUND_16
         for seed, (mean, std) in ((0, (0.0, 1.0)), (3, (0.0, 0.02)), (4, (1.5, 0.3))):
             steps = _over(sizes, "normal", dtype=dtype, mean=mean, std=std)
@@ -262,7 +262,7 @@ def _recipes() -> list[Program]:
 
 
 def _mixed() -> list[Program]:
-    """Random sequences of everything, from seeds of every kind."""
+    """Random sequences of all samplers, from seeds of every kind."""
     seeds = [0, 1, 42, 1234, 2**31, 2**32 - 1, 2**32, 2**32 + 7, 2**63 - 1, 2**64 - 1, -1, -(2**63)]
     made = []
     for index, seed in enumerate(seeds):
@@ -293,7 +293,7 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 
 def _state() -> dict[str, Any]:
-    """The generator's state, the waiting normal apart, since it hangs on the C library."""
+    """The generator's state, with the cached normal separate, since it depends on the C library."""
     state = torch.get_rng_state().numpy().copy()
     waiting = state[5024:5032].view("<f8")[0] if state[5040] else None
     state[5024:5032] = 0
@@ -318,7 +318,7 @@ def _ran(seed: int, steps: list[list[Any]]) -> list[dict[str, Any]]:
 
 
 def _errors() -> list[list[Any]]:
-    """Calls that must fail, and how they do."""
+    """Calls that must fail, and their errors."""
     calls: list[tuple[str, dict[str, Any]]] = [
         ("normal", {"size": 3, "std": -0.25}), ("normal", {"size": 3, "dtype": "int64"}),
         ("uniform", {"size": 3, "low": 1.0, "high": 0.5}), ("uniform", {"size": 3, "low": -1e40}),
@@ -356,11 +356,11 @@ def _errors() -> list[list[Any]]:
     return failures
 
 
-# ---- every argument a float32 normal can have
+# ---- every argument that a float32 normal can have
 
 
 def _untempered(words: np.ndarray) -> np.ndarray:
-    """The state words that the generator gives out as ``words``."""
+    """The generator's state from which it returns ``words``."""
     y = words.astype(np.uint32)
     y ^= y >> np.uint32(18)
     y ^= (y << np.uint32(15)) & np.uint32(0xEFC60000)
@@ -374,7 +374,7 @@ def _untempered(words: np.ndarray) -> np.ndarray:
 
 
 def _normals_of(words: np.ndarray) -> np.ndarray:
-    """torch.randn from chosen words, shape (rows, 16), through states that hold them; 38 rows fit in one."""
+    """torch.randn from chosen words, shape (rows, 16), through states that hold them; 38 rows fit in one state."""
     torch.manual_seed(0)
     state = torch.get_rng_state().numpy().copy()
     state[8:12].view("<i4")[0], state[16:24].view("<u8")[0] = 624, 0
@@ -404,7 +404,7 @@ def every_argument() -> dict[str, str]:
 
 
 def c_library() -> str:
-    """A hash of the C library's functions on a grid; where it differs, last bits may."""
+    """A hash of the C library's functions on a grid; if it differs, last bits may differ."""
     grid = [(i + 0.5) / 512 for i in range(512)]
     functions = (math.log, lambda x: math.log1p(-x), math.exp, math.sin, math.cos, math.tan)
     values = np.array([f(x) for f in functions for x in grid])

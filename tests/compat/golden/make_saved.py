@@ -1,5 +1,5 @@
-"""Writes with real PyTorch ``saved.pt``, ``saved_old.pt`` (as before version 1.6), and ``saved.json``, what is
-in both; see ``tests/compat/test_serialization.py``.
+"""Writes with real PyTorch ``saved.pt``, ``saved_old.pt`` (in the format before version 1.6), and ``saved.json``, the
+contents of both; see ``tests/compat/test_serialization.py``.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_saved.py

@@ -3,7 +3,7 @@
     pip install torch==2.13.0
     python tests/compat/golden/make_scripts.py [family ...]
 
-The scripts are in the text files beside it, separated by blank lines; a script's last expression is what is looked at.
+The scripts are in the text files beside it, separated by blank lines; a script's result is its last expression.
 """
 
 import json
@@ -25,9 +25,9 @@ FAMILIES = (
 
 
 def main() -> None:
-    # When forward mode is first used, PyTorch loads what it needs for it, with warnings.
+    # When forward mode is first used, PyTorch imports modules that issue warnings.
     torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))
-    torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))  # its first call imports, with warnings
+    torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))  # the first call imports modules that issue warnings
     for family in sys.argv[1:] or FAMILIES:
         blocks = [block.strip("\n") for block in (GOLDEN / f"{family}.txt").read_text().strip("\n").split("\n\n")]
         found = {block: observe(torch, block) for block in blocks}

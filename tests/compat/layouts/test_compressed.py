@@ -1,4 +1,4 @@
-"""Sparse tensors with compressed rows or columns: against dense ones, their files, and what they cost."""
+"""Sparse tensors with compressed rows or columns: compared with dense ones; their files and cost."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LAYOUTS = [torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bs
 
 
 def _dense(*size: int) -> Any:
-    """Numbers of which about half are zero, in all blocks of two rows and columns alike."""
+    """Numbers of which about half are zero, in blocks of two rows and columns."""
     x = torch.arange(1.0, 1 + np.prod(size), dtype=torch.float64).reshape(size).sin()
     return torch.where(x.abs() > 0.5, x, 0.0)
 
@@ -45,7 +45,7 @@ def test_conversion_to_a_layout_and_back_keeps_all(layout: Any) -> None:
         assert again.layout is target and torch.equal(again.to_dense(), x)
 
 
-#: Functions of a compressed matrix and a dense one, that do the same for dense ones.
+#: Functions of a compressed matrix and a dense one, which have the same result for dense ones.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "product": lambda s, d: s @ d.t(),
     "vector": lambda s, d: s @ d[0],

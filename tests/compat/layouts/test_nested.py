@@ -1,4 +1,4 @@
-"""Nested tensors: as in PyTorch, as sequence by sequence, their gradients, files, and that others pay nothing."""
+"""Nested tensors: compared with PyTorch and with single sequences; gradients, files, and no cost for dense tensors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _weights() -> dict[str, Any]:
     return {name: t.requires_grad_() for name, t in made.items()}
 
 
-#: Functions of a nested tensor and weights, and of one sequence and weights, that give the same.
+#: Functions of a nested tensor and weights, and functions of one sequence and weights with the same result.
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "pointwise": (lambda x, p: (x * 2 + x.tanh()).exp(), lambda x, p: (x * 2 + x.tanh()).exp()),
     "dense operand": (lambda x, p: x * p["w"][0] + p["w"].sum(), lambda x, p: x * p["w"][0] + p["w"].sum()),

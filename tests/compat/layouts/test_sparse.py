@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import compat as torch
 from tests.compat.scripts import assert_same, cases, observe
 
-#: float64: sums and products of a few dozen numbers, taken in another order than dense tensors take them.
+#: float64: sums and products of a few dozen numbers, in another order than for dense tensors.
 ROUNDING = 1e-12
 
 
@@ -25,7 +25,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
 
 
 def _both(draw: Any, size: tuple[int, int]) -> tuple[Any, Any]:
-    """A sparse tensor with places that occur twice, and the dense one that it stands for, leaves of their own."""
+    """A sparse tensor with repeated indices, and its dense equivalent, both leaves."""
     count = draw.draw(st.integers(0, 6))
     rows = [draw.draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count)) for n in size]
     numbers = draw.draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
@@ -35,7 +35,7 @@ def _both(draw: Any, size: tuple[int, int]) -> tuple[Any, Any]:
     return s.requires_grad_(), dense
 
 
-#: Functions of a sparse matrix, another one of its size, and a dense one, that do the same for dense ones.
+#: Functions of a sparse matrix, another of its size, and a dense one, which have the same result for dense ones.
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sum": lambda s, t, d: s + t,
     "difference": lambda s, t, d: s * 3 - t,
@@ -72,14 +72,14 @@ def test_values_and_gradients_are_those_of_dense_tensors(name: str, data: Any) -
         if x.grad is None:
             assert y.grad is None or not y.grad.any()
             continue
-        # A sparse gradient has the elements that matter: those at the places of its tensor.
+        # A sparse gradient has only the elements at the indices of its tensor.
         mask = (dense_of_ones(x) if x.grad.is_sparse and x.is_sparse else torch.ones(x.shape)).numpy() > 0
         have = x.grad.to_dense().numpy()
         np.testing.assert_allclose(have[mask], y.grad.numpy()[mask], rtol=ROUNDING)
 
 
 def dense_of_ones(s: Any) -> Any:
-    """One where a sparse tensor has an element."""
+    """A mask of the elements that a sparse tensor has."""
     return torch.sparse_coo_tensor(s._indices(), torch.ones(s._nnz()), s.shape).to_dense()
 
 

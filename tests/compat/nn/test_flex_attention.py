@@ -49,7 +49,7 @@ def test_attention_gives_the_sums_of_exponentials_too() -> None:
 def test_blocks_of_a_mask() -> None:
     blocks = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, 5, 6, BLOCK_SIZE=2)
     assert blocks.shape == (1, 1, 5, 6) and blocks.numel() == 30 and blocks.sparsity() == pytest.approx(20)
-    # The last row of blocks is half outside, so that none of it is met as a whole.
+    # The last row of blocks is only half inside, so no block of it is full.
     assert blocks.kv_num_blocks.tolist() == [[[1, 1, 3]]] and blocks.kv_indices[0, 0, :, 0].tolist() == [0, 1, 0]
     assert blocks.full_kv_num_blocks.tolist() == [[[0, 1, 0]]]
     assert blocks.q_num_blocks.tolist() == [[[2, 2, 1]]] and blocks.full_q_num_blocks.tolist() == [[[1, 0, 0]]]

@@ -1,4 +1,4 @@
-"""Tensors below a module by name, as packages exchange them."""
+"""Named tensors of a module and its submodules, as packages exchange them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``nn``: modules, their state, hooks, containers, and how they show."""
+"""``nn``: modules, their state, hooks, containers, and representations."""
 
 from typing import Any
 

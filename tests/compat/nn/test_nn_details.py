@@ -252,7 +252,7 @@ def test_conversions_may_overwrite_parameters() -> None:
     assert module.weight is not weight and weight.dtype is torch.float32 and module.weight.dtype is torch.float64
 
 
-# ---------------------------------------------------------------- a linear map with its loss
+# ---------------------------------------------------------------- a linear map fused with its loss
 
 
 @pytest.mark.parametrize("places", [(), (2,)])

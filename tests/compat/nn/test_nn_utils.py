@@ -1,4 +1,4 @@
-"""``nn.utils``, lazy layers, pruning, ways of attention, compared with PyTorch."""
+"""``nn.utils``, lazy layers, pruning, attention variants, compared with PyTorch."""
 
 from typing import Any
 

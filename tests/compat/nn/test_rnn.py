@@ -29,7 +29,7 @@ def _loop(program: Program) -> Program:
 
 @pytest.mark.parametrize(("mode", "gates", "kept"), [(LSTM, 4, 5), (GRU, 3, 4)])
 def test_what_does_not_recur_is_outside_the_loops(mode: int, gates: int, kept: int) -> None:
-    """One product a step in either direction; those for inputs and weights are one each, for all steps."""
+    """One product per step in either direction; the products with inputs and weights are one each, for all steps."""
     steps, batch, inputs, hidden = 7, 2, 3, 4
     types = [
         ArrayType(shape, torch.float32.numpy)
@@ -50,7 +50,7 @@ def test_what_does_not_recur_is_outside_the_loops(mode: int, gates: int, kept: i
 
 
 def test_transforms_reach_through() -> None:
-    """A batch of networks' inputs by ``vmap`` is as one after the other, and ``func.grad`` as ``backward``."""
+    """A batch of networks by ``vmap`` equals one after the other, and ``func.grad`` equals ``backward``."""
     torch.manual_seed(0)
     net = torch.nn.LSTM(3, 4)
     xs = torch.randn(2, 5, 1, 3)

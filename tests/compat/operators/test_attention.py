@@ -1,4 +1,4 @@
-"""Einstein sums, norms, distances, attention, transformers, and the losses of margins."""
+"""Einstein summation, norms, distances, attention, transformers, and margin losses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-# ---------------------------------------------------------------- Einstein sums
+# ---------------------------------------------------------------- Einstein summation
 
 
 def test_any_equation_is_numpys() -> None:
@@ -161,7 +161,7 @@ def test_bags_of_nothing_are_zero() -> None:
 
 
 def test_in_inference_an_encoder_is_zero_at_the_padding() -> None:
-    type("Tensor of another kind", (torch.Tensor,), {})  # from here on functions may be overridden: they are the same
+    type("Tensor of another kind", (torch.Tensor,), {})  # from here on functions may be overridden
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 1).eval()

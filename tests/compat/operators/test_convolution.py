@@ -59,7 +59,7 @@ def test_transposed_is_the_adjoint(options: dict[str, int]) -> None:
 
 
 def test_one_weight_saved_for_all_masks() -> None:
-    """PyTorch keeps both operands whichever gradient is wanted."""
+    """PyTorch saves both operands whichever gradient is needed."""
     x, w = torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2, requires_grad=True)
     node = F.conv2d(x, w).grad_fn
     assert node._saved_input is x

@@ -1,4 +1,4 @@
-"""Values and gradients at extremes: zeros of both signs, infinities, NaN, equal elements, the edges of domains."""
+"""Values and gradients at extremes: signed zeros, infinities, NaN, equal elements, boundaries of domains."""
 
 from __future__ import annotations
 

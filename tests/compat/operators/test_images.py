@@ -1,4 +1,4 @@
-"""Images resampled, taken apart, read at computed places; maxima put back."""
+"""Resampling, ``unfold`` and ``fold``, grid sampling, unpooling."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reading and writing at computed places."""
+"""Reading and writing at computed indices."""
 
 from typing import Any
 
@@ -95,7 +95,7 @@ def test_embeddings_are_shortened_in_place() -> None:
 
 
 def test_one_value_under_a_mask_needs_no_count() -> None:
-    """Masks of other counts are other values, not other programs."""
+    """Masks with another count are other values, not other programs."""
     x = torch.arange(12).view(4, 3)
     rows = torch.tensor([True, False, False, True])
     x[rows] = -1

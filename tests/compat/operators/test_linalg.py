@@ -121,7 +121,7 @@ def test_factors_that_nothing_determines_complain_when_a_gradient_comes(mode: st
 
 
 def test_gradients_by_factors() -> None:
-    # d logdet(A) = inv(A).T, whichever way it goes.
+    # d logdet(A) = inv(A).T, in both modes.
     a = positive()
     wanted = np.linalg.inv(a.detach().numpy())
     ways = {
@@ -252,7 +252,7 @@ def test_indefinite_matrices_are_factored_and_solved(n: int, hermitian: bool) ->
     assert n == 1 or (factors.pivots[1] < 0).any()
     b = torch.tensor(rng.normal(size=(3, n, 2)) + 0j)
     found = torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
-    np.testing.assert_allclose(whole @ found.numpy(), b.numpy(), atol=1e-11)  # conditions of up to a thousand
+    np.testing.assert_allclose(whole @ found.numpy(), b.numpy(), atol=1e-11)  # condition numbers of up to a thousand
     assert not np.triu(factors.LD.numpy(), 1).any()
     ignored = torch.tensor(np.tril(whole))
     assert torch.equal(torch.linalg.ldl_factor(ignored, hermitian=hermitian).LD, factors.LD)

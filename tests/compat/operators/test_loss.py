@@ -1,4 +1,4 @@
-"""Losses, element by element and of classes."""
+"""Losses, elementwise and of classes."""
 
 import math
 from collections.abc import Callable

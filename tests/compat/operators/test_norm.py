@@ -1,4 +1,4 @@
-"""Normalization by layers, groups, batches, instances and root mean squares."""
+"""Layer, group, batch, instance and root-mean-square normalization."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Arithmetic, functions of one number, comparisons and choices, nonlinearities."""
+"""Arithmetic, unary functions, comparisons and selection, activations."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-# Functions of one number, NumPy's or SciPy's, and where they are defined.
+# Unary functions of NumPy or SciPy, and their domains.
 EVERYWHERE, POSITIVE, UNIT = (-3.0, 3.0), (0.1, 3.0), (-0.9, 0.9)
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], tuple[float, float]]] = {
     "abs": (np.abs, EVERYWHERE), "neg": (np.negative, EVERYWHERE), "square": (np.square, EVERYWHERE),
@@ -194,7 +194,7 @@ def test_a_changing_exponent_compiles_nothing_anew() -> None:
 
 
 class Other:
-    """Something that knows how to combine with tensors."""
+    """An object that implements the arithmetic with tensors."""
 
     def __radd__(self, left: Any) -> str:
         return "added"
@@ -367,7 +367,7 @@ def test_incomplete_gamma_at_the_ends():
 
 
 def test_zeta_below_zero() -> None:
-    # Of float64 as PyTorch gives it: whole exponents only, the terms below zero summed one by one.
+    # Of float64 as in PyTorch: integer exponents only, the terms below zero summed one by one.
     q = torch.tensor([-0.5, -1.5, -7.5, -8.5, -20.3, -100.7, -3.0, -2.5], dtype=torch.float64)
     sums = lambda s: torch.stack([((v + torch.arange(200, dtype=q.dtype)) ** -s).sum() + torch.special.zeta(s, v + 200)
                                   for v in q])  # fmt: skip

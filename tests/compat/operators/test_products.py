@@ -19,7 +19,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
 
 @st.composite
 def factors(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Two shapes that ``matmul`` takes."""
+    """Two shapes that ``matmul`` accepts."""
     n, k, m = (draw(st.integers(0, 3)) for _ in range(3))
     a = draw(st.sampled_from([(k,), (n, k), (2, n, k), (1, n, k), (3, 1, n, k)]))
     b = draw(st.sampled_from([(k,), (k, m), (2, k, m), (1, k, m), (1, 2, k, m)]))

@@ -1,4 +1,4 @@
-"""Points that fill a cube evenly."""
+"""Quasirandom (Sobol) points."""
 
 from typing import Any
 

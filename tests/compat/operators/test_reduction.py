@@ -1,4 +1,4 @@
-"""Sums, means, products, extremes, variances; running ones; softmax."""
+"""Sums, means, products, extrema, variances; cumulative reductions; softmax."""
 
 from collections.abc import Callable
 from typing import Any

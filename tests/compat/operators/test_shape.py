@@ -1,4 +1,4 @@
-"""Joining, repeating, flipping, rolling; triangles and diagonals."""
+"""Concatenation, repetition, flips, rolls; triangles and diagonals."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,7 +63,7 @@ def test_rolling_along_no_dimensions():
     [
         (1, 2, (60, 1, 15, 3)),
         ((1, 2), (1, 3), (60, 1, 15, 3)),
-        (5, 3, (60, 20, 5, 1)),  # one of the two parts is empty, which is of no memory format
+        (5, 3, (60, 20, 5, 1)),  # one of the two parts is empty, and has no memory format
         ((1, 5), (2, 3), (60, 20, 5, 1)),
         (1, (), (60, 20, 5, 1)),
     ],

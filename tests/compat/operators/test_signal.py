@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms and the windows for them."""
+"""Short-time Fourier transforms and their windows."""
 
 import warnings
 from typing import Any

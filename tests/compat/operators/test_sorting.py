@@ -1,4 +1,4 @@
-"""Elements in order, and the largest of them."""
+"""Sorting, and the largest elements."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Averaged models, and the learning rates for them; LBFGS."""
+"""Averaged models, and their learning rates; LBFGS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``optim``: steps, state, schedules, clipping."""
+"""``optim``: steps, state, schedulers, clipping."""
 
 import importlib
 import inspect
@@ -35,7 +35,7 @@ def _step(net: Any, x: Any, optimizer: Any) -> None:
 def test_numbers_are_no_part_of_the_program(name: str) -> None:
     net, x = _model()
     optimizer = getattr(torch.optim, name)(net.parameters(), lr=0.1)
-    for _ in range(2):  # SGD's second step is another program: there is a mean then, if momentum asks for one
+    for _ in range(2):  # SGD's second step is another program: with momentum, there is a buffer then
         _step(net, x, optimizer)
     compiled = len(multi_tensor._programs)
     for lr in (0.2, 0.3, 1):
@@ -167,7 +167,7 @@ def test_schedules_in_a_row_may_be_made_of_several() -> None:
 
 
 def test_the_curvature_of_complex_parameters_is_that_of_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    # To the bit, so every operation is run in one way: not by NumPy first, nor with others once these are compiled.
+    # To the bit, so every operation must run in the same way: not first by NumPy, nor compiled together with others.
     monkeypatch.setattr(settings, "by_numpy", False)
     monkeypatch.setattr(settings, "limit", 1)
     w, pair = torch.nn.Parameter(torch.tensor([1 + 2j, -1j])), torch.nn.Parameter(torch.tensor([[1.0, 2], [0, -1]]))
@@ -210,7 +210,7 @@ def test_states_of_older_versions_are_understood(name: str) -> None:
     old.step()
     new.step()
     saved = old.state_dict()
-    for kept in saved["state"].values():  # they kept numbers, and had not all of the settings
+    for kept in saved["state"].values():  # they kept numbers, and did not have all of the settings
         kept.update({k: t.item() for k, t in kept.items() if k in ("step", "mu_product", "eta", "mu")})
     for setting in ("foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay"):
         saved["param_groups"][0].pop(setting, None)
@@ -222,7 +222,7 @@ def test_states_of_older_versions_are_understood(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RMSprop", "Adamax", "Rprop", "Adadelta", "RAdam"])
 def test_gradients_flow_through_several_steps(name: str) -> None:
-    """PyTorch's own step of some of these does not go backward, and that of others counts in single precision."""
+    """PyTorch's own step cannot be differentiated for some of these, and that of others counts in single precision."""
     start = torch.tensor([0.5, -0.25], dtype=torch.float64)
     first = torch.tensor([0.75, -1.5], dtype=torch.float64)
 

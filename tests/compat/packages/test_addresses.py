@@ -1,6 +1,6 @@
 """``torch.`` has PyTorch's names and no others; classes name PyTorch's modules.
 
-The names are PyTorch 2.13's; ``golden/make_names.py`` wrote them down.
+The names are PyTorch 2.13's; ``golden/make_names.py`` recorded them.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from compat._addresses import OURS, PRIVATE, is_shown
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PACKAGE = Path(compat.__file__).parent
-#: Ours besides: how compat takes PyTorch's place, and what it tells of deferred execution.
+#: compat's own names: how it takes PyTorch's place, and its reports on deferred execution.
 ADDED = {"install", "runtime"}
-#: Modules in which a class is of another module than PyTorch's, since what is a package of files there is one file
-#: here.
+#: Modules in which a class belongs to another module than in PyTorch, since a package of files there is one file here.
 ONE_FILE = (
     "cpu.amp", "cuda", "cuda.amp", "distributed", "jit", "library._custom_op", "multiprocessing", "profiler",
     "profiler._events", "utils.benchmark",
@@ -61,7 +60,7 @@ def test_the_mechanism_is_not_there() -> None:
         assert len(hidden) > 200
         for name in hidden:
             if name.rpartition(".")[0] and not is_shown(name.rpartition(".")[0]):
-                continue  # its package is not there
+                continue  # its package is not installed
             with pytest.raises(ModuleNotFoundError):
                 importlib.import_module(f"torch.{name}")
         reachable = {name.removeprefix("torch.") for name in sys.modules if name.startswith("torch.")}
@@ -106,7 +105,7 @@ def test_classes_are_of_pytorchs_modules() -> None:
             count += 1
             if own != module:
                 wrong.append((name, kind.__module__, kind.__qualname__, module))
-            elif own.startswith("_C."):  # which are no modules of Python's
+            elif own.startswith("_C."):  # which are not Python modules
                 continue
             elif (
                 getattr(importlib.import_module(f"compat.{own}".removesuffix(".")), kind.__qualname__, None) is not kind

@@ -1,4 +1,4 @@
-"""Threads, switches and plain helpers."""
+"""Threads, switches and helper functions."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ _MODULES = [
     "accelerator",
     "mps",
 ]
-#: Values rather than functions or classes: what they are is said where they are listed.
+#: Values rather than functions or classes: their docstring is that of the place that lists them.
 _PLAIN = (ModuleType, bool, int, float, str, tuple, list, dict, set, frozenset, torch.dtype, type(None))
 
 

@@ -1,4 +1,4 @@
-"""``python -m compat`` and ``compat.install()``: a script runs as if compat were torch."""
+"""``python -m compat`` and ``compat.install()``: a script runs with compat as ``torch``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(directory: Path, source: str, *arguments: str, module: bool = False) -> subprocess.CompletedProcess:
-    """Runs a script, or a module of that source, through ``python -m compat``."""
+    """Runs a script, or a module with that source, by ``python -m compat``."""
     script = directory / "script_under_test.py"
     script.write_text(source)
     what = ["-m", "script_under_test"] if module else ["script_under_test.py"]

@@ -1,4 +1,4 @@
-"""What types that override functions are told of calls, and names of methods' arguments, as packages use them."""
+"""Arguments that overriding types receive for calls, and parameter names of methods, as packages use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that packages written for PyTorch take from it, public or not."""
+"""Names, public or private, that packages written for PyTorch use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Point = namedtuple("Point", ["x", "y"])
 
 
 def test_what_a_patching_package_finds(tmp_path: Path) -> None:
-    """It walks from the name of the module, and patches what it finds there."""
+    """It finds objects by the name of the module, and patches them."""
     source = """
 import torch
 target = "torch.distributions.utils._sum_rightmost".split(".")
@@ -98,7 +98,7 @@ def test_names_of_distributions() -> None:
     assert isinstance(transforms.ExpTransform().inv, transforms._InverseTransform)
 
     class Own:
-        """Of a package that has distributions of its own."""
+        """For a package that has distributions of its own."""
 
     torch.distributions.register_kl(Own, torch.distributions.Normal)(lambda p, q: 0.5)
     assert torch.distributions.kl_divergence(Own(), torch.distributions.Normal(0.0, 1.0)) == 0.5
@@ -221,7 +221,7 @@ def test_the_pieces_of_what_tensors_print_as() -> None:
 
 
 class TestHub:
-    """Weights and repositories by address; files stand for what a server has."""
+    """Weights and repositories by URL; files replace the server."""
 
     def test_weights_are_fetched_once(self, tmp_path: Path) -> None:
         torch.save({"w": torch.ones(2)}, tmp_path / "net.pth")

@@ -1,4 +1,4 @@
-"""Features that packages written for PyTorch need besides tensors: TorchScript's decorators, process groups."""
+"""Features other than tensors that packages for PyTorch need: TorchScript's decorators, process groups."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_there_are_no_other_processes() -> None:
     assert torch.distributed.is_available() and not torch.distributed.is_initialized()
 
 
-# What PyTorch's sampler gives for ten samples, seed 3 and epoch 2: for each number of processes, of each.
+# Results of PyTorch's sampler for ten samples, seed 3 and epoch 2: for each number of processes, each process's part.
 SHUFFLED = {
     (3, False): [[1, 6, 0, 7], [4, 3, 2, 1], [9, 5, 8, 4]],
     (3, True): [[1, 6, 0], [4, 3, 2], [9, 5, 8]],

@@ -1,4 +1,4 @@
-"""Regressions found by random programs: nodes, gradients and memory after rare combinations of lines."""
+"""Regressions found by random programs: nodes, gradients and memory after rare combinations of operations."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def leaf(*numbers: float) -> Any:
 
 
 def stale() -> Any:
-    """One of several views, whose base was written since: what is recorded of it raises."""
+    """One of several views, whose base was written since: using it in a recorded operation raises."""
     x = leaf(1.0, 2.0, 3.0)
     part, *_ = x.unbind()
     x.detach().add_(1)
     return part
 
 
-# ---------------------------------------------------------------- views of what was written
+# ---------------------------------------------------------------- views of modified tensors
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_not_recorded_may_be_done_to_one_of_several_views_of_what_was_wr
     "use",
     [
         lambda t: t * 2,
-        lambda t: t[::2],  # no slice of a number, but that comes later
+        lambda t: t[::2],  # a number cannot be sliced, but that error comes later
         lambda t: t.sum(5),
         lambda t: t.to(torch.float64),
         lambda t: t.retain_grad(),
@@ -192,7 +192,7 @@ def test_what_batched_gradients_left_behind_raises_as_runtime_errors_do() -> Non
         y.grad.detach().reshape(-1).tolist()
 
 
-# ---------------------------------------------------------------- complaints and places
+# ---------------------------------------------------------------- errors and their lines
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_transform_records_nothing_of_what_is_outside_where_nothing_was_record
     x = leaf(1.0, 1.0)
     with torch.no_grad():
         part = x[...]
-        x.fill_(3)  # of which ``part`` would have to complain
+        x.fill_(3)  # about which ``part`` would have to raise
         gradient = torch.func.grad(lambda v: (v * part).sum())(x)
     assert gradient.tolist() == [3.0, 3.0]
     with pytest.raises(RuntimeError, match="no_grad mode"):
@@ -436,11 +436,11 @@ def test_a_storage_grows_where_a_tensor_is_set_to_more_of_it_than_there_is() -> 
         x.set_(storage, -1, (1,), (1,))
 
 
-# ---------------------------------------------------------------- leaves of another size
+# ---------------------------------------------------------------- leaves of changed size
 
 
 def outgrown() -> tuple[Any, Any]:
-    """A leaf that was given another size after something was computed from it."""
+    """A leaf whose size was changed after a result was computed from it."""
     x = torch.tensor([[2.0, -1.5, 1.0], [0.75, -0.25, 1.5]], requires_grad=True)
     y = x * 2
     with torch.no_grad():
@@ -477,7 +477,7 @@ def test_a_leaf_of_another_size_than_its_gradient_is_not_copied() -> None:
         copy.deepcopy(x)
 
 
-# ---------------------------------------------------------------- what was kept, and who is called
+# ---------------------------------------------------------------- saved values, and hooks
 
 
 def test_what_a_node_kept_must_be_as_it_was_though_no_gradient_comes() -> None:
@@ -531,7 +531,7 @@ def test_hooks_on_several_gradients_wait_for_what_can_be_reached_only() -> None:
         torch.autograd.grad([x, y], y, [torch.ones(1), torch.ones(1)])
 
 
-# ---------------------------------------------------------------- errors, their order, and what is none
+# ---------------------------------------------------------------- errors, their order, and valid cases
 
 
 def test_one_element_is_written_where_it_lies_itself() -> None:

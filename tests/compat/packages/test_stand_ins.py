@@ -1,4 +1,4 @@
-"""Stubs of absent names of PyTorch's: packages can be imported, and use raises with the name."""
+"""Stubs of absent PyTorch names: packages can be imported, and using a stub raises an error with the name."""
 
 from __future__ import annotations
 

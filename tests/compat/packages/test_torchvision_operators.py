@@ -38,7 +38,7 @@ def test_suppression_keeps_the_best_of_boxes_that_overlap() -> None:
 
 
 def sampled(image: np.ndarray, y: float, x: float) -> np.ndarray:
-    """The image (channels, rows, columns) at a place, as ``roi_align`` has it."""
+    """The image (channels, rows, columns) at a point, as ``roi_align`` interpolates it."""
     _, h, w = image.shape
     if not (-1 <= y <= h and -1 <= x <= w):
         return np.zeros(len(image))
@@ -122,7 +122,7 @@ def test_averages_of_whole_pixels_by_position() -> None:
 
 
 def zero_padded(image: np.ndarray, y: float, x: float) -> np.ndarray:
-    """The image between pixels, zero outside."""
+    """The image interpolated between pixels, zero outside."""
     _, h, w = image.shape
     y0, x0 = int(np.floor(y)), int(np.floor(x))
     total = np.zeros(len(image))

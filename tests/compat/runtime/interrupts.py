@@ -2,10 +2,10 @@
 
     python tests/compat/runtime/interrupts.py [HOW MANY] [SEED]
 
-A signal's handler raises, as Ctrl-C does, while steps run: eager ones, compiled ones, backward passes, functions
-without gradients, transforms. After each interrupt modes must be as before; a compiled step must have happened, or
-not. (A ``with`` block of the program's own is not among them: Python may call the handler as it enters ``__exit__``,
-before a line of that has run, and in PyTorch, too.)
+A signal handler raises, as for Ctrl-C, while steps run: eager ones, compiled ones, backward passes, functions without
+gradients, transforms. After each interrupt modes must be as before, and a compiled step must have happened completely
+or not at all. (A ``with`` block of the program itself is not tested: Python may call the handler as it enters
+``__exit__``, before its first line, in PyTorch as well.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from funcgrad.runtime.deferred import local
 
 
 class Interrupt(BaseException):
-    """What the handler raises."""
+    """The exception that the handler raises."""
 
 
 def _raise(*_: object) -> None:
@@ -34,7 +34,7 @@ def _raise(*_: object) -> None:
 
 
 class Training:
-    """A small model with everything that a step changes: parameters, buffers, an optimizer's state, random numbers."""
+    """A small model with all state that a step changes: parameters, buffers, an optimizer's state, random numbers."""
 
     def __init__(self) -> None:
         torch.manual_seed(0)
@@ -60,14 +60,14 @@ class Training:
         return [*self.model.parameters(), *self.model.buffers(), *held, *grads]
 
     def contents(self) -> list[bytes]:
-        """What is in them, and how random numbers go on."""
+        """Their values, and the state of the random numbers."""
         with torch.no_grad():
             found = [np.array(t.numpy()).tobytes() for t in self.tensors()]
         return [*found, torch.get_rng_state().numpy().tobytes()]
 
 
 class Model:
-    """What compiled steps are to give: another training, which nothing interrupts."""
+    """The expected results of compiled steps: another training run, without interrupts."""
 
     def __init__(self, training: Training) -> None:
         self.training = Training()
@@ -76,7 +76,7 @@ class Model:
         self.take(training)
 
     def take(self, training: Training) -> None:
-        """Begins from where another one is."""
+        """Starts from the state of another training run."""
         with torch.no_grad():
             for mine, other in zip(self.training.tensors(), training.tensors(), strict=True):
                 mine.copy_(other)
@@ -91,12 +91,12 @@ class Model:
         torch.set_rng_state(before)
 
     def contents(self) -> list[bytes]:
-        """As a training's."""
+        """The same as for a training run."""
         return [*self.training.contents()[:-1], self.random.numpy().tobytes()]
 
 
 def wrong_modes() -> list[str]:
-    """What is not as it should be outside of everything."""
+    """What is wrong with the modes outside of all blocks."""
     found = {
         "grad mode": mode.grad is True and not mode.inference and torch.is_grad_enabled(),
         "a node is running": mode.node is None and mode.task is None and mode.depth == 0,
@@ -109,7 +109,7 @@ def wrong_modes() -> list[str]:
 
 
 def set_right() -> None:
-    """Puts modes back."""
+    """Resets modes."""
     mode.grad, mode.inference, mode.node, mode.task, mode.depth, mode.watched = True, False, None, None, 0, 0
     mode.since, mode.outset = 0, float("inf")
     local.hold = None
@@ -117,7 +117,7 @@ def set_right() -> None:
 
 
 def interrupted(work: Callable[[], Any], within: float, at: random.Random) -> bool:
-    """Runs ``work`` with an interrupt after at most so many seconds; whether there was one."""
+    """Runs ``work`` with an interrupt after at most the given seconds; returns whether there was one."""
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, max(at.random() * within, 1e-6))
@@ -130,8 +130,8 @@ def interrupted(work: Callable[[], Any], within: float, at: random.Random) -> bo
 
 
 def duration(work: Callable[[], Any]) -> float:
-    """How long it takes, in seconds."""
-    for _ in range(3):  # nothing is left to be compiled
+    """The duration, in seconds."""
+    for _ in range(3):  # no compilation is left
         work()
         torch.runtime.synchronize()
     start = time.perf_counter()
@@ -141,7 +141,7 @@ def duration(work: Callable[[], Any]) -> float:
 
 
 def eager(count: int, at: random.Random) -> list[str]:
-    """Interrupts eager steps, backward passes and blocks of modes; gives what was wrong afterwards."""
+    """Interrupts eager steps, backward passes and blocks of modes; returns what was wrong afterwards."""
     training, found = Training(), []
     w = torch.ones(3, requires_grad=True)
 
@@ -170,7 +170,7 @@ def eager(count: int, at: random.Random) -> list[str]:
 
 
 def compiled(count: int, at: random.Random) -> list[str]:
-    """Interrupts compiled steps; gives what was wrong afterwards."""
+    """Interrupts compiled steps; returns what was wrong afterwards."""
     training, found = Training(), []
     for _ in range(4):
         training.compiled()
@@ -194,7 +194,7 @@ def compiled(count: int, at: random.Random) -> list[str]:
 
 
 def main(count: int, seed: int = 0) -> list[str]:
-    """Does all of it."""
+    """Runs all of them."""
     at = random.Random(seed)
     before = signal.signal(signal.SIGALRM, _raise)
     try:

@@ -1,4 +1,4 @@
-"""Caches: bounded and listed, and without influence on results."""
+"""Caches are bounded and listed, and do not affect results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child processes of a program on compat: their ``torch``."""
+"""The ``torch`` of child processes of a program on compat."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
-#: What stands for PyTorch where it is installed: found, it says so.
+#: A substitute for an installed PyTorch, which reports that it was imported.
 _OTHER = "__name__ = 'another torch'\n"
 
 _BODY = """
@@ -112,7 +112,7 @@ os.waitpid(child, 0)
 
 
 def test_a_forked_child_computes(tmp_path: Path) -> None:
-    """And JAX does not warn of it."""
+    """And JAX issues no warning about it."""
     done = subprocess.run(
         [sys.executable, "-c", _FORKED], capture_output=True, text=True, timeout=100, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.deferral
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
-    """Each test begins with an empty queue and no windows known."""
+    """Each test begins with an empty queue and no known windows."""
     runtime.synchronize()
     gc.collect()
     windows.clear()
@@ -31,7 +31,7 @@ def fresh() -> Iterator[None]:
 
 
 def pending() -> int:
-    """How many operations this thread has recorded."""
+    """The number of operations that this thread has recorded."""
     return len(deferred.local.ops)
 
 
@@ -235,7 +235,7 @@ def test_numbers_keep_sign_nan_and_size() -> None:
 
 
 def test_constants_that_are_shared_are_not_confused() -> None:
-    """Zeros of one shape are one buffer; the structure must not depend on who has them."""
+    """Zeros of one shape share one buffer; the structure must not depend on who references it."""
 
     def step(a: Any, b: Any) -> Any:
         return (a - b) * 2
@@ -247,7 +247,7 @@ def test_constants_that_are_shared_are_not_confused() -> None:
     assert step(torch.zeros(3), torch.tensor([1.0, 2, 3])).tolist() == [-2, -4, -6]
     assert runtime.stats()["hits"] == before["hits"] + 2
     x = torch.tensor([1.0, 2, 3])
-    assert step(x, x).tolist() == [0, 0, 0]  # one tensor twice is another structure
+    assert step(x, x).tolist() == [0, 0, 0]  # the same tensor twice is another structure
     assert step(x, x.clone()).tolist() == [0, 0, 0]
     assert step(x, torch.tensor([3.0, 2, 1])).tolist() == [-4, 0, 4]
     assert runtime.stats()["compiles"] <= before["compiles"] + 1
@@ -285,7 +285,7 @@ def test_a_graph_holds_what_it_needs() -> None:
     np.testing.assert_allclose(x.grad.numpy(), (np.exp(np.sin(x.detach().numpy())) * np.cos(x.detach().numpy())), 1e-5)
 
 
-# ---------------------------------------------------------------- buffers given away
+# ---------------------------------------------------------------- donated buffers
 
 
 def donating(x: Any) -> None:
@@ -323,7 +323,7 @@ def test_buffers_that_nobody_else_holds_are_reused(written: Any) -> None:
 @pytest.mark.parametrize("hold", [lambda x: x.detach().clone(), lambda x: x[1:].clone()])
 def test_an_old_value_somebody_holds_stays(written: Any, hold: Any, at_first: bool) -> None:
     if at_first:
-        windows.clear()  # held also when the program is compiled
+        windows.clear()  # also referenced while the program is compiled
     for _ in range(3):
         old, held = written.tolist(), hold(written)
         donating(written)
@@ -352,7 +352,7 @@ def test_an_alias_sees_the_new_value(written: Any) -> None:
 
 
 def test_a_saved_tensor_keeps_its_value(written: Any) -> None:
-    """``x.data`` is written behind autograd's back: backward uses the new value, as PyTorch does."""
+    """``x.data`` is written without autograd's knowledge: backward uses the new value, as in PyTorch."""
     for _ in range(3):
         leaf = torch.ones(4, requires_grad=True)
         copy = written.clone()
@@ -388,7 +388,7 @@ def test_parameters_seen_by_numpy_during_training() -> None:
         assert (seen < before).all()
 
 
-# ---------------------------------------------------------------- statistics in words
+# ---------------------------------------------------------------- explanations
 
 
 def test_stats() -> None:
@@ -460,7 +460,7 @@ def test_a_loop_that_compiles_without_end_is_told_once(monkeypatch: pytest.Monke
 
 
 def test_bfloat16_is_rounded_at_every_operation_by_numpy_and_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Muon's five products of matrices in bfloat16 leave nothing of a difference small."""
+    """Muon's five matrix products in bfloat16 make small differences large."""
     start = np.sin(np.arange(48.0, dtype=np.float32)).reshape(6, 8)
 
     def stepped() -> Any:

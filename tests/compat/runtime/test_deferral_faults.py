@@ -1,4 +1,4 @@
-"""Recorded operations survive exceptions, interrupts and threads: nothing is lost, nothing is computed wrongly."""
+"""Recorded operations survive exceptions, interrupts and threads: nothing is lost or computed wrongly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.runtime.programs import Executable
 
 pytestmark = pytest.mark.deferral
 
-#: Seconds after which a thread is taken to hang.
+#: Seconds after which a thread counts as hanging.
 LONG = 15
 
 
@@ -34,7 +34,7 @@ def fresh() -> Iterator[None]:
 
 
 class Training:
-    """Tensors written in place again and again, their old values in hands that must not see it."""
+    """Tensors that are repeatedly written in place, and references to their old values, which must not change."""
 
     def __init__(self) -> None:
         self.x = torch.tensor(np.arange(4, dtype=np.float32))
@@ -43,7 +43,7 @@ class Training:
         self.old: list[tuple[Any, np.ndarray]] = []
 
     def note(self) -> None:
-        """Notes a step down."""
+        """Records a step."""
         self.m.mul_(0.5).add_(self.x)
         self.x.sub_(self.m, alpha=0.25)
         self.loss = (self.x * self.x).sum()
@@ -55,7 +55,7 @@ class Training:
         runtime.flush()
 
     def hold(self) -> None:
-        """Has somebody hold the present value."""
+        """Keeps a reference to the present value."""
         self.old.append((self.x.clone(), self.wanted_x.copy()))
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ def trained(steps: int) -> Training:
 
 
 def raising(function: Callable[..., Any], error: type[BaseException], at: int, before: bool) -> Callable[..., Any]:
-    """The function, which raises at its call number ``at``, before it has done its work or after."""
+    """The function, which raises at its call number ``at``, before or after its work."""
     calls = 0
 
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -134,7 +134,7 @@ def test_an_exception_in_a_flush_loses_nothing(
                 training.step()
                 training.check()
                 runtime.synchronize()
-    # What cannot be compiled runs one by one, and nobody else is told.
+    # A window that cannot be compiled runs one by one, without an error.
     assert raised or (name == "compile" and error is not KeyboardInterrupt)
 
 
@@ -150,7 +150,7 @@ def test_an_exception_while_compiling_in_the_background_is_told(monkeypatch: pyt
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at the given line run in the modules that flush, as a signal's handler would."""
+    """Raises KeyboardInterrupt at a given line of the modules that flush, as a signal handler would."""
 
     FILES = (windows.__file__, deferred.__file__)
 
@@ -160,7 +160,7 @@ class Interrupt:
     def __call__(self, frame: Any, event: str, argument: Any) -> Any:
         if frame.f_code.co_filename not in self.FILES:
             return None
-        # A signal's handler never runs at a `try`, nor between a body and the `__exit__` after it: not there, then.
+        # A signal handler never runs at a `try`, nor between a body and the `__exit__` after it.
         line = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
         if event == "line" and not line.startswith(("with ", "try:")):
             self.left -= 1
@@ -192,14 +192,14 @@ def test_an_interrupt_at_any_line_loses_nothing(steps: int, hold: bool) -> None:
         finally:
             sys.settrace(before)
         if line % 3:
-            training.note()  # goes on before anything was computed
+            training.note()  # continues before anything was computed
         training.check()
         line += 1 if steps == 3 else 7
     assert line > 30
 
 
 def test_a_finalizer_may_ask_for_values() -> None:
-    """A value asked for in the middle of a flush, in the thread that flushes."""
+    """A value read in the middle of a flush, in the thread that flushes."""
     with runtime.eager():
         trained(1)
     training, seen, asked = trained(1), [], []
@@ -228,7 +228,7 @@ def test_a_finalizer_may_ask_for_values() -> None:
 
 
 def in_threads(*functions: Callable[[], Any]) -> list[Any]:
-    """What each function gives, each in a thread of its own."""
+    """The result of each function, each run in a thread of its own."""
     results: list[Any] = [None] * len(functions)
     errors: list[BaseException] = []
 
@@ -250,7 +250,7 @@ def in_threads(*functions: Callable[[], Any]) -> list[Any]:
 
 
 def fit(seed: int, steps: int = 12) -> list[float]:
-    """Trains a model; its parameters at the end."""
+    """Trains a model; returns its parameters at the end."""
     start = np.random.default_rng(seed).standard_normal((3, 2)).astype(np.float32)
     w = torch.tensor(start, requires_grad=True)
     x = torch.tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3))
@@ -324,7 +324,7 @@ def test_threads_read_one_anothers_results_all_at_once() -> None:
 
 
 def test_many_short_threads() -> None:
-    """A queue is forgotten once its thread has ended and nothing in it waits."""
+    """A queue is deleted once its thread has ended and nothing in it is pending."""
     x = torch.linspace(0, 1, 5)
     for _ in range(20):
         in_threads(lambda: (x + 1).sum().item())
@@ -365,7 +365,7 @@ def test_an_operation_that_always_fails_takes_only_what_depends_on_it(monkeypatc
 
 def test_where_memory_does_not_suffice_reading_raises() -> None:
     x = torch.ones(10_000_000, 1)
-    y = x + x.T  # 400 TB, more than there are addresses for
+    y = x + x.T  # 400 TB, more than the address space
     for read in (y.tolist, y.numpy, (y[0, :3] * 2).tolist):
         with pytest.raises(RuntimeError, match="memory") as caught:
             read()

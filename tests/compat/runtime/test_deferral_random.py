@@ -1,4 +1,4 @@
-"""Random programs give the same results deferred, compiled whole, and run at once."""
+"""Random programs have the same results deferred, compiled as a whole, and run at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from compat import runtime
 
 pytestmark = pytest.mark.deferral
 
-# An instruction is a name, two tensors by their places, and a number. Places are taken modulo how many there are.
+# An instruction is a name, two indices of tensors, and a number. Indices are taken modulo the number of tensors.
 Instruction = tuple[str, int, int, float]
 
 
 class Machine:
-    """Tensors, and what a program does with them and sees of them."""
+    """Tensors, and the operations and observations of a program."""
 
     def __init__(self) -> None:
         rows = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
@@ -37,7 +37,7 @@ class Machine:
             else:
                 if made is not None:
                     self.tensors.append(made)
-            # Else the next instruction's tensors have a holder more.
+            # Otherwise the next instruction's tensors have one more reference.
             del x, y
             made = None
         for t in self.tensors:
@@ -130,7 +130,7 @@ class Machine:
         with torch.no_grad():
             x.set_(y.detach())
 
-    # The graph, values, and tensors let go.
+    # The graph, values, and tensors that are freed.
     def do_backward(self, x: Any, y: Any, number: float) -> None:
         if x.requires_grad:
             torch.tanh(x).sum().backward(retain_graph=number > 0)
@@ -197,7 +197,7 @@ def test_the_same_program_with_other_numbers(program: list[Instruction], number:
 
 
 def test_every_instruction() -> None:
-    """Each at least once, after a little of the others: what is drawn above may leave some out."""
+    """Each at least once, after a few of the others: random programs may not contain some."""
     for at, name in enumerate(NAMES):
         before = [NAMES[(at + k) % len(NAMES)] for k in (3, 7)]
         check([(n, k, k + 1, 0.5) for k, n in enumerate([*before, name, "add", name, "look"])])

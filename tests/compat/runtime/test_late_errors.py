@@ -1,4 +1,4 @@
-"""Errors that depend on values which are computed later: they name the line that recorded the operation."""
+"""Errors that depend on values computed later: they name the line that recorded the operation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.deferral
 
 
 def sevens(n: int = 3) -> torch.Tensor:
-    """Indices that are out of bounds, and not known until they are computed."""
+    """Indices that are out of bounds, and unknown until they are computed."""
     return (torch.ones(n, 30_000).sum(1) * 0 + 7).long()
 
 
@@ -44,7 +44,7 @@ def test_the_line_is_named(i: int) -> None:
     assert message.startswith(text) and type(caught.value) is kind
     assert f"recorded at test_late_errors.py:{record.__code__.co_firstlineno} (in <lambda>)" in message
     assert "COMPAT_EAGER=1" in message
-    assert torch.ones(2).add(1).tolist() == [2, 2]  # and it is told once
+    assert torch.ones(2).add(1).tolist() == [2, 2]  # and it is reported once
 
 
 def test_at_its_own_line_it_is_as_ever() -> None:
@@ -83,7 +83,7 @@ def test_a_compiled_call_looks_at_arguments_beside_others() -> None:
 
     @torch.compile
     def step(x: torch.Tensor) -> torch.Tensor:
-        return functional.embedding(x, table.detach()).sum()  # the index is looked at, not the table
+        return functional.embedding(x, table.detach()).sum()  # the index is checked, not the table
 
     replayed(step, torch.zeros(4, dtype=torch.long))
     line = step.function.__code__.co_firstlineno + 2

@@ -1,4 +1,4 @@
-"""Untrusted files: claims are checked, named code is not run, and damage raises one error."""
+"""Untrusted files: their metadata is checked, named code is not run, and damage raises one error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Call(NamedTuple):
 
 
 class Pickler(pickle._Pickler):  # type: ignore[name-defined]
-    """Writes names, references and calls as they are said."""
+    """Pickles names, references and calls."""
 
     dispatch: ClassVar[dict] = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
 
@@ -79,7 +79,7 @@ def archive(records: Mapping[str, bytes], method: int = 0) -> bytes:
 
 
 def file_of(data: bytes, **changed: Any) -> bytes:
-    """A file with a pickle, and what ``changed`` says of its other records; None for none."""
+    """A file with a pickle, and the other records of ``changed``; None omits a record."""
     records = {"data.pkl": data, "byteorder": b"little", "data/0": FLOATS, "version": b"3\n", **changed}
     return archive({name: contents for name, contents in records.items() if contents is not None})
 
@@ -111,7 +111,7 @@ META = "_rebuild_meta_tensor_no_storage"
 FLOAT = Name("torch.float32")
 V2 = "torch._utils._rebuild_tensor_v2"
 
-#: What an object claims, and what is said of it.
+#: False metadata of an object, and the error.
 OBJECTS: dict[str, tuple[Any, str]] = {
     "a size beyond the storage": (tensor(size=(64,)), "requiring a storage size of 256 are out of bounds"),
     "an offset beyond the storage": (tensor(1), "out of bounds for storage of size 16"),
@@ -202,7 +202,7 @@ OBJECTS: dict[str, tuple[Any, str]] = {
 }
 
 COUNTER, STATE = b"ccollections\nCounter\n", b"}X\x0b\x00\x00\x00most_commoncbuiltins\nset\nsb."
-#: What the opcodes of a pickle do, and what is said of them.
+#: Invalid uses of pickle opcodes, and the error.
 OPCODES: dict[str, tuple[bytes, str]] = {
     "sets an attribute of a class": (COUNTER + STATE, "Can only build"),
     "sets an attribute of a function": (b"ctorch._utils\n_rebuild_tensor_v2\n" + STATE, "Can only build"),
@@ -238,7 +238,7 @@ OPCODES: dict[str, tuple[bytes, str]] = {
     "refers by a line": (b"P1\n.", "Unsupported operand 80"),
 }
 
-#: What is said of names that are not listed.
+#: The error for names that are not listed.
 FORBIDDEN = {
     b"cos\nsystem\n": "whose module os is blocked",
     b"cbuiltins\neval\n": "Unsupported global: GLOBAL eval was not",
@@ -281,7 +281,7 @@ def overlapping() -> bytes:
 
 
 BOMB = {"data.pkl": pickled(tensor(of=storage(2**26), size=(2**26,))), "version": b"3\n", "data/0": bytes(2**28)}
-#: What is wrong with a file as a whole, and what is said of it.
+#: Damage to a file as a whole, and the error.
 ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     "half of it": (lambda: GOOD[: len(GOOD) // 2], DAMAGED),
     "its end is missing": (lambda: GOOD[:-10], DAMAGED),
@@ -413,7 +413,7 @@ OLD = pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + pickle.d
 
 
 def old(count: int, behind: bytes, keys: Any = ("0",), size: Any = (4,)) -> bytes:
-    """A file as before version 1.6."""
+    """A file in the format before version 1.6."""
     kept = Reference(("storage", Name("torch.FloatStorage"), "0", "cpu", count, None))
     return OLD + pickled(tensor(size=size, of=kept)) + pickle.dumps(list(keys), 2) + behind
 
@@ -442,7 +442,7 @@ def test_legacy_files_are_checked(data: bytes, text: str) -> None:
 
 
 def mutations(count: int, seed: int = 0) -> None:
-    """Damages files at random: each is read, or refused in one way, in short time and little memory."""
+    """Damages files at random: each is read, or raises the one error, in little time and memory."""
     import random
     import resource
     import time
@@ -460,7 +460,7 @@ def mutations(count: int, seed: int = 0) -> None:
         load(files[-1])
     with zipfile.ZipFile(io.BytesIO(files[0])) as kept:
         records = {name.partition("/")[2]: kept.read(name) for name in kept.namelist()}
-    # A damaged file of which the program itself takes no more memory.
+    # A damaged file for which the program itself needs no more memory.
     mutated = lambda data: _mutated(data, chosen)
     with open("/proc/self/statm") as statm:
         pages = int(statm.read().split()[0])

@@ -1,6 +1,6 @@
-"""What whole modules and schedulers have in files, beside what is tested of their classes.
+"""The contents of files of whole modules and schedulers, in addition to the tests of their classes.
 
-``tests/ecosystem/whole_objects.py`` saves 66 of them on either side and loads them on the other.
+``tests/ecosystem/whole_objects.py`` saves 66 of them under PyTorch and compat and loads them under the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checkpointed functions: saved values, numbers of calls, errors. Values: the golden scripts."""
+"""Checkpointed functions: saved values, numbers of calls, errors. The golden scripts test values."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
 
 
 def test_what_is_kept_selectively_is_not_computed_again() -> None:
-    """What the second computation gives for a kept operation is the very memory of the first."""
+    """For a saved operation the recomputation returns the same memory as the first computation."""
     import functools
 
     from compat.utils.checkpoint import create_selective_checkpoint_contexts

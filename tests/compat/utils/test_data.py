@@ -1,4 +1,4 @@
-"""``utils.data``: data sets, samplers, batches; PyTorch's own order for a seed."""
+"""``utils.data``: data sets, samplers, batches; PyTorch's order for a seed."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``DataLoader`` with worker processes: PyTorch's results with the same seeds, and the life of the processes."""
+"""``DataLoader`` with worker processes: PyTorch's results for the same seeds, and the lifetime of the processes."""
 
 from __future__ import annotations
 

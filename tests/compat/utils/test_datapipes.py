@@ -1,4 +1,4 @@
-"""Data pipes give what PyTorch's give, and go through ``DataLoader``."""
+"""Data pipes have PyTorch's results, and work with ``DataLoader``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written for TensorBoard is what its own reader reads."""
+"""TensorBoard's own reader reads what the writer has written."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # packages: accelerate peft transformers
-"""A loop of Accelerate's, and adapters of PEFT's."""
+"""A training loop of Accelerate, and PEFT's adapters."""
 
 import torch
 from accelerate import Accelerator

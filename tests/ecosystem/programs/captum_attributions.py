@@ -1,5 +1,5 @@
 # packages: captum
-"""Attributions of Captum's for a small network."""
+"""Captum's attributions for a small network."""
 
 import numpy as np
 import torch

@@ -1,5 +1,5 @@
 # packages: torchdiffeq
-"""Solutions of differential equations by torchdiffeq, and their gradients."""
+"""torchdiffeq's solutions of differential equations, and their gradients."""
 
 import torch
 from harness import report

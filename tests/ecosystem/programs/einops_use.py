@@ -1,5 +1,5 @@
 # packages: einops
-"""Axes by name."""
+"""Named axes."""
 
 import torch
 from einops import einsum, pack, rearrange, reduce, repeat

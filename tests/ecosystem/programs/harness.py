@@ -1,4 +1,4 @@
-"""What the programs of this folder share: some steps of training, and numbers as lines of JSON."""
+"""Shared by the programs of this folder: a few training steps, and numbers reported as lines of JSON."""
 
 import json
 
@@ -20,17 +20,17 @@ def _greedy_nms(boxes, scores, threshold):
 
 
 def declare_torchvision():
-    """Stands in for torchvision's compiled operators where its library cannot load.
+    """Substitutes for torchvision's compiled operators where its library cannot be loaded.
 
-    Wheels of the registry are compiled for one build of PyTorch's, and beside another they cannot load. Then
-    torchvision computes ``roi_align`` by tensor operations of its own, and ``nms`` is the loop above.
+    Wheels of the registry are compiled for one build of PyTorch, and cannot be loaded with another. Then torchvision
+    computes ``roi_align`` with tensor operations of its own, and ``nms`` is the loop above.
     """
     library = torch.library.Library("torchvision", "FRAGMENT")
     try:
         import torchvision.extension as extension
     except ImportError:
         return None
-    except RuntimeError:  # older ones declare shapes of operators that are not there
+    except RuntimeError:  # older ones declare shapes of operators that do not exist
         for name in ("nms", "qnms"):
             library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
         import torchvision.extension as extension
@@ -49,7 +49,7 @@ _declared = declare_torchvision()  # before a package imports it
 
 
 def train(net, loss, steps=5, optimizer=None):
-    """The losses of some steps, and the last one's first gradient."""
+    """The losses of some steps, and the first gradient of the last one."""
     optimizer = optimizer or torch.optim.AdamW(net.parameters(), lr=1e-3)
     losses = []
     for _ in range(steps):
@@ -70,5 +70,5 @@ def _numbers(value):
 
 
 def report(name, value):
-    """Says numbers under a name."""
+    """Reports numbers under a name."""
     print("REPORT", json.dumps([name, _numbers(value)]), flush=True)

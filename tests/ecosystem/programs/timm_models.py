@@ -1,5 +1,5 @@
 # packages: timm torchvision
-"""Models of timm: what they give for an image, and the gradient of it."""
+"""Models of timm: their output for an image, and its gradient."""
 
 import torch
 

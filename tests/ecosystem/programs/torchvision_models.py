@@ -1,5 +1,5 @@
 # packages: torchvision pillow
-"""Models of torchvision's, and its operators of detection."""
+"""torchvision's models and detection operators."""
 
 import torch
 

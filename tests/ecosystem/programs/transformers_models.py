@@ -1,5 +1,5 @@
 # packages: transformers
-"""Models of Transformers: losses of some steps, a folder of weights and back, and texts that are generated."""
+"""Models of Transformers: losses of some steps, saving and loading a folder of weights, and generated texts."""
 
 import tempfile
 

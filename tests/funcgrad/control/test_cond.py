@@ -1,4 +1,4 @@
-"""The branch against JAX's: values, all derivatives, batches."""
+"""``cond`` compared with JAX's: values, all derivatives, batches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.funcgrad.tolerances import FEW32
 
 def branching(choose: Any, sine: Any, cosine: Any, product: Any) -> Any:
     def f(c: Any, x: Any, y: Any) -> list[Any]:
-        # Each side needs residuals of its own, and a derivative by operands of its own.
+        # Each branch needs residuals of its own, and a derivative by operands of its own.
         def on_true(x: Any) -> Any:
             return {"a": sine(product(x, y)), "n": 1}
 

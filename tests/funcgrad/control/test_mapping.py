@@ -1,4 +1,4 @@
-"""switch, map and associative_scan, against JAX's."""
+"""switch, map and associative_scan, compared with JAX's."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_map(batch_size: int | None) -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 6, 7, 8])
 def test_associative_scan(length: int, reverse: bool) -> None:
-    """Of products of matrices, which do not commute."""
+    """With matrix products, which do not commute."""
     matrices = np.random.default_rng(length).normal(size=(3, length, 2, 2)).astype("float32")
 
     def program(m: Any) -> Any:
@@ -74,7 +74,7 @@ def test_associative_scan(length: int, reverse: bool) -> None:
 
 
 def test_associative_scan_of_trees_and_its_derivatives() -> None:
-    """A linear recurrence ``h = a * h + b``, as pairs that combine."""
+    """A linear recurrence ``h = a * h + b``, as pairs with an associative combination."""
 
     def program(m: Any) -> Any:
         def combine(p: Any, q: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The loop with a carry against JAX's: values, all derivatives, batches, and what it keeps."""
+"""``scan`` compared with JAX's: values, all derivatives, batches, and the residuals that it saves."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_within_jit() -> None:
 
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_what_a_step_closes_over_is_an_operand(wanted: int) -> None:
-    """Arrays, and what an outer transform traces, used outside the loop as well."""
+    """Arrays and tracers of an outer transform, used outside the loop as well."""
 
     def closing(lib: Any, scan: Any) -> Any:
         def f(w: Any, x: Any) -> list[Any]:
@@ -105,7 +105,7 @@ def test_a_loop_in_a_loop() -> None:
 
 
 def test_a_carry_that_gets_its_derivative_late() -> None:
-    """The first carries are constants; what they become depends on the operand only after two steps."""
+    """The first carries are constants; they depend on the operand only after two steps."""
 
     def late(scan: Any) -> Any:
         def f(x: Any) -> list[Any]:
@@ -122,7 +122,7 @@ def test_a_carry_that_gets_its_derivative_late() -> None:
 
 
 def test_through_a_primitive_that_is_differentiated_by_linearizing() -> None:
-    """Sorting states its forward derivative only; in the loop and around it."""
+    """Sorting declares its forward derivative only; in the loop and around it."""
 
     def sorting(lib: Any, scan: Any) -> Any:
         def f(xs: Any, v: Any) -> list[Any]:
@@ -159,7 +159,7 @@ def test_linearize_of_a_call() -> None:
 
 
 def test_the_transpose_of_a_linear_loop() -> None:
-    """What linearizing leaves of a loop is linear, and is transposed as it stands."""
+    """The result of linearizing a loop is linear, and can be transposed."""
     xs = fnp.array([0.5, 1.5, 2.0])
 
     def f(c: Any, lib: Any = fnp, scan: Any = fg.scan) -> Any:
@@ -227,7 +227,7 @@ def test_what_is_the_same_in_all_steps_is_not_kept_for_each() -> None:
     assert all(v.type.size <= 7 * 5 for v in forward.outputs), "a matrix was stacked"
     assert (
         sum(v.type.shape == (7, 5) for v in forward.outputs) <= 4
-    )  # the result, the product, the carry; xs is at hand
+    )  # the result, the product, the carry; xs is available
     assert backward.params["reverse"] and len(backward.outputs) == 2
 
 

@@ -1,4 +1,4 @@
-"""Loops whose number of steps arrays decide, against JAX's: values, forward derivatives, batches."""
+"""Loops with a data-dependent number of steps, compared with JAX's: values, forward derivatives, batches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CASES = {"while": case}
 
 
 def test_values_and_batches() -> None:
-    """Examples stop at different steps."""
+    """Batch elements stop at different steps."""
     check(case(None))
 
 

@@ -1,4 +1,4 @@
-"""Caches: bounded, whatever their keys; what is in use is kept; equal objects stay the same ones."""
+"""Caches: bounded for any keys; entries in use are kept; equal objects stay identical."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def group(request: pytest.FixtureRequest) -> Iterator[Group]:
 
 
 class Value:
-    """Something that can be held weakly."""
+    """An object that can be weakly referenced."""
 
 
 # ---------------------------------------------------------------- the mechanism
@@ -90,7 +90,7 @@ def test_entries_are_taken_out(group: Group) -> None:
     cache: Cache[int, int] = Cache(group)
     for i in range(8):
         cache[i] = i + 1
-    assert cache.pop(0) == 1 and cache.pop(7) == 8 and cache.pop(7, 5) == 5  # an old one, a young one, none
+    assert cache.pop(0) == 1 and cache.pop(7) == 8 and cache.pop(7, 5) == 5  # an old one, a recent one, none
     assert cache.again(0) is None
     assert cache.setdefault(1, 9) == 2 and cache.setdefault(100, 9) == 9 and cache[100] == 9
     cache.clear()
@@ -141,7 +141,7 @@ def test_equal_objects_are_one_as_long_as_anybody_holds_it() -> None:
             interned.add(i, Value())
         assert interned.known.get(0) is None
         assert interned.find(0) is held and interned.add(0, Value()) is held
-        assert interned.find(1) is None  # nobody had it
+        assert interned.find(1) is None  # without references
         assert len(interned._alive) <= 5
     finally:
         del caching._groups["interned for a test"]
@@ -192,7 +192,7 @@ def test_locks_of_other_threads_are_free_in_a_fork() -> None:
     assert ArrayType((3, 1, 4, 1), np.dtype(np.float32)) is held
 
 
-# ---------------------------------------------------------------- what uses it
+# ---------------------------------------------------------------- users of the mechanism
 
 
 def test_types_stay_themselves_when_all_are_evicted() -> None:
@@ -269,10 +269,10 @@ def test_what_functions_of_jax_close_over_goes_with_them() -> None:
     held = [run() for _ in range(5)]
     runtime.flush()
     gc.collect()
-    assert sum(r() is not None for r in held) <= 1  # what is last recorded
+    assert sum(r() is not None for r in held) <= 1  # the last recorded ones
 
 
-# ---------------------------------------------------------------- what JAX keeps
+# ---------------------------------------------------------------- JAX's caches
 
 
 def test_traces_are_let_go_of_once_they_were_called() -> None:
@@ -285,7 +285,7 @@ def test_traces_are_let_go_of_once_they_were_called() -> None:
     first, second = compiling.compiled(double, many=True), compiling.compiled(double)
     for n in range(1, 6):
         first(np.ones(n))
-    second.lower(np.ones(50)).compile()  # prepared, and not called
+    second.lower(np.ones(50)).compile()  # prepared, but not called
     first(np.ones(51))
     count = len(traced)
     second(np.ones(50))

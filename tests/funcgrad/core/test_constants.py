@@ -1,4 +1,4 @@
-"""Numbers taken out of differentiated values: refused where the derivative would be lost silently."""
+"""Plain numbers made of differentiated values: an error where the derivative would be lost silently."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def called(function: Callable[[Any], Any], x: Any) -> Any:
     return function(x)
 
 
-#: What would make a constant of a value, and what a message says to write.
+#: Operations that would make a constant of a value, and the replacement in the message.
 WAYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "float": (lambda x: x * float(x), "stop_gradient"),
     "complex": (lambda x: x * complex(x).real, "stop_gradient"),
@@ -72,7 +72,7 @@ WAYS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "array.array": (lambda x: x * array.array("d", [x])[0], "stop_gradient"),
     "ctypes": (lambda x: x * ctypes.c_double(x).value, "stop_gradient"),
 }
-#: The same, where Python or NumPy has an error of its own.
+#: The same, where Python or NumPy raises an error of its own.
 REFUSED: dict[str, Callable[[Any], Any]] = {
     "stored": stored,
     "filled": filled,
@@ -119,7 +119,7 @@ def test_numbers_of_what_is_differentiated_are_refused(transform: str) -> None:
 
 
 def staged(f: Any) -> dict[str, Callable[[], Any]]:
-    """A function in places where there are types only: nothing can be taken out of what has no value."""
+    """A function in places that have only types: a value without contents cannot become a number."""
     rule = fg.custom_vjp(f)
     rule.defvjp(lambda x: (x * 1.0, x), lambda x, ct: (ct * f(x),))
     forward = fg.custom_jvp(f)
@@ -155,7 +155,7 @@ def test_the_function_itself_is_named_where_it_is_the_one_that_is_differentiated
 def test_digits_of_a_value_are_refused_and_its_whole_number_is_not() -> None:
     with pytest.raises(DerivativeLostError, match=r"round\(\.\.\.\) would .* funcgrad\.numpy\.round"):
         fg.grad(lambda x: x * round(x, 1))(X)
-    inside = fg.jit(lambda x: x * round(x, 1))  # while it is traced nobody differentiates it
+    inside = fg.jit(lambda x: x * round(x, 1))  # while it is traced it is not differentiated
     for transform in (fg.grad, fg.jacfwd, fg.hessian):
         with pytest.raises(DerivativeLostError, match=r"round\(\.\.\.\) would .* at test_constants"):
             transform(inside)(X)
@@ -163,7 +163,7 @@ def test_digits_of_a_value_are_refused_and_its_whole_number_is_not() -> None:
     assert fg.grad(lambda x: x * round(x))(X) == 1.0
 
 
-#: What goes on working, with its derivative by ``x`` at 2.5, where it is multiplied by it.
+#: Operations that work, with their derivative by ``x`` at 2.5, where they are multiplied by it.
 ALLOWED: dict[str, tuple[Callable[[Any], Any], float]] = {
     "int": (int, 2.0),
     "floor, ceil, trunc": (lambda x: math.floor(x) + math.ceil(x) + math.trunc(x), 7.0),
@@ -212,7 +212,7 @@ def test_what_is_not_differentiated_is_a_plain_number() -> None:
         fg.grad(lambda x: fg.grad(lambda y: y * float(x))(1.0))(3.0)
     kept: list[Any] = []
     fg.grad(lambda x: kept.append(x) or x * x)(2.0)
-    assert float(kept[0]) == 2.0  # nothing differentiates it any more
+    assert float(kept[0]) == 2.0  # no longer differentiated
 
 
 def test_a_rule_may_use_numbers_of_what_it_is_given() -> None:

@@ -22,7 +22,7 @@ def message(call: Any, error: type[Exception] = fg.ConcretizationError) -> str:
     return str(info.value)
 
 
-# ---------------------------------------------------------------- values asked of what has none
+# ---------------------------------------------------------------- values of tracers without values
 
 
 def branching(x: Any) -> Any:
@@ -97,7 +97,7 @@ def test_the_line_is_named(transform: str, f: Any) -> None:
 
 
 def test_what_reaches_the_user_is_short() -> None:
-    """The traceback's last frames are the user's function and the one that refuses; nothing was left half done."""
+    """The traceback ends with the user's function and the one that raises; no state is left half-changed."""
     with pytest.raises(fg.ConcretizationError) as info:
         fg.jit(branching)(1.0)
     assert info.value.__cause__ is None
@@ -107,7 +107,7 @@ def test_what_reaches_the_user_is_short() -> None:
 
 
 def test_storing_into_numpy_arrays_is_refused() -> None:
-    """It would lose the gradient without a word."""
+    """Otherwise the gradient would be lost silently."""
 
     def store(x: Any) -> Any:
         a = np.zeros(3)
@@ -154,9 +154,9 @@ def test_leaked_tracers(name: str, transform: Any) -> None:
     tracer = leak(transform)
     text = message(lambda: tracer + 1, fg.LeakedTracerError)
     assert f"traced by {name} at" in text
-    assert text.count("test_errors.py") == 2 + (name in ("grad", "jit", "trace"))  # who knows where it was made
+    assert text.count("test_errors.py") == 2 + (name in ("grad", "jit", "trace"))  # the context knows where it was made
     assert "Return it from the traced function" in text
-    # It is refused wherever it is used, and repr still works for a debugger.
+    # Every use raises, and repr still works for a debugger.
     message(lambda: fg.grad(lambda x: x * fnp.sum(tracer))(1.0), fg.LeakedTracerError)
     message(lambda: fg.jit(lambda x: x * tracer)(1.0), fg.LeakedTracerError)
     assert repr(tracer).startswith("Traced<")
@@ -208,7 +208,7 @@ def test_a_primitive_without_a_rule_names_itself_and_the_line() -> None:
 
 
 def test_shape_errors_are_the_same_everywhere() -> None:
-    """Eager, staged, differentiated and batched, a wrong call says the same."""
+    """Eager, staged, differentiated and batched, a wrong call raises the same error."""
 
     def f(x: Any) -> Any:
         return x @ np.ones((4, 2))

@@ -24,7 +24,7 @@ COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
 
 
 def both_ways(op: Any, x: Any, others: list[Any]) -> Any:
-    """The operator between a traced array and everything else, either first."""
+    """The operator between a traced array and other values, in either order."""
     got = fg.jit(lambda x: [(op(x, y), op(y, x)) for y in others])(x)
     for (a, b), y in zip(got, others, strict=True):
         plain = np.asarray(y) if not isinstance(y, int | float) else y
@@ -87,7 +87,7 @@ def test_what_is_no_array_is_python_s_business(op: Any) -> None:
     seen = []
     fg.jit(lambda x: (seen.append(op(x, Other())), x)[1])(A)
     assert seen == ["mine"]
-    if op in (operator.eq, operator.ne):  # Python's own answer, identity
+    if op in (operator.eq, operator.ne):  # Python's own result, identity
         fg.jit(lambda x: (seen.append(op(x, "no")), x)[1])(A)
         assert seen[1] is (op is operator.ne)
     else:
@@ -141,7 +141,7 @@ def test_methods(name: str) -> None:
 
 
 def test_sort_returns_the_sorted() -> None:
-    """Unlike NumPy's method, which sorts in place: arrays do not change."""
+    """Unlike NumPy's method, which sorts in place: arrays are immutable."""
     assert_close(fg.jit(lambda x: x.sort(axis=0))(A), np.sort(A, axis=0), "sort")
 
 

@@ -122,7 +122,7 @@ def test_a_program_runs_compiled_and_in_any_context() -> None:
 
 
 def broken(change: Callable[[Program], None]) -> Program:
-    """A program of two equations, spoilt after it was made."""
+    """A program of two equations, corrupted after it was made."""
     program = fg.trace(lambda x: fnp.sin(x) + 1.0, X)
     change(program)
     return program
@@ -279,7 +279,7 @@ def test_programs_of_no_equations() -> None:
 
 
 def test_the_fixture_checks_what_is_made() -> None:
-    """Every program in these tests is checked when it is made: a broken one cannot pass unseen."""
+    """Every program in these tests is checked when it is made, so an invalid one raises."""
     a = Var(F64)
     with pytest.raises(fg.ProgramError):
         Program([], [], [Equation(sin, [a], [Var(F64)], {})], [])

@@ -1,8 +1,8 @@
-"""Random nests of transforms, loops, branches and rules of one's own: ours, compiled and not, against JAX's.
+"""Random nests of transforms, loops, branches and custom rules: funcgrad, compiled and not, compared with JAX.
 
-A program is a function of a vector of three, of the same size, written for either language. It is drawn as a tree: the
-leaves are arithmetic, and a node puts what is below it into a loop, a branch, a batch, a checkpoint, a rule, or takes
-its derivative. On top come transforms of the whole.
+A program is a function of a vector of three to one of the same size, written for both libraries. It is drawn as a tree:
+the leaves are arithmetic, and a node puts its subtree into a loop, a branch, a batch, a checkpoint, a custom rule, or
+takes its derivative. Finally the whole is transformed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Function = Callable[[Any], Any]
 
 @dataclass
 class Program:
-    """A function in either language.
+    """A function for either library.
 
     Attributes:
-        text: what it is, for whoever reads a failure.
-        of: the function, of a language.
+        text: its description, for the report of a failure.
+        of: the function, given a library.
     """
 
     text: str
@@ -63,7 +63,7 @@ def _leaves() -> list[Program]:
 LEAVES = _leaves()
 
 
-# ---------------------------------------------------------------- nodes of one function
+# ---------------------------------------------------------------- nodes with one child
 
 
 def _scan(m: Any, f: Function) -> Function:
@@ -79,7 +79,7 @@ def _scan(m: Any, f: Function) -> Function:
 
 
 def _scan_closure(m: Any, f: Function) -> Function:
-    """Closes over what is differentiated, carries an integer, goes backwards."""
+    """Captures a differentiated value, carries an integer, runs in reverse."""
 
     def run(x: Any) -> Any:
         def step(c: Any, y: Any) -> Any:
@@ -106,7 +106,7 @@ def _cond(m: Any, f: Function) -> Function:
 
 
 def _cond_closure(m: Any, f: Function) -> Function:
-    """One branch is constant, the other closes over a value; they return a tree."""
+    """One branch is constant, the other captures a value; they return a tree."""
 
     def run(x: Any) -> Any:
         y = m.np.cos(x)
@@ -170,7 +170,7 @@ def _closing_jit(m: Any, f: Function) -> Function:
 
 
 def _custom_jvp(m: Any, f: Function) -> Function:
-    """Its rule is the derivative: of another one JAX's loops make something else than their steps one by one do."""
+    """Its rule is the true derivative: with another one JAX's loops differ from their unrolled steps."""
     rule = m.custom_jvp(lambda x, s: f(x) * s)
     rule.defjvp(lambda p, t: (rule(*p), m.jvp(lambda x, s: f(x) * s, p, t)[1]))
     return lambda x: rule(x, m.np.cos(x[0]))
@@ -249,7 +249,7 @@ def _custom_vjp_nondiff(m: Any, f: Function) -> Function:
     return lambda x: rule(f, 2, x)["y"]
 
 
-# What can be differentiated in either direction, only forwards, only in reverse (JAX has no forward derivative of a
+# Functions that can be differentiated in both modes, only forward, only in reverse (JAX has no forward derivative of a
 # function with a reverse rule).
 BOTH = [
     _scan, _scan_closure, _fori, _map, _cond, _cond_closure, _switch, _vmap, _vmap_axes, _collective, _associative,
@@ -297,7 +297,7 @@ def _reverse_twice(m: Any, f: Function, c: Any) -> Any:
     return m.grad(lambda x: m.np.sum(gradient(x) * c))(c)
 
 
-# Of a vector and four.
+# Of a vector and a batch of four.
 WHOLE: dict[str, dict[str, Callable[[Any, Function, Any, Any], Any]]] = {
     "both": {
         "value": lambda m, f, c, r: f(c),

@@ -1,7 +1,7 @@
 """Random programs of NumPy functions: every way to evaluate and differentiate them agrees.
 
 A program is a list of steps, each a function of the arrays before it. It is written for any module with NumPy's names,
-so NumPy itself says what its values are, differences of those what its derivative is, and JAX both once more.
+so NumPy itself gives its values, finite differences of these its derivative, and JAX both once more.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _axis(draw: st.DrawFn, x: np.ndarray) -> int:
     return draw(st.integers(-x.ndim, x.ndim - 1))
 
 
-# Steps of one array: how to draw the function (None where the array does not fit), by name. The first are smooth.
+# Steps with one array: how to draw the function (None if the array is unsuitable), by name. The first are smooth.
 def _reshape(draw: st.DrawFn, x: np.ndarray) -> Any:
     shapes = [(-1,), (1, -1), (-1, 1, 1), tuple(reversed(x.shape))]
     shape = draw(st.sampled_from(shapes))
@@ -100,7 +100,7 @@ UNARY = {
 
 
 def _pairs(x: np.ndarray, y: np.ndarray) -> list[tuple[str, Callable[..., Any]]]:
-    """The functions of two arrays that these fit."""
+    """The functions of two arrays that accept these."""
     fits: list[tuple[str, Callable[..., Any]]] = [("outer", lambda xp, x, y: xp.outer(x, y))]
     if all(n == m or 1 in (n, m) for n, m in zip(x.shape[::-1], y.shape[::-1], strict=False)):
         fits += [
@@ -129,7 +129,7 @@ def run(xp: Any, steps: list[Step], inputs: Any) -> Any:
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[list[Step], list[np.ndarray]]:
-    """A program, drawn while NumPy runs it, which says what fits."""
+    """A program, drawn while NumPy runs it, which determines the valid steps."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shapes = draw(st.lists(st.sampled_from([(), (3,), (2, 3), (3, 2), (2, 1, 3)]), min_size=1, max_size=2))
     inputs = [np.asarray(rng.normal(size=shape)) for shape in shapes]
@@ -159,7 +159,7 @@ def programs(draw: st.DrawFn) -> tuple[list[Step], list[np.ndarray]]:
 
 
 def derivatives(t: Any, f: Any, xs: Any, ts: Any, stack: Any) -> Any:
-    """Everything asked of a program, of a module of transforms."""
+    """All results of a program that are compared, given a module of transforms."""
 
     def along(*xs: Any) -> Any:
         return t.jvp(f, xs, ts)[1]
@@ -190,7 +190,7 @@ def test_every_way_agrees(case: tuple[list[Step], list[np.ndarray]]) -> None:
     labels = ["value", "gradient", "jvp", "reverse over forward", "forward over reverse", "vmap of grad"]
     for label, a, b in zip(labels, ours, theirs, strict=True):
         for mine, other in zip(jax.tree_util.tree_leaves(a), jax.tree_util.tree_leaves(b), strict=True):
-            # A product's derivatives by way of running products, and powers', lose a few digits either way.
+            # A product's derivatives by cumulative products, and powers', lose a few digits in either library.
             assert_close(mine, other, f"{label} of {names}", CONDITIONED)
     for mine, other in zip(ours[3], ours[4], strict=True):
         assert_close(mine, other, f"the two second derivatives of {names}", CONDITIONED)
@@ -204,7 +204,7 @@ def test_every_way_agrees(case: tuple[list[Step], list[np.ndarray]]) -> None:
 @examples(10)
 @given(programs())
 def test_outside_jit(case: tuple[list[Step], list[np.ndarray]]) -> None:
-    """Operation by operation, with gradients on values, as compiled."""
+    """Operation by operation, with gradients on values, equals the compiled program."""
     steps, inputs = case
 
     def f(*xs: Any) -> Any:
@@ -218,7 +218,7 @@ def test_outside_jit(case: tuple[list[Step], list[np.ndarray]]) -> None:
 @examples(10)
 @given(programs())
 def test_single_precision_is_kept(case: tuple[list[Step], list[np.ndarray]]) -> None:
-    """Float32 in, float32 throughout: no constant of a rule widens what it meets."""
+    """Float32 in, float32 throughout: no constant of a rule promotes its operands."""
     steps, inputs = case
     xs = [x.astype(np.float32) for x in inputs]
     every = tuple(range(len(xs)))

@@ -1,4 +1,4 @@
-"""Views of a program: names, costs, graphs, StableHLO, and functions as bytes."""
+"""Representations of a program: names, costs, graphs, StableHLO, and serialized functions."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_stablehlo() -> None:
     assert "stablehlo.sine" in text and "tensor<3x4xf32>" in text
 
 
-# ---------------------------------------------------------------- functions as bytes
+# ---------------------------------------------------------------- serialized functions
 
 
 def test_an_exported_function_is_the_function() -> None:

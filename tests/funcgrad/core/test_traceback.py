@@ -1,4 +1,4 @@
-"""Tracebacks show the user's frames where errors are displayed; the errors themselves keep all frames."""
+"""Displayed tracebacks show only the user's frames; the exceptions themselves keep all frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pytrees that JAX cannot follow: an error, and Python's count of calls as it was."""
+"""Pytrees that JAX cannot traverse: an error, and an unchanged recursion count of Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merged batch dimensions are kept apart: the same results, by products over all of them."""
+"""Merged batch dimensions are kept separate: the same results, with products over all of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_products_take_all_batch_dimensions() -> None:
     "f",
     [
         lambda q, k: fnp.reshape(q, (6, 4, 5)) + 1.0,  # the merged value is a result
-        lambda q, k: dot(fnp.reshape(q, (6, 4, 5)), fnp.reshape(k, (6, 5, 4)), **BATCHES),  # not split as it was
+        lambda q, k: dot(fnp.reshape(q, (6, 4, 5)), fnp.reshape(k, (6, 5, 4)), **BATCHES),  # not split as it was before
         lambda q, k: dot(
             fnp.reshape(q, (6, 4, 5)), fnp.reshape(fnp.reshape(k, (3, 2, 4, 5)), (6, 5, 4)), **BATCHES
         ),  # merged of other dimensions

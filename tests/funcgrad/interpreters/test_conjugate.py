@@ -1,4 +1,4 @@
-"""Conjugations moved to where they cancel: fewer of them, and the same numbers."""
+"""Conjugations are moved to where they cancel: fewer of them, and the same numbers."""
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ from funcgrad.primitives.shape import concatenate, reduce_sum, reshape, slice_
 X = np.array([[1 + 2j, -0.5 + 0.25j], [0.75 - 1j, 2 - 0.5j]])
 Y = np.array([[0.5 - 1j, 1.5 + 1j], [-2 + 0.25j, 1 + 1j]])
 REAL = Y.real.copy()
-#: The same operations on conjugates: their parts may be added in another order, some forty roundings' worth of which
-#: are granted; five suffice.
+#: The same operations on conjugates: their parts may be added in another order, for which forty roundings are allowed;
+#: five suffice.
 ROUNDING = 1e-14
 
 
@@ -41,7 +41,7 @@ FUNCTIONS = {
 
 
 def gradient(f, *inputs):
-    """The program of a function's gradients, and what it takes: inputs, and what comes in for results."""
+    """The program of a function's gradients, and its operands: the inputs and the incoming gradients."""
     results = f(*inputs)
     cts = [np.asarray(r) * (1 + 0.5 * np.arange(np.size(r)).reshape(np.shape(r))) for r in results]
 

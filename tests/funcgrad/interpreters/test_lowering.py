@@ -1,4 +1,4 @@
-"""Lowering: emitted copies of operations equal the rules' results, and XLA's calling convention stays as JAX's."""
+"""Lowering: emitted copies of operations equal the rules' results, and XLA's calling convention is JAX's."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DTYPES = (dtypes.float32, dtypes.bfloat16, dtypes.int32, dtypes.uint8, dtypes.bo
 
 
 def operand_types(primitive: Primitive, dtype: np.dtype, shape: tuple[int, ...]) -> list[ArrayType] | None:
-    """Types that the primitive takes, of one, two or three operands."""
+    """Types of one, two or three operands that the primitive accepts."""
     for count in (1, 2, 3):
         for first in (dtype, dtypes.bool_):
             types = [ArrayType(shape, first), *[ArrayType(shape, dtype)] * (count - 1)]
@@ -76,7 +76,7 @@ def operand_types(primitive: Primitive, dtype: np.dtype, shape: tuple[int, ...])
 
 
 def equations_of(primitive: Primitive, all_types: Sequence[Sequence[ArrayType]], params: Any) -> Program:
-    """One equation for each list of operand types; ``params`` gives those of a list of types."""
+    """One equation for each list of operand types; ``params`` returns the parameters for a list of types."""
     counts = [len(types) for types in all_types]
 
     def f(*operands: Any) -> list[Any]:
@@ -90,7 +90,7 @@ def equations_of(primitive: Primitive, all_types: Sequence[Sequence[ArrayType]],
 
 
 def check_copies(primitive: Primitive, all_types: Sequence[Sequence[ArrayType]], params: Any) -> None:
-    """A program of many such equations gives the operations that JAX makes of the rules, one by one."""
+    """A program of many such equations has the operations that JAX makes of the rules, one by one."""
     wanted = []
     for types in all_types:
         rule = jax.jit(partial(primitive.lower, **params(types)))
@@ -190,7 +190,7 @@ def test_recipes_are_of_one_platform():
 
 
 def test_equations_that_differ_in_the_order_of_parameters_only_are_distinguished():
-    """Contracting and batch axes are equal here but for their places: one product must not be taken for the other."""
+    """Contracting and batch axes differ only in their positions here: the products must not be confused."""
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     none, first = ((), ()), ((0,), (0,))
 
@@ -223,7 +223,7 @@ def test_a_rule_that_drops_what_it_computes_is_not_taken_for_that():
         np.testing.assert_array_equal(result, np.ones(size))
 
 
-# ---------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------- the emitted module
 
 
 def test_inputs_constants_and_literals_may_be_results():
@@ -273,7 +273,7 @@ def test_zeros_of_both_signs_are_two_literals():
 
 
 def test_jitted_functions_inside_one_another_share_no_values():
-    """Literals of an inner program are its own, wherever it is called first."""
+    """Literals of an inner program belong to it, wherever it is called first."""
 
     @fg.jit
     def inner(x: Any) -> Any:
@@ -386,7 +386,7 @@ def test_long_programs_need_no_deep_stack():
 
 
 def test_equations_like_one_another_run_their_rule_once():
-    """Of many sizes of an elementwise primitive, and of many equations of one size of any other, JAX traces one."""
+    """JAX traces one of many sizes of an elementwise primitive, and one of many equations of one size of any other."""
     traced = {"elementwise": 0, "other": 0}
 
     def counted(name: str, rule: Callable[..., Any]) -> Callable[..., Any]:
@@ -450,7 +450,7 @@ SHARDED = """
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    """A new interpreter, as what is tested happens once in a process."""
+    """A new interpreter, as the tested behaviour happens once per process."""
     command = [sys.executable, "-c", textwrap.dedent(code)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
@@ -461,7 +461,7 @@ def test_sharded_arguments_give_sharded_results():
 
 
 def test_devices_can_be_chosen_after_the_import():
-    """Importing funcgrad starts no backend: what must be said to JAX before its first array can still be said."""
+    """Importing funcgrad starts no backend, so JAX can still be configured before its first array."""
     done = run_python("""
         import os
         os.environ["JAX_PLATFORMS"] = "cpu"
@@ -472,7 +472,7 @@ def test_devices_can_be_chosen_after_the_import():
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-# ---------------------------------------------------------------- what is needed of JAX
+# ---------------------------------------------------------------- requirements on JAX
 
 
 def test_a_jax_without_what_is_needed_is_named():

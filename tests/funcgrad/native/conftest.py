@@ -1,4 +1,4 @@
-"""The kernels, compiled for these tests where that is possible."""
+"""The kernels, compiled for these tests if possible."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from funcgrad.native import build, library
 
 @pytest.fixture(scope="session")
 def kernels() -> None:
-    """Has this process use the kernels; skips the test where there can be none."""
+    """Makes this process use the kernels; skips the test if they cannot be compiled."""
     if (file := build.kernels.place()) is None or build.kernels.command(file) is None:
         pytest.skip("no compiler, or a processor that there are no kernels for")
     library.require()

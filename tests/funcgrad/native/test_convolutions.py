@@ -1,4 +1,4 @@
-"""Convolutions by our kernel, beside XLA's."""
+"""Convolutions by the native kernel, compared with XLA's."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_forwards_and_both_gradients(x: Any, w: Any, stride: int, padding: int, 
 
 
 def _by_xla(program: Any, arguments: Any) -> Any:
-    """What JAX makes of the primitives' own rules."""
+    """The primitives' own rules, evaluated by JAX."""
     from funcgrad.interpreters.lower import by_equation, lowered
 
     with by_equation():

@@ -1,4 +1,4 @@
-"""When the kernels are used, and what happens where they cannot be."""
+"""When the kernels are used, and what happens if they cannot be."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent loops by our kernel, beside XLA's in float64."""
+"""Recurrent loops by the native kernel, compared with XLA's in float64."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def single(tree: Any) -> Any:
 
 
 def primitives(program: Program) -> list[Any]:
-    """Of the equations, those in called programs too."""
+    """Counts equations, including those in called programs."""
     found = []
     for e in rewritten(program).equations:
         inner = e.params.get("program") if e.primitive.name == "call" else None

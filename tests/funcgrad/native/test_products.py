@@ -1,4 +1,4 @@
-"""Products by our kernel, beside NumPy's in float64."""
+"""Products by the native kernel, compared with NumPy's in float64."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(spec: str, sizes: dict[str, int], dtype: Any) -> None:
     y = numbers(1, tuple(sizes[a] for a in second), dtype)
     wanted = np.einsum(spec, x.astype(np.float64), y.astype(np.float64))
     depth = math.prod(sizes[a] for a in set(first) & set(second) - set(spec.partition("->")[2]))
-    # Each step of a sum rounds once, partial sums being of the size of the depth's root.
+    # Each step of a sum rounds once; partial sums grow with the square root of the depth.
     np.testing.assert_allclose(product(spec, x, y), wanted, rtol=0, atol=2 * np.finfo(dtype).eps * (depth + 4))
 
 
@@ -68,7 +68,7 @@ def test_at_the_edges_of_tiles_panels_and_blocks(spec: str, rows: int, depth: in
 
 
 def attention(q: Any, k: Any) -> Any:
-    """Scores of attention heads, whose axis is turned to the front before and to the back after."""
+    """Scores of attention heads, whose axis is moved to the front before and to the back after."""
     heads = fnp.transpose(q, (0, 2, 1, 3)) @ fnp.transpose(k, (0, 2, 3, 1))
     return fnp.transpose(heads, (0, 2, 1, 3))
 

@@ -1,4 +1,4 @@
-"""C twins: when they are used, and what happens where they cannot be."""
+"""C versions of Python functions: when they are used, and what happens if they cannot be."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_they_change_no_bit(tmp_path: Path) -> None:
         t.build()
     found = [run(tmp_path, FUNCGRAD_NATIVE="0"), run(tmp_path, FUNCGRAD_NATIVE="1", CXX="c++")]
     assert [line.stdout.partition("]")[0] for line in found] == ["[False, False, False", "[True, True, True"], found
-    # The kernels of XLA are off in the first process, so only the twins are compared in a third one.
+    # XLA's kernels are off in the first process, so only the C versions are compared in a third one.
     without_compiler = run(tmp_path / "none", CC="no-such-compiler", CXX="no-such-compiler")
     assert without_compiler.stdout.startswith("[False, False, False]"), without_compiler.stderr
     assert found[0].stdout.split()[-1] == without_compiler.stdout.split()[-1]

@@ -1,4 +1,4 @@
-"""Attention, standardization, and numbers to begin with, against JAX's."""
+"""Attention, standardization, and initializers, compared with JAX's."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_attention_that_does_not_fit(shapes: tuple) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"axis": (0, 2)}, {"where": K > 0, "axis": 1}, {"mean": 1.0, "variance": K**2}])
 def test_standardize(more: dict[str, Any]) -> None:
-    # JAX takes the variance for the mean of squares less the square of the mean.
+    # JAX computes the variance as the mean of squares minus the square of the mean.
     assert_close(nn.standardize(K, **more), np.asarray(jax.nn.standardize(K, **more)), "values", FEW32)
 
 

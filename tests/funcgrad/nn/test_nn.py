@@ -1,4 +1,4 @@
-"""funcgrad.nn against JAX, and a network that learns."""
+"""funcgrad.nn compared with JAX, and a network that learns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def same_with_derivatives(ours: Any, theirs: Any, *xs: np.ndarray, tolerance: fl
     ],
 )
 def test_activations(ours: Any, theirs: Any) -> None:
-    # Where JAX's leaky_relu chooses the other side, at 0 exactly, its derivative is 1.
+    # JAX's leaky_relu has the derivative 1 at exactly 0.
     x = X[X != 0] if ours is nn.leaky_relu else X
     same_with_derivatives(ours, theirs, x)
     wide = np.array([-800.0, 800.0])

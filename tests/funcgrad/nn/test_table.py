@@ -1,4 +1,4 @@
-"""Every function of funcgrad.nn, row by row: values of JAX's, derivatives of both orders in both modes."""
+"""Every function of funcgrad.nn, row by row: JAX's values, derivatives of both orders in both modes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.funcgrad.nn.test_attention import DRAWN
 from tests.funcgrad.table import Row, check_row
 
 RNG = np.random.default_rng(0)
-# None of them at a kink, and none so near to one that differences would step over it. One is the mean of its row.
+# None at a kink, and none so near to one that finite differences would step over it. One is the mean of its row.
 X = np.array([[-7.3, -3.4, -1.2, -0.6], [0.3, 0.8, 2.6, 6.7]])
 LOGITS, CLASSES = RNG.normal(size=(3, 4)), np.array([1, 3, 0])
 IMAGES, KERNEL, BIAS = RNG.normal(size=(2, 3, 6, 5)), RNG.normal(size=(4, 3, 3, 2)), RNG.normal(size=4)
@@ -46,7 +46,7 @@ def _attention(causal: bool) -> Any:
     def attention(xp: Any, q: Any, k: Any, v: Any) -> Any:
         if xp is nn:
             return nn.dot_product_attention(q, k, v, is_causal=causal)
-        # JAX's own rounds to single precision.
+        # JAX's own function rounds to single precision.
         scores = jnp.einsum("bihd,bjhd->bhij", q, k) / np.sqrt(q.shape[-1])
         seen = np.tri(q.shape[1], k.shape[1]) > 0 if causal else None
         return jnp.einsum("bhij,bjhd->bihd", jax.nn.softmax(scores, where=seen), v)

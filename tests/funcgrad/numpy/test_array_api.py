@@ -1,4 +1,4 @@
-"""funcgrad.numpy conforms to the Python array API standard, 2024.12; NumPy, which does, too, is the oracle."""
+"""funcgrad.numpy conforms to the Python array API standard, 2024.12; NumPy, which conforms too, is the oracle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FLOATS, COMPLEX = ["float32", "float64"], ["complex64", "complex128"]
 NUMERIC = INTEGERS + FLOATS + COMPLEX
 ALL = ["bool", *NUMERIC]
 shapes = st.lists(st.integers(0, 3), max_size=3).map(tuple)
-# An array of a new type is some new programs to compile.
+# An array of a new type requires new programs to be compiled.
 few = settings(max_examples=12)
 
 
@@ -42,7 +42,7 @@ def arrays(dtypes: list[str], shape: Any = shapes, **elements: Any) -> Any:
 
 # ---------------------------------------------------------------- the namespace
 
-# Positional parameters up to `/`, then those that have names; after `*` only by name.
+# Positional parameters up to `/`, then those with names; after `*` keyword-only ones.
 SIGNATURES = """
 asarray(x, /, *, dtype, device, copy)  arange(start, /, stop, step, *, dtype, device)  empty(shape, *, dtype, device)
 empty_like(x, /, *, dtype, device)  eye(n, m, /, *, k, dtype, device)  from_dlpack(x, /, *, device, copy)
@@ -183,7 +183,7 @@ def test_promotion(a: str) -> None:
         pair = np.dtype(a), np.dtype(b)
         kinds = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
         if kinds[pair[0].kind] != kinds[pair[1].kind] or ("uint64" in (a, b) and "i" in (pair[0].kind, pair[1].kind)):
-            continue  # the standard leaves it open
+            continue  # the standard does not define it
         wanted = np.result_type(*pair)
         assert fnp.result_type(a, b) == wanted == fnp.result_type(fnp.ones(1, a), fnp.ones(1, b))
         assert fnp.can_cast(a, b) == fnp.can_cast(fnp.ones(1, a), b) == np.can_cast(*pair)
@@ -232,7 +232,7 @@ def test_operators_outside_a_trace_are_those_inside(dtype: str) -> None:
 
 
 def test_jax_code_gets_jax_arrays() -> None:
-    """Also where the operators are ours, and within a transform, where what we compute is put off."""
+    """Also with funcgrad's operators, and within a transform, where execution is deferred."""
     whole = jax.numpy.arange(3)
 
     def theirs(x: Any) -> Any:
@@ -257,7 +257,7 @@ def test_indexing_outside_a_trace() -> None:
             x[index]
 
 
-# ---------------------------------------------------------------- making arrays
+# ---------------------------------------------------------------- creation functions
 
 
 def test_asarray() -> None:
@@ -268,7 +268,7 @@ def test_asarray() -> None:
     for what, dtype in [([1.0], None), (x, "float64"), (2.0, None)]:
         with pytest.raises(ValueError, match="copy=False"):
             fnp.asarray(what, dtype, copy=False)
-    # In the dtype that is wanted at once.
+    # Created directly in the requested dtype.
     assert float(fnp.asarray([0.1], dtype="float64")[0]) == 0.1
     assert fnp.asarray([[2**63], [1]], dtype="uint64").tolist() == [[2**63], [1]]
     assert fnp.asarray([[x, 2.0 * x]], dtype="float64").shape == (1, 2, 2)
@@ -316,7 +316,7 @@ def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: st
 
 
 def test_linspace_ends_where_it_should() -> None:
-    for num in (50, 122, 1000):  # with inverses that are not exact
+    for num in (50, 122, 1000):  # whose inverses are not exact
         assert fnp.linspace(0.0, 1.0, num)[-1] == 1
         assert fg.jit(lambda stop: fnp.linspace(0.0, stop, 122))(np.float64(0.1))[-1] == 0.1
     assert fg.grad(lambda stop: fnp.sum(fnp.linspace(0.0, stop, 5)))(2.0) == 2.5
@@ -332,7 +332,7 @@ def test_diagonals_however_far(k: int) -> None:
         )
 
 
-# ---------------------------------------------------------------- values of elementwise functions at special places
+# ---------------------------------------------------------------- special values of elementwise functions
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, np.pi, 1e-30, -1e-30, 2.5]
 INTEGRAL = {"bitwise_invert", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"}
@@ -342,7 +342,7 @@ def check_special(name: str, mine: Any, wanted: np.ndarray) -> None:
     mine = np.asarray(mine)
     assert mine.dtype == wanted.dtype
     np.testing.assert_allclose(mine, wanted, rtol=MANY, atol=0, err_msg=name)
-    if mine.dtype.kind == "f" and name not in ("maximum", "minimum"):  # which may choose either zero
+    if mine.dtype.kind == "f" and name not in ("maximum", "minimum"):  # either zero is allowed
         number = ~np.isnan(wanted)
         np.testing.assert_array_equal(np.signbit(mine)[number], np.signbit(wanted)[number], err_msg=name)
 
@@ -355,7 +355,7 @@ def test_special_values(name: str) -> None:
 
 
 def floor_quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """NumPy's, which is NaN where the standard has an infinity."""
+    """NumPy's, which returns NaN where the standard has an infinity."""
     plain = x / y
     return np.where(np.isinf(x), plain, np.floor_divide(x, y))
 
@@ -435,7 +435,7 @@ def test_clip_keeps_the_dtype() -> None:
     assert fnp.clip(large, fnp.asarray(5), None).tolist() == [2**63 + 1]
     single = fnp.ones(2)
     assert fnp.clip(single, fnp.asarray(0.0, dtype="float64"), np.float64(0.5)).dtype == fnp.float32
-    # Of another kind: what they promote to.
+    # Of another kind: the promoted dtype.
     assert fnp.clip(x, 0.5, fnp.asarray(99.5)).tolist() == [0.5, 99.5, 99.5]
 
 

@@ -1,4 +1,4 @@
-"""Libraries written to the array API standard compute with funcgrad's arrays, outside of traces and inside."""
+"""Libraries written to the array API standard work with funcgrad's arrays, outside and inside of traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.tolerances import FEW32
 
-# SciPy asks the environment, once, whether it is to heed namespaces.
+# SciPy reads the environment variable once.
 SCRIPT = """
 import warnings
 
@@ -78,7 +78,7 @@ def test_scipy_with_namespaces() -> None:
 
 def test_what_libraries_are_told_of_writing() -> None:
     def is_writeable_array(x: Any) -> bool:
-        """What libraries ask, by this name, of arrays that they do not know."""
+        """The methods that libraries look for, by this name, in arrays of unknown types."""
         return hasattr(x, "__array_namespace__")
 
     def seen(x: Any) -> Any:
@@ -122,7 +122,7 @@ def test_new_arrays_under_jit_are_traced_by_us() -> None:
     def f(x: Any) -> Any:
         made = [fnp.asarray(0.5), fnp.asarray([1, 2]), fnp.asarray(np.ones(2), copy=True), fnp.array([3, 4])]
         kinds.extend(v.__array_namespace__() for v in made)
-        # Whole numbers by whole numbers are float32 here, and float64 in JAX.
+        # Division of integers gives float32 here, and float64 in JAX.
         return made[1] / made[3] + x
 
     result = fg.jit(f)(np.float32(1))

@@ -1,4 +1,4 @@
-"""Windows at traced places and the largest elements, against ``jax.lax``."""
+"""Dynamic slices and ``top_k``, compared with ``jax.lax``."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _array(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
 
 
 def _differences(f: Callable[[Any], Any], x: np.ndarray) -> None:
-    """The derivatives of a linear map: its tangent is the map itself, and its cotangent is dual to that."""
+    """The derivatives of a linear map: its tangent is the map itself, and its cotangent the dual of that."""
     rng = np.random.default_rng(7)
     t = rng.normal(size=x.shape) + (1j * rng.normal(size=x.shape) if np.iscomplexobj(x) else 0)
     out, tangent = fg.jvp(f, (x,), (t,))
@@ -82,7 +82,7 @@ def _differences(f: Callable[[Any], Any], x: np.ndarray) -> None:
     ct = rng.normal(size=out.shape) + (1j * rng.normal(size=out.shape) if np.iscomplexobj(np.asarray(out)) else 0)
     (back,) = fg.vjp(f, x)[1](ct)
     assert back.dtype == x.dtype
-    # Cotangents are covectors: the pairing is without conjugates.
+    # Cotangents are covectors: the pairing has no conjugates.
     np.testing.assert_allclose(
         np.sum(np.asarray(ct) * tangent).real, np.sum(np.asarray(back) * t).real, atol=CONDITIONED
     )
@@ -151,7 +151,7 @@ def test_numpy_functions_of_traced_arrays() -> None:
         return fnp.sum(fnp.abs(np.fft.rfft(v)) ** 2)
 
     got = fg.grad(power)(x)
-    # By Parseval: every coefficient but the first is there once instead of twice.
+    # By Parseval's theorem: every coefficient but the first counts twice.
     np.testing.assert_allclose(got, 5 * x + x.sum(), rtol=MANY)
     np.testing.assert_allclose(fg.jit(fg.grad(power))(x), got, rtol=MANY)
 

@@ -1,4 +1,4 @@
-"""funcgrad.numpy against NumPy: values, dtypes, derivatives (by differences of NumPy's own values), errors."""
+"""funcgrad.numpy compared with NumPy: values, dtypes, derivatives (by differences of NumPy's values), errors."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_special_values_of_one(name: str) -> None:
         assert_close(a, np.asarray(b), name)
 
 
-# ---------------------------------------------------------------- dtypes of what is made and reduced
+# ---------------------------------------------------------------- dtypes of creation functions and reductions
 
 
 def test_made_dtypes() -> None:

@@ -1,4 +1,4 @@
-"""Indexing: every form NumPy has, read and written, static and traced, batched; and what it refuses."""
+"""Indexing: every form that NumPy has, reading and writing, static and traced, batched; and errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INDICES: list[Any] = [
 
 
 def numpy_index(index: Any) -> Any:
-    """The index as NumPy takes it: an empty list is a list of no ints."""
+    """The index for NumPy: an empty list is a list of no integers."""
     return np.zeros(0, int) if isinstance(index, list) and not index else index
 
 
@@ -70,7 +70,7 @@ def test_read_and_written(number: int) -> None:
         others, (np.multiply, np.minimum, np.maximum, np.subtract), (values, values, values, 1.0), strict=True
     ):
         assert_close(got, changed(ufunc, by), ufunc.__name__)
-    # Where an index names a place twice, which value stays is not promised; that one of them does is.
+    # If an index names an element twice, which value stays is not defined, but it is one of them.
     outside = np.ones(X.shape, bool)
     outside[place] = False
     assert_close(np.asarray(put)[outside], X[outside], "set leaves the rest")
@@ -132,7 +132,7 @@ def test_any_index(case: tuple[tuple[int, ...], Any]) -> None:
     assert_close(fg.jit(lambda x: x[index])(x), np.asarray(wanted), f"{index}")
 
 
-# ---------------------------------------------------------------- traced places
+# ---------------------------------------------------------------- traced indices
 
 
 def test_traced_ints() -> None:
@@ -174,7 +174,7 @@ def test_traced_arrays_and_masks() -> None:
 
 
 def test_traced_places_outside() -> None:
-    """Reading takes the nearest, writing does nothing; far outside too, and in narrow integers."""
+    """Reading clamps the index, writing does nothing; far outside too, and in narrow integers."""
     long = np.arange(300.0)
     far = np.array([300, 10**9, -301, -(2**40), 2**40, -1])
 
@@ -231,7 +231,7 @@ def test_put_along_axis() -> None:
     assert_close(v_ct, np.array([[3.0, 3.0]]), "vjp by the values")
 
 
-# ---------------------------------------------------------------- how it is done
+# ---------------------------------------------------------------- the primitives used
 
 
 def primitives(f: Any, *args: Any) -> list[str]:
@@ -254,7 +254,7 @@ def test_a_loop_over_places_compiles_once() -> None:
     compiled = []
     with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("jax._src.interpreters.pxla.logger.log", lambda *a, **k: compiled.append(a))
-        # What is small would run by NumPy at first, and nothing be compiled.
+        # Small arrays would run with NumPy at first, without compilation.
         patch.setattr("funcgrad.runtime.numpy_backend.milliseconds", lambda program: np.inf)
         fg.grad(lambda x: fnp.sum(x[3] * x[5]))(x)
         before = len(compiled)
@@ -279,7 +279,7 @@ def test_iteration_and_length() -> None:
         fg.grad(len)(1.0)
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(

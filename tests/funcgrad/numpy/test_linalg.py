@@ -29,7 +29,7 @@ def positive(shape: tuple[int, ...], dtype: Any = np.float64) -> Array:
 
 
 def assert_same(got: Any, wanted: Any) -> None:
-    """Equal results, one by one and by name."""
+    """Equal results, by position and by name."""
     if isinstance(wanted, tuple):
         assert len(got) == len(wanted)
         assert getattr(got, "_fields", None) == getattr(wanted, "_fields", None)

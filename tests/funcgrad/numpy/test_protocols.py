@@ -1,4 +1,4 @@
-"""Functions written with plain NumPy, traced: ``numpy.f`` of a traced array is ``funcgrad.numpy.f``."""
+"""Functions that use plain NumPy, traced: ``numpy.f`` of a traced array is ``funcgrad.numpy.f``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = np.array([0.5, -1.0, 2.0])
 A = np.array([[0.51, -1.53, 2.07], [3.11, 0.26, -4.19]])
 
 
-# Each is run on NumPy arrays by NumPy, and traced, where NumPy hands it over.
+# Each runs on NumPy arrays, and traced, where NumPy dispatches it to funcgrad.
 FUNCTIONS: dict[str, Any] = {
     "a ufunc": lambda x: np.sin(x) * np.exp(-x),
     "ufuncs of two": lambda x: np.maximum(x, 0.3) + np.arctan2(x, 2.0) + np.add(1.0, x) + np.multiply(X[0], x),
@@ -72,7 +72,7 @@ FUNCTIONS: dict[str, Any] = {
 def test_traced_numpy(name: str) -> None:
     f = FUNCTIONS[name]
     wanted = np.asarray(f(A))
-    if name == "Python's":  # what compares elements needs values
+    if name == "Python's":  # comparisons of elements need values
         out, pullback = fg.vjp(f, A)
     else:
         out, pullback = fg.vjp(fg.jit(f), A)
@@ -140,7 +140,7 @@ def test_the_array_api_s_names_are_there() -> None:
 
 
 def test_names_are_numpy_s() -> None:
-    """What funcgrad.numpy adds to NumPy's names is this much."""
+    """The number of names that funcgrad.numpy adds to NumPy's."""
     added = {
         "at", "bfloat16", "cummax", "cummin", "dynamic_slice", "dynamic_update_slice", "log_softmax", "logsumexp",
         "rsqrt", "softmax", "top_k",
@@ -150,7 +150,7 @@ def test_names_are_numpy_s() -> None:
     assert {name for name in public if not hasattr(np, name)} == added
 
 
-# ---------------------------------------------------------------- what cannot be
+# ---------------------------------------------------------------- unsupported operations
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_copies_of_plain_arrays_are_arrays() -> None:
         plain[0] = fnp.copy(x)
         return x
 
-    # As with any traced number: NumPy has its own error, and ours for its cause.
+    # As with any traced number: NumPy raises its own error, with funcgrad's as the cause.
     with pytest.raises(ValueError) as raised:
         fg.grad(stored)(2.0)
     assert "derivative would be lost" in str(raised.value.__cause__)

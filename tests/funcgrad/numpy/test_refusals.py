@@ -1,4 +1,4 @@
-"""Wrong arguments of ``funcgrad.numpy``: each raises, and names the function and the argument."""
+"""Wrong arguments of ``funcgrad.numpy``: each raises an error that names the function and the argument."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ M = np.ones((2, 3))
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        # Positions that are arrays, and whose values are at hand.
+        # Indices that are arrays with known values.
         (lambda: fnp.take(X, fnp.array([5])), IndexError, "take: 5 is out of bounds for axis 0"),
         (lambda: fnp.take_along_axis(X, fnp.array([0, -4]), 0), IndexError, "take_along_axis: -4 is out of bounds"),
         (lambda: fnp.put(X, fnp.array([3]), 1.0, inplace=False), IndexError, "put: 3 is out of bounds"),
@@ -76,7 +76,7 @@ M = np.ones((2, 3))
         (lambda: fnp.digitize(X, M), ValueError, "digitize: bins must be a vector"),
         (lambda: fnp.rot90(M, 1, (0, 0)), ValueError, "rot90: axis .* names an axis twice"),
         (lambda: fnp.roll(M, (1, 2, 3), (0, 1)), ValueError, r"roll: shift \(1, 2, 3\) and axis \(0, 1\)"),
-        # What is no array.
+        # Arguments that are not arrays.
         (lambda: fnp.stack(3), TypeError, "stack: wants a sequence of arrays, got 3"),
         (lambda: fnp.hstack([]), ValueError, "hstack: wants at least one array, got none"),
         (lambda: fnp.asarray([[1, 2], [3]]), ValueError, "asarray: the rows of .* differ in shape"),
@@ -149,7 +149,7 @@ def test_nan_to_num_changes_a_copy_that_may_be_written_to() -> None:
 
 
 class Recorder:
-    """NumPy, remembering the first call of each of its functions."""
+    """NumPy, recording the first call of each of its functions."""
 
     def __init__(self, namespace: Any = np, calls: dict[str, tuple] | None = None, prefix: str = ""):
         self.namespace, self.prefix = namespace, prefix
@@ -170,17 +170,17 @@ class Recorder:
 
 
 def recorded() -> dict[str, tuple]:
-    """A call of each function that the table of rows is about."""
+    """A call of each function in the table of rows."""
     recorder = Recorder()
     for function, arguments in numpy_rows.ROWS.values():
-        # What NumPy has not got, or has under another name, is not recorded.
+        # Functions that NumPy does not have, or has under another name, are not recorded.
         with contextlib.suppress(AttributeError, TypeError), np.errstate(all="ignore"):
             function(recorder, *arguments)
     return recorder.calls
 
 
 def spoiled(name: str, value: Any) -> list[Any]:
-    """What may stand there by mistake: another kind of thing, a number or name that there is not."""
+    """Values passed by mistake: another kind of object, an invalid number or name."""
     if name == "axis":
         return ["text", 77, 1.5]
     if isinstance(value, str):
@@ -215,14 +215,14 @@ def error_of(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Exception | No
 
 
 def is_meant(error: Exception) -> bool:
-    """Whether a line of the library that begins with ``raise`` raised it."""
+    """Whether a ``raise`` statement of the library raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     line = linecache.getline(frame.filename, frame.lineno or 0)
     return frame.filename.startswith(PACKAGE) and line.lstrip().startswith("raise")
 
 
 S = np.array([[2.0, 1.0], [1.0, 3.0]])
-#: What NumPy has not got, or the table of rows asks elsewhere.
+#: Functions that NumPy does not have, or that the table of rows tests elsewhere.
 OTHERS: dict[str, tuple] = {
     **{name: ((3,), {}) for name in ("bartlett", "blackman", "hamming", "hanning")},
     **{name: ((V,), {}) for name in ("at", "cummax", "cummin", "rsqrt", "softmax", "log_softmax", "logsumexp")},
@@ -251,7 +251,7 @@ def test_the_rows_are_recorded() -> None:
     assert len(CALLS) > 200
 
 
-#: What calls functions that it is given, here NumPy's own.
+#: Functions that call their function arguments, here NumPy's own.
 CALLERS = {"mask_indices"}
 
 

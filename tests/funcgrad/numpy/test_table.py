@@ -1,4 +1,4 @@
-"""Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes."""
+"""Every function of funcgrad.numpy, row by row: NumPy's values, derivatives of both orders in both modes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.funcgrad.oracle import assert_close
 from tests.funcgrad.table import LOST, asked, check_row
 from tests.funcgrad.tolerances import DIFFERENCED
 
-# What is the derivative of a limit loses more.
+# The derivative of a limit loses more digits.
 WORSE = {"prod with zeros": 1e-6, "roots": 1e-5, "poly of a matrix": 1e-6}
-# At a kink, or where eigenvalues' derivatives have no second ones in every place.
+# At a kink, or where eigenvalues have no second derivative at every point.
 FIRST_ONLY = {"prod with zeros", "sinc", "roots", "poly of a matrix"}
 
 
-# What JAX's NumPy has not, or not with these arguments.
+# Not in JAX's NumPy, or not with these arguments.
 NOT_JAX_S = (
     "average returned|bincount|choose|delete|ediff1d|gradient of places|histogram density|insert several|nanpercentile|"
     "nanquantile|pad dict|piecewise of one|poly of a matrix|polydiv rest|put|put_along_axis|repeat each|"
@@ -41,7 +41,7 @@ def test_values_and_derivatives(name: str) -> None:
     check_row(ROWS[name], fnp, np, jax, by_value=by_value, second=second, lost=WORSE.get(name, LOST))
 
 
-# Rows whose own arithmetic wants arrays, or for which a list is something else.
+# Rows whose own arithmetic requires arrays, or where a list has another meaning.
 NOT_LISTS = """
 count_nonzero|all and any|select|diff of ends|isclose|allclose|integer powers|float powers|remainder|fmod|sinc|block|
 block of cubes|diag_indices|diag_indices_from|divmod|piecewise|piecewise of one|tril_indices|tril_indices_from|
@@ -56,9 +56,9 @@ def test_lists_are_arrays() -> None:
             fg.trace(lambda f=f, lists=lists: f(fnp, *lists))
 
 
-# ---------------------------------------------------------------- none is left out
+# ---------------------------------------------------------------- completeness
 
-# What has no row: each has its own test, or is no function of arrays.
+# Without a row: each has its own test, or is not a function of arrays.
 ELSEWHERE = {
     "at", "bool_", "can_cast", "finfo", "iinfo", "isdtype", "iscomplexobj", "isrealobj", "isscalar", "iterable",
     "promote_types", "result_type", "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "rsqrt",
@@ -92,7 +92,7 @@ def test_kaiser_has_a_derivative() -> None:
     assert_close(tangent, wanted.astype(np.asarray(tangent).dtype), "by beta", 10 * DIFFERENCED)
 
 
-# ---------------------------------------------------------------- sizes that are told, under jit
+# ---------------------------------------------------------------- static sizes under jit
 
 
 def test_static_sizes() -> None:
@@ -109,7 +109,7 @@ def test_static_sizes() -> None:
             fg.jit(f)(x)
 
 
-# ---------------------------------------------------------------- nothing at all, and too much
+# ---------------------------------------------------------------- empty arrays, and out-of-range values
 
 NOTHING = np.ones((0, 3))
 EDGES: dict[str, Callable[[Any], Any]] = {
@@ -192,10 +192,10 @@ def test_errors_are_numpy_s(name: str) -> None:
             f(xp)
 
 
-# ---------------------------------------------------------------- NumPy hands over what is here
+# ---------------------------------------------------------------- NumPy's dispatch
 
-# NumPy functions that dispatch, and have nothing here: they write into arrays, say how one is printed or stored, or
-# are about memory, text, dates and dtypes.
+# NumPy functions that dispatch, but have no counterpart here: they write into arrays, print or store them, or are about
+# memory, text, dates and dtypes.
 ABSENT = """
 array2string array_repr array_str busday_count busday_offset common_type copyto datetime_as_string einsum_path
 is_busday isfortran isnat may_share_memory min_scalar_type mintypecode place putmask save savetxt savez

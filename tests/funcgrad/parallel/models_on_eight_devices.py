@@ -1,4 +1,4 @@
-"""A small GPT on eight devices, by parts and by shardings, beside one device; ``jit`` and arrays with shardings."""
+"""A small GPT on eight devices, by ``shard_map`` and by shardings, compared with one device; sharded arguments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def normed(x: Any) -> Any:
 
 
 def layer(x: Any, p: Any, total: Callable[[Any], Any]) -> Any:
-    """A layer; where its weights are parts of them, ``total`` sums over those who have the others."""
+    """A layer; if its weights are shards, ``total`` sums over the devices with the other shards."""
     q, k, v = fnp.einsum("btw,cwh->cbth", normed(x) * p["first"], p["qkv"])
     q, k, v = (a.reshape(*a.shape[:2], -1, WIDTH // HEADS) for a in (q, k, v))
     scores = fnp.einsum("bthi,bshi->bhts", q, k) / (WIDTH // HEADS) ** 0.5
@@ -67,7 +67,7 @@ def loss(params: Any, tokens: Any, total: Callable[[Any], Any] = lambda x: x) ->
     return -fnp.mean(fnp.take_along_axis(logits[:, :-1], tokens[:, 1:, None], -1))
 
 
-# Each device has a head, and an eighth of what is between up and down.
+# Each device has a head, and an eighth of the hidden units.
 PARTS = {
     "embedding": P(), "positions": P(),
     "layers": {
@@ -126,7 +126,7 @@ def eighths(*trees: Any) -> None:
 def test_by_parts(alone: Any) -> None:
     check(trained(PARAMS, TOKENS, by_parts), alone)
     found = collectives(fg.jit(fg.grad(by_parts)).lower(PARAMS, TOKENS).compile().as_text())
-    # Two sums a layer forward, and two backward: in the text once, as layers are a loop.
+    # Two sums per layer forward, and two backward: in the text once, as layers are a loop.
     assert found == {"all-reduce": 4}, found
 
 
@@ -165,7 +165,7 @@ def test_operations_at_once_and_deferred() -> None:
     assert not fg.runtime.programs.by_numpy()
     for y in (fnp.sin(x) * 2 + 1, fg.vmap(fnp.sin)(x), fg.jvp(fnp.sin, (x,), (x,))[1]):
         assert y.sharding.is_equivalent_to(x.sharding, 2), y.sharding
-    for _ in range(3):  # the second time it is compiled whole
+    for _ in range(3):  # the second time it is compiled as a whole
         g = fg.grad(lambda x: fnp.sum(fnp.sin(x) ** 2))(x)
         assert g.sharding.is_equivalent_to(x.sharding, 2)
         np.testing.assert_allclose(g, np.sin(2 * np.asarray(x)), rtol=1e-5, atol=1e-6)
@@ -183,7 +183,7 @@ def test_jit_with_shardings() -> None:
     found = f(p, x, 2)["y"]
     np.testing.assert_allclose(found, 2 * np.tanh(x @ w + b), rtol=1e-5)
     assert found.sharding.spec == P("data", "model")
-    # Inside of a gradient, a batch and another jit they are constraints.
+    # Inside a gradient, a batch and another jit they are constraints.
     total = lambda p, x: fnp.sum(f(p, x, 2)["y"] ** 2)
     gradients = fg.jit(fg.grad(total))(p, x)
     assert gradients["w"].sharding.spec == P(None, "model")

@@ -1,4 +1,4 @@
-"""``shard_map`` beside JAX's and beside the program without it: collectives, derivatives, nests, errors."""
+"""``shard_map`` compared with JAX's and with the program without it: collectives, derivatives, nesting, errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THEIRS = SimpleNamespace(
     cond=jax.lax.cond, checkpoint=jax.checkpoint, jit=jax.jit, fori_loop=jax.lax.fori_loop,
 )  # fmt: skip
 
-#: By name: a function of a library and of parts, in_specs, out_specs, and more for shard_map.
+#: By name: a function of a library and of shards, in_specs, out_specs, and more arguments of shard_map.
 PROGRAMS: dict[str, tuple[Callable[..., Any], Any, Any, dict[str, Any]]] = {}
 
 
@@ -62,7 +62,7 @@ def all_to_all(A, x, w):  # type: ignore[no-untyped-def]
 def reductions(A, x, w):  # type: ignore[no-untyped-def]
     numbered = x * A.lax.axis_index("data") + A.lax.axis_index(BOTH) + A.lax.axis_size("model")
     mean = A.lax.pmean(A.np.sum(A.np.sin(numbered)), BOTH)
-    return mean * w + A.lax.psum(A.np.sum(w * w), "data") * w  # the second is the same everywhere already
+    return mean * w + A.lax.psum(A.np.sum(w * w), "data") * w  # the second is replicated already
 
 
 @program((P(None, BOTH), P()), P(None, BOTH))
@@ -128,7 +128,7 @@ def the_compiler_has_the_other_axis(A, x, w):  # type: ignore[no-untyped-def]
 
 
 def total(A: Any, name: str, x: Any, w: Any) -> Any:
-    """A number made of all results, by which derivatives are asked for."""
+    """A scalar computed from all results, to be differentiated."""
     f, in_specs, out_specs, more = PROGRAMS[name]
     outs = A.shard_map(partial(f, A), mesh=MESH, in_specs=in_specs, out_specs=out_specs, **more)(x, w)
     outs = outs if isinstance(outs, tuple) else (outs,)
@@ -147,7 +147,7 @@ def test_as_jax(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-# ---------------------------------------------------------------- beside the program without it
+# ---------------------------------------------------------------- compared with the program without it
 
 layer = shard_map(
     lambda x, w: fnp.sin(fg.psum(x @ fg.all_gather(w, "data", axis=1, tiled=True), "model")),
@@ -287,7 +287,7 @@ def test_meshes_of_explicit_axes() -> None:
     x = jax.device_put(X, jax.NamedSharding(explicit, BLOCKS))
     g = shard_map(lambda x: fg.psum(x, "data"), mesh=explicit, in_specs=BLOCKS, out_specs=P(None, "model"))
     np.testing.assert_allclose(fg.jit(fg.grad(lambda x: square(g, x)))(x), np.tile(2 * g(X), (4, 1)))
-    contracted = fg.lax.dot(x, x.T)  # of which JAX's types do not say how it is divided
+    contracted = fg.lax.dot(x, x.T)  # whose sharding is not in JAX's types
     np.testing.assert_allclose(contracted, X @ X.T)
 
 

@@ -1,4 +1,4 @@
-"""What a compiled program exchanges, from its HLO's text."""
+"""The collectives of a compiled program, from the text of its HLO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs on a mesh of eight virtual devices, which have to be there before JAX starts: in a process of their own."""
+"""Programs on a mesh of eight virtual devices, which must exist before JAX starts: in a process of their own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_on_eight_devices(name: str) -> None:
 
 
 def test_the_example_has_one_devices_loss_and_gradients() -> None:
-    """By parts and by shardings, in 60 lines; the program checks itself."""
+    """With ``shard_map`` and with shardings, in 60 lines; the program checks itself."""
     program = Path(__file__).parents[3] / "examples" / "gpt_on_a_mesh.py"
     lines = [line for line in program.read_text().split('"""', 2)[2].splitlines() if line.strip()]
     assert len(lines) <= 60

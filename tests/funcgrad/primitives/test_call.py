@@ -1,4 +1,4 @@
-"""The call: a program inside a program, differentiated and batched as what it performs."""
+"""The call: a program inside a program, differentiated and batched like the called program."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.funcgrad.oracle import Case, Draw, check, check_eager, normal
 
 
 def called(f: Any) -> Any:
-    """``f`` as a call of the program that it performs."""
+    """``f`` as a call of its program."""
     return lambda *xs: call_program(stage(f, [type_of(x) for x in xs]), list(xs))
 
 
 def layer(x: Any, w: Any) -> list[Any]:
     y = sin(matmul(x, w))
-    # One result has no derivative, one is no more than an input, one depends on one input only.
+    # One result has no derivative, one is an input itself, one depends on one input only.
     return [y, argmax(y, axis=1, dtype=np.int64), w, reduce_sum(mul(x, x), axes=(0,))]
 
 
@@ -57,7 +57,7 @@ def test_a_call_in_a_call() -> None:
 
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_what_a_program_closes_over_is_an_operand(wanted: int) -> None:
-    """Also an outer transform's tracer."""
+    """Also a tracer of an outer transform."""
 
     def f(x: Any, w: Any) -> list[Any]:
         return called(lambda x: [layer(x, w)[0]])(x)

@@ -1,4 +1,4 @@
-"""Functions of complex numbers where parts are zeros of either sign, infinite, or none: as C99 and NumPy have them."""
+"""Complex functions where parts are signed zeros, infinities or NaN: as in C99 and NumPy."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def numbers(dtype: Any) -> np.ndarray:
 
 
 def assert_same(got: Any, wanted: Any, z: np.ndarray) -> None:
-    """Equal up to rounding, zeros with their signs; those of zeros and infinities beside a NaN say nothing."""
+    """Equal up to rounding, including signs of zeros, except for zeros and infinities beside a NaN."""
     got, wanted = np.asarray(got), np.asarray(wanted)
     assert got.dtype == wanted.dtype
     if wanted.dtype.kind == "b":
         np.testing.assert_array_equal(got, wanted)
         return
-    # Functions made of several, each off by one or two in the last place.
+    # Compositions of several functions, each with an error of one or two in the last place.
     rtol = 32 * np.finfo(wanted.dtype).eps
     sides = ((got.real, wanted.real), (got.imag, wanted.imag)) if wanted.dtype.kind == "c" else ((got, wanted),)
     for mine, theirs in sides:
@@ -56,7 +56,7 @@ def test_special_values_are_those_of_numpy(name: str, dtype: Any) -> None:
     assert_same(fg.jit(getattr(fnp, name))(z), wanted, z)
 
 
-# Where NumPy loses digits, or has NaN for what the array API standard has a value for.
+# Where NumPy loses digits, or has NaN for a value that the array API standard defines.
 TABLE: dict[str, list[tuple[complex, complex]]] = {
     "expm1": [
         (complex(1e-30, -0.0), complex(1e-30, -0.0)), (complex(INF, 0.0), complex(INF, 0.0)),
@@ -92,4 +92,4 @@ def test_derivatives_beside_branch_cuts(name: str) -> None:
         near = on_cut + sign * 1e-9 * away
         exactly = complex(sign * 0.0, 2.0) if away == 1.0 else complex(-2.0, sign * 0.0)
         slope = [fg.grad(f, holomorphic=True)(np.complex128(z)) for z in (exactly, near)]
-        np.testing.assert_allclose(*slope, rtol=1e-8)  # the two places are 1e-9 apart
+        np.testing.assert_allclose(*slope, rtol=1e-8)  # the two points are 1e-9 apart

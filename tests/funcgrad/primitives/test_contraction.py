@@ -1,4 +1,4 @@
-"""The contraction, against ``jax.lax.dot_general``; and matmul against ``jax.numpy``."""
+"""The contraction, compared with ``jax.lax.dot_general``; and matmul with ``jax.numpy``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def a_placing(draw: Draw, free: int, shared: int) -> list[int]:
 
 
 def dot(draw: Draw) -> Case:
-    """Axes of every kind, in any order on either side."""
+    """Axes of every kind, in any order for either operand."""
     batch, contracted = a_shape(draw, most=2, sizes=(2, 3, 1, 0)), a_shape(draw, most=2, sizes=(3, 2, 1, 0))
     operands, dims = [], []
     dtype = a_dtype(draw, np.int32)
@@ -43,7 +43,7 @@ def dot(draw: Draw) -> Case:
 
 
 def dot_in_single(draw: Draw) -> Case:
-    """Matrices, or batches of them, of half precision, with what is summed in float32."""
+    """Matrices, or batches of them, of half precision, with sums in float32."""
     lead = a_shape(draw, most=1, sizes=(2, 1))
     dtype = draw(st.sampled_from([dtypes.float16, dtypes.bfloat16]))
     n = len(lead)

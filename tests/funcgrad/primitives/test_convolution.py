@@ -1,4 +1,4 @@
-"""The convolution, against ``jax.lax.conv_general_dilated``."""
+"""The convolution, compared with ``jax.lax.conv_general_dilated``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def numbers(draw: Draw, count: int, low: int, high: int) -> tuple[int, ...]:
 
 
 def placed(sizes: list[int], dims: tuple[int, ...]) -> list[int]:
-    """``sizes``, in the order of a layout, where it has them."""
+    """``sizes``, in the order of a layout."""
     return [sizes[dims.index(d)] for d in range(len(dims))]
 
 

@@ -1,4 +1,4 @@
-"""The ways in which a convolution is computed on the CPU: which is chosen, and that all give what XLA's own gives."""
+"""The lowerings of a convolution on the CPU: which is chosen, and that all agree with XLA's own."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.funcgrad.oracle import Case, assert_close, check, normal
 
 Shape = tuple[int, ...]
 
-# Input, kernel, config but for layout, and how it and its two gradients are computed.
+# Input, kernel, config except layout, and the lowering of it and its two gradients.
 SHAPES: list[tuple[Shape, Shape, dict[str, Any], str]] = [
-    # Around the number of elements of a window up to which images are taken one by one.
+    # Around the number of elements of a window up to which images are processed one by one.
     ((2, 3, 7, 6), (4, 3, 3, 3), {"padding": ((1, 1), (1, 1))}, "by_image by_xla by_xla"),
     ((2, 4, 7, 6), (4, 4, 3, 3), {"padding": ((1, 1), (1, 1))}, "by_xla by_xla by_xla"),
     ((3, 1, 9, 8), (4, 1, 3, 2), {"strides": (2, 1)}, "by_image by_xla by_image"),
@@ -32,7 +32,7 @@ SHAPES: list[tuple[Shape, Shape, dict[str, Any], str]] = [
     ((2, 17, 7, 6), (4, 17, 3, 3), {"padding": ((1, 0), (0, 2))}, "by_xla by_xla by_xla"),
     ((2, 17, 7, 6), (4, 17, 3, 3), {"padding": ((-1, 3), (4, -1))}, "by_xla by_xla by_xla"),
     ((17, 2, 6), (3, 2, 4), {"padding": ((3, 3),)}, "by_image by_image by_image"),
-    # One element of a window: as many outputs as places, and more.
+    # One element of a window: as many outputs as positions, and more.
     ((3, 5, 2, 3), (6, 5, 1, 1), {}, "by_matrix by_matrix by_matrix"),
     ((3, 5, 2, 3), (7, 5, 1, 1), {}, "by_xla by_matrix by_xla"),
     ((3, 5, 7, 6), (6, 5, 1, 1), {"strides": (2, 3), "padding": ((1, 0), (0, -1))}, "by_matrix by_xla by_matrix"),

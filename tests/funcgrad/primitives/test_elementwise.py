@@ -1,4 +1,4 @@
-"""Every elementwise primitive against ``jax.lax``: each dtype it takes, broadcasting, derivatives, batches."""
+"""Every elementwise primitive compared with ``jax.lax``: each accepted dtype, broadcasting, derivatives, batches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Domain = tuple[float, float] | None
 
 
 class Row(NamedTuple):
-    """A primitive's oracle, the dtypes it takes, and one domain per operand, away from poles and kinks."""
+    """A primitive's oracle, its dtypes, and one domain per operand, away from poles and kinks."""
 
     theirs: Callable[..., Any]
     takes: tuple[np.dtype, ...]
@@ -201,14 +201,14 @@ def case(name: str, dtype: np.dtype, shapes: list[tuple[int, ...]]) -> Case:
         operands(row, dtype, shapes),
         row.frozen,
         order=min(row.order, 2 if dtype.itemsize > 2 else 1),
-        differences=name not in ("stop_gradient", "reduce_precision"),  # nobody's derivative is that of steps
+        differences=name not in ("stop_gradient", "reduce_precision"),  # step functions have no derivative
     )
 
 
 @st.composite
 def broadcastable(draw: Any, count: int) -> list[tuple[int, ...]]:
     """Shapes that broadcast together; now and then one of them has no elements, or no axes."""
-    # Hypothesis begins with the simplest example, which should be a telling one: 2-d, broadcast, float64.
+    # Hypothesis begins with the simplest example, which should be a meaningful one: 2-d, broadcast, float64.
     whole = draw(st.just([2, 3]) | st.lists(st.sampled_from([2, 3, 1, 0]), max_size=3))
     shapes = []
     for _ in range(count):
@@ -234,7 +234,7 @@ def test_against_jax(name: str, data: Any) -> None:
 
 @pytest.mark.parametrize("name", TABLE)
 def test_every_dtype(name: str) -> None:
-    """The values for all dtypes that a primitive takes, in one program."""
+    """The values for all dtypes that a primitive accepts, in one program."""
     row = TABLE[name]
     rng = np.random.default_rng(0)
     shape = (3, 2)
@@ -305,7 +305,7 @@ def test_dtypes_that_differ_are_named() -> None:
 @pytest.mark.parametrize(
     ("name", "x", "y", "gx", "gy"),
     [
-        ("max", 2.0, 2.0, 0.5, 0.5),  # a tie is shared
+        ("max", 2.0, 2.0, 0.5, 0.5),  # a tie shares the gradient
         ("min", 2.0, 2.0, 0.5, 0.5),
         ("pow", 0.0, 2.0, 0.0, 0.0),  # 0 ** y has limits, and they are finite
         ("pow", 0.0, 0.0, 0.0, 0.0),
@@ -338,7 +338,7 @@ def test_no_axes_and_no_elements(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_angles_of_many_numbers(dtype: Any) -> None:
-    """Compiled for the widest registers, where what is known of an operand must not mislead the compiler."""
+    """Compiled for the widest registers, where known ranges of an operand must not mislead the compiler."""
 
     def compiled(function: Callable[..., Any], *xs: Any) -> Any:
         (found,) = executable(fg.trace(function, *xs))(*xs)

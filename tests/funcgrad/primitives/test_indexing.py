@@ -1,4 +1,4 @@
-"""Gathers, scatters and dynamic slices: against ``jax.lax``, or dense arithmetic where JAX has no derivative."""
+"""Gathers, scatters and dynamic slices: compared with ``jax.lax``, or dense arithmetic where JAX has no derivative."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ JAX_MODES = {"clip": "clip", "fill": "fill", "promise": "promise_in_bounds"}
 
 
 class Plan(NamedTuple):
-    """A gather, and the scatter that writes where it reads."""
+    """A gather, and the scatter that writes to the same elements."""
 
     shape: tuple[int, ...]
     indices: Sampler
@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 
 
 def a_plan(draw: Draw, modes: tuple[str, ...] = ("fill", "clip", "promise")) -> Plan:
-    """Operand axes of every kind (batch, indexed or not, collapsed or kept), in any order, as for the indices' axes."""
+    """Operand axes of every kind (batch, indexed or not, collapsed or kept), in any order, and those of the indices."""
     kinds = draw(
         st.just(["batch", "index drop", "index keep", "keep"])
         | st.lists(st.sampled_from(["batch", "index drop", "index keep", "keep", "drop"]), min_size=1, max_size=4)
@@ -114,7 +114,7 @@ def scatter(primitive: Any, theirs: Any, *more: Any) -> Callable[[Draw], Case]:
 def rows(
     primitive: Any, combine: Callable[[Any, Any], Any], neutral: float, unique: bool = False
 ) -> Callable[[Draw], Case]:
-    """A scatter to rows, as dense arithmetic: every row with all updates, those to other rows made neutral."""
+    """A scatter to rows as dense arithmetic: every row with all updates, those to other rows made neutral."""
 
     def case(draw: Draw) -> Case:
         n, m, width = 4, draw(st.integers(1, 3 if unique else 6)), draw(st.integers(1, 3))

@@ -1,4 +1,4 @@
-"""The primitives of linear algebra: factorizations and solving, against JAX's autodiff and finite differences."""
+"""The primitives of linear algebra: factorizations and solvers, compared with JAX's autodiff and finite differences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def turned(x: Any) -> Any:
 
 
 def one_matrix(ours: Theirs, theirs: Theirs, *, tall: Any = ((3, 3),), **options: Any) -> Any:
-    """A case of matrices of one of some sizes."""
+    """A case of matrices of one of several sizes."""
 
     def case(draw: Draw) -> Case:
         m, n = draw(st.sampled_from(list(tall)))
@@ -70,8 +70,8 @@ def one_matrix(ours: Theirs, theirs: Theirs, *, tall: Any = ((3, 3),), **options
     return case
 
 
-# ---------------------------------------------------------------- what is compared: functions of matrices that do not
-# depend on what a factorization leaves open, such as the phase of a vector
+# ---------------------------------------------------------------- functions of matrices that do not depend on the
+# arbitrary part of a factorization, such as the phase of a vector
 
 
 def _hermitian(x: Any) -> Any:
@@ -147,7 +147,7 @@ def _pseudo(x: Any) -> Any:
 
 
 def _their_pseudo(x: Any) -> Any:
-    # Through the normal equations: JAX's own goes through the singular vectors.
+    # By the normal equations: JAX's own derivative uses the singular vectors.
     if x.shape[-2] >= x.shape[-1]:
         return jnp.linalg.solve(adj(x) @ x, adj(x))
     return adj(x) @ jnp.linalg.inv(x @ adj(x))
@@ -183,7 +183,7 @@ def _tangent(draw: Draw) -> Case:
 
 
 def _absolute_r(r: Any) -> Any:
-    """What of R does not depend on the signs of its rows."""
+    """A part of R that does not depend on the signs of its rows."""
     return p.product(p.adjoint(r), r)
 
 
@@ -332,7 +332,7 @@ def test_operation_by_operation(name: str, data: Any) -> None:
     check_eager(CASES[name](data.draw))
 
 
-# ---------------------------------------------------------------- where it takes care
+# ---------------------------------------------------------------- numerical accuracy
 
 
 def gradient(f: Callable[..., Any], x: Any) -> np.ndarray:

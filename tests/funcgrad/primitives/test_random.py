@@ -115,7 +115,7 @@ def test_integers(dtype: Any) -> None:
     key, info = random.key(2), np.iinfo(dtype)
     bounds = [(0, 10), (3, 3), (5, 120), (info.min, info.max)]
     if info.bits < 64:
-        bounds += [(info.min, info.max + 1), (0, info.max + 1)]  # a bound that the dtype does not hold
+        bounds += [(info.min, info.max + 1), (0, info.max + 1)]  # a bound that the dtype cannot represent
     for low, high in bounds:
         got = random.randint(key, (20,), low, high, dtype)
         assert_close(got, jax.random.randint(key, (20,), low, high, dtype), f"randint {low}, {high}")
@@ -148,7 +148,7 @@ def test_choices() -> None:
 
 
 def test_distributions() -> None:
-    """Mean and variance within five standard errors; classes as often as they should be."""
+    """Mean and variance within five standard errors; classes as frequent as they should be."""
     n, key = 20000, random.key(0)
     for name, x, mean, variance in (
         ("uniform", random.uniform(key, (n,)), 0.5, 1 / 12),

@@ -1,4 +1,4 @@
-"""Reductions and cumulative operations, against ``jax.lax``."""
+"""Reductions and cumulative operations, compared with ``jax.lax``."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def place(primitive: Any, theirs: Theirs) -> Any:
 
 
 def any_dtype(draw: Draw, *more: Any) -> np.dtype:
-    # XLA's products in half precision and ours are rounded in different orders.
+    # XLA's products in half precision and funcgrad's are rounded in different orders.
     return np.dtype(draw(st.sampled_from([np.float64, np.float32, np.complex128, *more])))
 
 
@@ -126,7 +126,7 @@ def test_operation_by_operation(name: str, data: Any) -> None:
     check_eager(CASES[name](data.draw))
 
 
-# ---------------------------------------------------------------- where it takes care
+# ---------------------------------------------------------------- special cases
 
 
 def gradient(f: Callable[..., Any], x: np.ndarray, ct: Any = None) -> np.ndarray:

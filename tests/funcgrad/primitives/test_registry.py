@@ -1,4 +1,4 @@
-"""Every primitive that exists is in the tables of a test."""
+"""Every primitive is in the tables of a test."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ FOLDER = Path(__file__).parents[1]
 
 
 def primitives() -> dict[str, Primitive]:
-    """All primitives that funcgrad's modules define, by name, but for those of ``funcgrad.native``.
+    """All primitives that funcgrad's modules define, by name, except those of ``funcgrad.native``.
 
-    Those stand for others in programs that are lowered, behind all transforms; ``tests/funcgrad/native`` tests them.
+    These replace others when programs are lowered, after all transforms; ``tests/funcgrad/native`` tests them.
     """
     found: dict[str, Primitive] = {}
     for info in pkgutil.walk_packages(funcgrad.__path__, "funcgrad."):

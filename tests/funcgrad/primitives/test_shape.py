@@ -1,4 +1,4 @@
-"""The primitives that move elements, against ``jax.lax``."""
+"""The primitives that move elements, compared with ``jax.lax``."""
 
 from __future__ import annotations
 

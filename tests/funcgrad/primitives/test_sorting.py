@@ -1,4 +1,4 @@
-"""Sorting, against ``jax.lax``, and its helpers against NumPy."""
+"""Sorting, compared with ``jax.lax``, and its helpers with NumPy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sort(draw: Draw) -> Case:
     axis = an_axis(draw, len(shape))
     count = draw(st.integers(1, 3))
     keys = draw(st.integers(1, count))
-    # The first key ties where it is an integer; then the next one decides, and at last the order of before.
+    # The first key ties where it is an integer; then the next one decides, and finally the original order.
     first = draw(st.sampled_from([distinct(shape, np.float64), normal(shape, np.int8), normal(shape, bool)]))
     operands = [first, *[normal(shape, a_dtype(draw, np.int32) if i >= keys else np.float64) for i in range(1, count)]]
     return Case(

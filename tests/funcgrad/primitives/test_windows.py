@@ -1,4 +1,4 @@
-"""Windowed reductions: against ``jax.lax.reduce_window``, and extremes against a loop over windows."""
+"""Windowed reductions: compared with ``jax.lax.reduce_window``, and extrema with a loop over windows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def a_window(draw: Draw, shape: tuple[int, ...]) -> p.Window:
 
 
 def sliding(primitive: Any, initial: float, combine: Any, sample: Any, *more: Any) -> Any:
-    """Any window at all; JAX cannot differentiate its extremes over all of them."""
+    """Any window; JAX cannot differentiate extrema over all of them."""
 
     def case(draw: Draw) -> Case:
         shape = a_shape(draw, sizes=(4, 3, 7, 1, 0), most=2)
@@ -59,7 +59,7 @@ def sliding(primitive: Any, initial: float, combine: Any, sample: Any, *more: An
 
 
 def pooled(ours: Any, initial: float, combine: Any) -> Any:
-    """A pooling window, over which JAX differentiates extremes."""
+    """A pooling window, over which JAX differentiates extrema."""
 
     def case(draw: Draw) -> Case:
         size = draw(st.sampled_from([2, 3]))
@@ -122,11 +122,11 @@ def test_long_windows() -> None:
             check(Case(ours, theirs, [normal((64, 2), np.float64)], order=0), batched=False)
 
 
-# ---------------------------------------------------------------- extremes, by a loop
+# ---------------------------------------------------------------- extrema, by a loop
 
 
 def by_loop(x: np.ndarray, window: p.Window, larger: bool) -> tuple[np.ndarray, np.ndarray, list[tuple]]:
-    """Values, offsets, and for each window the place of its extreme (None where there is none)."""
+    """Values, offsets, and for each window the position of its extremum (None if there is none)."""
     axes = window.axes(x.shape)
     values = np.full([a.out for a in axes], -np.inf if larger else np.inf)
     offsets = np.full(values.shape, -1, np.int32)
@@ -148,7 +148,7 @@ def by_loop(x: np.ndarray, window: p.Window, larger: bool) -> tuple[np.ndarray, 
 
 
 def with_specials(shape: tuple[int, ...]) -> Sampler:
-    """Few different numbers, so that many tie, and here and there an infinity or a NaN."""
+    """Few different numbers, so that many tie, and some infinities and NaN."""
     return lambda rng: rng.choice(
         [0.0, 1.0, 2.0, np.inf, -np.inf, np.nan], shape, p=[0.25, 0.25, 0.25, 0.05, 0.15, 0.05]
     )

@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: damaged files, folders of others, folders that cannot be written."""
+"""The cache of compiled programs on disk: damaged files, other users' folders, folders that cannot be written."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from funcgrad.runtime.call_cache import composite
 from funcgrad.runtime.eager import Eager
 from tests.funcgrad.numpy_rows import ROWS
 
-# How many operations a function may run one by one: each is compiled by itself for each new shape.
+# How many operations a function may run one by one: each is compiled separately for each new shape.
 FEW = 4
-# They call functions of their user's, which may look at values; or the row has several functions, or an index.
+# They call functions of their user, which may read values; or the row has several functions, or an index.
 ONE_BY_ONE = (
     "apply_along_axis|apply_over_axes|piecewise|piecewise of one|vectorize|vectorize core|vectorize rows|fromfunction|"
     "r_|c_|mgrid|hsplit and vsplit|real and imaginary|all and any"
@@ -102,7 +102,7 @@ def test_within_transforms_it_is_the_function_itself() -> None:
 
 def test_under_jax_nothing_of_its_trace_is_kept() -> None:
     whole = fnp.asarray(np.arange(7.0))
-    for n in (3, 4):  # what the first trace made must not be met again
+    for n in (3, 4):  # the values of the first trace must not be used again
         jitted = jax.jit(lambda x, n=n: fnp.interp(x, fnp.linspace(0.0, 6.0, n), fnp.linspace(0.0, 12.0, n)))
         np.testing.assert_allclose(jitted(whole), 2 * whole, rtol=1e-14)  # a few roundings
     np.testing.assert_allclose(fnp.interp(whole, whole, 2 * whole), 2 * whole, rtol=1e-14)
@@ -124,7 +124,7 @@ def test_it_is_pickled_by_name() -> None:
 
 @pytest.fixture
 def traces() -> tuple[Any, list[tuple]]:
-    """A composite function, and the arguments that its body met."""
+    """A composite function, and the arguments that its body received."""
     met: list[tuple] = []
 
     @composite

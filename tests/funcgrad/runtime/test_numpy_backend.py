@@ -1,4 +1,4 @@
-"""Programs evaluated by NumPy equal XLA's results; and the choice between the two."""
+"""Programs evaluated by NumPy have XLA's results; and the choice between the two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def of_windows(primitive: Any, **options: Any) -> Callable[..., Any]:
     return lambda x: primitive(x, window=window)
 
 
-# Stacks of 2 square matrices, the second of which is not definite, and right-hand sides.
+# Stacks of 2 square matrices, the second of which is not positive definite, and right-hand sides.
 _HALF = RNG.normal(size=(2, 5, 5))
 _DEFINITE = _HALF @ np.swapaxes(_HALF, -1, -2) * np.array([1, -1])[:, None, None] + np.eye(5)
 _RIGHT = RNG.normal(size=(2, 5, 3))
@@ -262,7 +262,7 @@ def test_products_of_vectors_side_by_side(dtype: Any) -> None:
 
 
 def test_products_use_one_thread() -> None:
-    """Two threads that wait for each other are slow wherever another program has a core; others' settings stay."""
+    """Two threads that wait for each other are slow if another program uses a core; other libraries' settings stay."""
     from threadpoolctl import threadpool_limits
 
     def threads() -> set[int]:

@@ -1,4 +1,4 @@
-"""Programs cut into pieces, the estimate of compile times, and long tapes walked stretch by stretch."""
+"""Programs compiled in pieces, the estimate of compile times, and long tapes processed in pieces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ START = np.linspace(0.5, 1.5, 8, dtype=np.float32)
 
 
 def chain(length: int, held: bool) -> Program:
-    """Multiplications one after the other, by numbers out of a vector."""
+    """Multiplications one after the other, by elements of a vector."""
 
     def run(x: Any, numbers: Any) -> list[Any]:
         found = []
@@ -157,8 +157,8 @@ def test_memory_of_a_gradient_of_a_long_loop_is_bounded() -> None:
         "    for _ in range(20_000): y = fnp.sin(y) + x\n"
         "    return fnp.sum(y)\n"
         "fg.grad(f)(fnp.ones(4))\n"
-        # Not what ``resource`` says, which begins with the memory of the process that started this one.
+        # Not the value of ``resource``, which includes the memory of the process that started this one.
         "print(re.search(r'VmHWM:\\s*(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=300)
-    assert int(done.stdout) / 1024 < 700  # megabytes, of which 200 are there after the import
+    assert int(done.stdout) / 1024 < 700  # megabytes, of which 200 are used after the import

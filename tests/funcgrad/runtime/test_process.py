@@ -1,4 +1,4 @@
-"""The end of a process, and forked children: programs with the status, the output and the time that they take."""
+"""The end of a process, and forked children: programs with their exit status, output and duration."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-#: What a process may take to end after its last atexit function, in seconds, not counting the time in which it could
-#: have gone on and other processes had the processors.
+#: How long a process may take to end after its last atexit function, in seconds, without the time in which it was
+#: runnable and other processes had the processors.
 LONGEST = 0.2
 
 START = """
@@ -46,7 +46,7 @@ def daemons(work, count=2):
     time.sleep(0.3)
 """
 
-#: Programs, each with its status and a part of its output.
+#: Programs, each with its exit status and a part of its output.
 PROGRAMS: dict[str, tuple[str, int, str]] = {
     "compiling": (
         """
@@ -171,12 +171,12 @@ PROGRAMS: dict[str, tuple[str, int, str]] = {
 
 
 class Ended(NamedTuple):
-    """How a process ended.
+    """The end of a process.
 
     Attributes:
-        status, output: what it gave.
-        seconds: what it took from its last atexit function on, without the time in which its first thread was ready to
-            go on and had no processor.
+        status, output: its exit status and output.
+        seconds: the time from its last atexit function on, without the time in which its first thread was runnable
+            and had no processor.
     """
 
     status: int
@@ -189,7 +189,7 @@ def run(source: str) -> Ended:
     command = [sys.executable, "-W", "ignore", "-c", START + dedent(source)]
     with tempfile.TemporaryFile("w+") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=env)
-        # Where it is over, and still there to be asked.
+        # The process has ended, and its statistics can still be read.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         over = time.monotonic()
         waited = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[1]) / 1e9
@@ -207,12 +207,12 @@ def test_a_process_ends_at_once_with_its_own_status_and_all_its_output() -> None
         found = dict(zip(PROGRAMS, pool.map(run, [source for source, _, _ in PROGRAMS.values()])))
     for name, (status, output, seconds) in found.items():
         wanted, text = PROGRAMS[name][1:]
-        if status == -11:  # seen once in hundreds of ends, of a thread unwound inside XLA; not yet understood
+        if status == -11:  # seen once in hundreds of runs: a thread unwound inside XLA; not yet understood
             status, output, seconds = run(PROGRAMS[name][0])
         assert status == wanted and text in output, (name, status, output[-2000:])
         # The C library may still write a line of its own when it finds a thread unwound; the status is what counts.
         assert "terminate called" not in output, (name, output[-2000:])
-        for _ in range(6):  # its other threads may have been kept waiting as well: the least time is its own
+        for _ in range(6):  # its other threads may have been delayed as well: the least time is its own
             if seconds >= LONGEST:
                 seconds = min(seconds, run(PROGRAMS[name][0]).seconds)
         assert seconds < LONGEST, (name, seconds)

@@ -24,7 +24,7 @@ def made(value: Any = None) -> Any:
 
 
 def operations(seed: int) -> list[Any]:
-    """Random operations: operands from outside, of earlier windows, of this one, more than once."""
+    """Random operations: operands from outside, of earlier windows, of this one, repeated ones."""
     rng = random.Random(seed)
     outside: list[Any] = [object() for _ in range(4)] + [np.ones(2), np.ones(3)]
     outside += [made(rng.choice(outside)) for _ in range(4)]

@@ -1,4 +1,4 @@
-"""The runtime below both APIs: windows, deferred transforms, and the cache for the next process."""
+"""The runtime below both APIs: windows, deferred transforms, and the cache on disk."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_buffer_has_what_an_array_held_when_it_was_made(size: int) -> None:
     busy = jax.jit(lambda x: x @ x)
     work = jax.numpy.ones((600, 600))
     for _ in range(20):
-        for _ in range(4):  # JAX has something else to do first
+        for _ in range(4):  # JAX is busy first
             busy(work)
         array = np.ones(size, np.float32)
         buffer = runtime.from_numpy(array)
@@ -113,7 +113,7 @@ def test_results_of_the_numpy_backend_are_moved_to_the_device_once_when_needed()
     assert isinstance(result.value, np.ndarray) and runtime.to_numpy(result) is result.value
     buffer = runtime.ready(result)
     assert isinstance(buffer, jax.Array) and runtime.ready(result) is buffer
-    # XLA may overwrite a buffer that nobody else has: not what NumPy was shown.
+    # XLA may overwrite a buffer without other references, but not one that NumPy shares.
     assert not np.shares_memory(np.asarray(buffer), seen)
 
 
@@ -198,7 +198,7 @@ def test_the_rule_weighs_what_is_cold_against_the_whole(monkeypatch: pytest.Monk
         return windows.Window(recording, (True,) * len(ops)).worth_compiling()
 
     assert not new(warm)
-    assert not new([*warm, cold])  # one by one one of them is compiled, whole all of them
+    assert not new([*warm, cold])  # operation by operation one of them is compiled, as a whole all of them
     cold_ones = [executable(lambda x, k=k: fnp.subtract(x, np.float32(k))) for k in range(8)]
     assert new([*warm, *cold_ones]) and new(cold_ones[:2])
 
@@ -249,7 +249,7 @@ def test_of_many_structures_the_latest_are_compiled(monkeypatch: pytest.MonkeyPa
     runtime.wait()
     compiled = {len(w.codes) for w in windows._windows.values() if w.made is not None}
     assert set(lengths[-background.MOST_WAITING :]) <= compiled and len(compiled) <= background.MOST_WAITING + 1
-    run(4)  # what was dropped is compiled when its meeting has come
+    run(4)  # a dropped compilation is done at the run that needs it
     assert 4 in {len(w.codes) for w in windows._windows.values() if w.run is not None}
 
 
@@ -319,7 +319,7 @@ def test_if_and_while_work_on_values(scale: float) -> None:
         step = np.zeros(4, np.float32)
         step[i] = 1e-2
         slope = (branching(v + step) - branching(v - step)) / 2e-2
-        # float32, and so a wide step: both it and rounding leave a hundredth.
+        # float32, and so a wide step: both it and rounding leave an error of a hundredth.
         np.testing.assert_allclose(found[i], slope, rtol=2e-2, atol=1e-3)
 
 
@@ -391,7 +391,7 @@ def test_a_numpy_function_sees_a_deferred_values_array() -> None:
     assert np.isclose(fg.grad(f)(fnp.ones(3))[0], 3 * np.sin(2.0), rtol=MANY32)
 
 
-# ---------------------------------------------------------------- the next process
+# ---------------------------------------------------------------- the cache on disk
 
 SCRIPT = """
 import jax
@@ -429,7 +429,7 @@ def test_a_second_process_reuses_compiled_programs(tmp_path: Path) -> None:
     for file in files:  # a full disk, a bad one, a write that was cut off
         file.write_bytes(file.read_bytes()[:-9])
     assert other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))[0] == "0"
-    # Programs that compile in less than WORTH_KEEPING are not kept: how many depends on how busy the machine is.
+    # Programs that compile in less than WORTH_KEEPING are not kept: how many depends on the load of the machine.
     assert int(other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))[0]) >= 1
 
 

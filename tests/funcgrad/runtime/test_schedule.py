@@ -1,4 +1,4 @@
-"""When windows are compiled: by counts and estimates, so that reruns compute the same."""
+"""When windows are compiled: decided by counts and estimates, so that repeated runs compute the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ X = np.linspace(-3, 3, 500, dtype=np.float32)
 
 @pytest.fixture(autouse=True)
 def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The settings are those that users have with a core to spare, and nothing is known or owed."""
+    """The default settings with a spare core, without known windows or debt."""
     runtime.flush()
     runtime.wait()
     monkeypatch.setattr(deferred, "cores", lambda: 2)
@@ -42,12 +42,12 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def worth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows are worth compiling in a few meetings: asked for at the third, used from the sixth."""
+    """Windows are worth compiling after a few runs: requested at the third, used from the sixth."""
     monkeypatch.setattr(windows.Window, "takes", lambda self: programs.CALL_COST + self.compile_cost() / 12.5)
 
 
 def step() -> bytes:
-    """Of which rounding shows how it was run."""
+    """A function whose rounding shows how it was run."""
 
     def f(x: Any) -> Any:
         return fnp.sum(fnp.tanh(x * x + x) * fnp.exp(x))
@@ -105,7 +105,7 @@ def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.Mo
 
 @pytest.mark.usefixtures("worth")
 def test_on_one_core_nothing_is_compiled_behind_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling takes the program's own time there, so it begins later and its program is used at once."""
+    """Compiling takes time from the program there, so it begins later and its program is used at once."""
     monkeypatch.setattr(deferred, "cores", lambda: 1)
     alone = deferred.Settings()
     for name in ("patience", "behind"):
@@ -169,7 +169,7 @@ def test_three_runs_are_alike_whatever_is_waited_for(
 
 
 def test_insist_compiles_light_windows_after_three_runs() -> None:
-    """However often they come in between: what is run three times, and waited for, is run alike."""
+    """Whatever runs in between: a window that has run three times, each waited for, is always run in the same way."""
     runs = []
     for _ in range(3):
         runs.append([step() for _ in range(3)])
@@ -184,17 +184,17 @@ def test_when_follows_from_what_is_saved_and_what_it_costs(monkeypatch: pytest.M
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
 
     assert asked(5, 100) == 3 and schedule.adopted_at(3, 5, 100) == 7
-    assert asked(100, 100) == 2 and schedule.adopted_at(2, 100, 100) == 4  # three times one by one at least
+    assert asked(100, 100) == 2 and schedule.adopted_at(2, 100, 100) == 4  # at least three times operation by operation
     assert schedule.adopted_at(2, math.inf, 100) == 4
     assert asked(1e-3, 100) < schedule.LAST == schedule.adopted_at(600, 1e-3, 100)  # estimates may be wrong
     assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
     schedule.debt.owe(schedule.DEBT)
-    assert schedule.debt.factor() == 2 and asked(5, 100) == 5  # what was compiled has not paid yet
+    assert schedule.debt.factor() == 2 and asked(5, 100) == 5  # compiling has not paid off yet
     schedule.debt.saved(schedule.DEBT / 2)
     assert schedule.debt.factor() == 1.25
     schedule.debt.saved(1e9)
-    assert schedule.debt.factor() == 1  # what was saved once is no credit for ever
+    assert schedule.debt.factor() == 1  # earlier savings are no credit
 
 
 @pytest.mark.usefixtures("worth")
@@ -207,7 +207,7 @@ def test_compiling_is_owed_and_its_runs_pay() -> None:
 
 
 def test_a_thread_begins_while_a_window_is_run() -> None:
-    """The compiler's own thread may be what is waited for."""
+    """The wait may be for the compiler's own thread."""
     with deferred.lock:
         thread = threading.Thread(target=runtime.pending_count)
         thread.start()
@@ -217,7 +217,7 @@ def test_a_thread_begins_while_a_window_is_run() -> None:
 
 @pytest.mark.usefixtures("worth")
 def test_a_finalizer_on_the_compilers_thread_may_want_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who waits for a window has the runtime's lock; the value is one that has to be computed under it."""
+    """The thread that waits for a window holds the runtime's lock; the value must be computed under it."""
     pending: list[Any] = []
     found: list[Any] = []
     begun, waited_for, compile_ = threading.Event(), threading.Event(), windows.Window.compile
@@ -249,7 +249,7 @@ def test_a_finalizer_on_the_compilers_thread_may_want_a_value(monkeypatch: pytes
 
 
 def test_values_that_numpy_refuses_change_nothing_for_others() -> None:
-    """The same operation on the same values is computed alike, whatever came in between."""
+    """The same operation on the same values is computed in the same way, whatever ran in between."""
     program = fg.trace(lambda x, n: fnp.tanh(x) + p.div(n, n).astype("float32"), X, np.ones(500, np.int32))
     code = runtime.executable(program)
     ones, zeros = (jax.numpy.full(500, n, np.int32) for n in (1, 0))

@@ -1,4 +1,4 @@
-"""Gradients outside ``jit``: the walk back is taken over from earlier tapes of one structure, and only from those."""
+"""Gradients outside ``jit``: the backward pass of an earlier tape is reused for tapes of the same structure only."""
 
 from __future__ import annotations
 

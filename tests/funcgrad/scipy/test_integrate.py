@@ -1,4 +1,4 @@
-"""``funcgrad.scipy.integrate``: solutions against SciPy's, derivatives against differences and JAX's."""
+"""``funcgrad.scipy.integrate``: SciPy's solutions, and derivatives compared with differences and JAX's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from funcgrad.scipy.integrate import odeint
 from funcgrad.tools.test_util import check_grads
 
 Y, TIMES = np.array([1.0, 2.0, 0.5]), np.array([0.1, 0.6, 1.3])
-# Each of some hundred steps may be off by odeint's own tolerances, 1.4e-8.
+# Each of some hundred steps may have an error of odeint's own tolerances, 1.4e-8.
 SOLVED = 1e-6
 RATE, SHIFT = np.array([0.3, 0.7, 1.0]), np.array([0.2, -0.1, 0.4])
 
@@ -70,8 +70,8 @@ def test_pytrees_complex_numbers_and_dtypes() -> None:
     assert single.dtype == np.float32
     mixed = fg.grad(lambda y: odeint(lambda y, t, k: -k * y, y, [0.0, 2.0], (np.float64(3),))[-1])(np.float32(2))
     assert mixed.dtype == np.float32
-    # Each of some 130 steps may be off by atol, 1.4e-8, or half a digit of float32, both beside a result of 2.5e-3; the
-    # errors shrink with the solution, to a third of a step's in a second.
+    # Each of some 130 steps may have an error of atol, 1.4e-8, or half a digit of float32, for a result of 2.5e-3; the
+    # errors shrink with the solution, to a third within a second.
     np.testing.assert_allclose(mixed, np.exp(-6.0), rtol=1e-4)
 
 

@@ -12,7 +12,7 @@ from funcgrad.scipy.stats import declare
 from tests.funcgrad.library_rows import DECLARED, JAX_S, OURS, ROWS, THEIRS
 from tests.funcgrad.table import check_row
 
-# What JAX has not, or not with these arguments, or no derivative of.
+# Not in JAX, or not with these arguments, or without a derivative.
 NOT_JAX_S = {
     "linalg.eig", "linalg.expm", "linalg.lu", "linalg.solve_triangular", "la.coshm", "la.cosm", "la.eigvalsh",
     "la.funm", "la.lstsq", "la.norm", "la.pinv", "la.polar", "la.sinhm", "la.sinm", "la.solve_banded",
@@ -22,19 +22,19 @@ NOT_JAX_S = {
     "stats.beta.cdf", "stats.beta.sf", "stats.poisson.sf", "stats.uniform.sf", "stats.laplace.sf",
     "la.eigh in a metric", "la.solve of the transpose",
 }  # fmt: skip
-# Made of others, or long to compile: their primitives' tables ask for second derivatives.
+# Composed of others, or slow to compile: their primitives' tables test second derivatives.
 FIRST_ONLY = {n for n in ROWS if n.endswith(("sf", "logcdf"))} | {"stats.beta.cdf", "stats.t.cdf", "stats.chi2.cdf"}
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_derivatives(name: str) -> None:
-    # A few functions that all have derivatives of their own: outside of ``jit``, where nothing waits for XLA.
+    # A few functions with derivatives of their own: outside ``jit``, where nothing waits for XLA.
     outside = name.split(".")[1] in DECLARED
     jax = None if name in NOT_JAX_S else JAX_S
     check_row(ROWS[name], OURS, THEIRS, jax, by_value=outside, second=name not in FIRST_ONLY)
 
 
-# ---------------------------------------------------------------- none is left out
+# ---------------------------------------------------------------- completeness
 
 LIBRARIES = {"linalg": fg.linalg, "fft": fg.fft, "la": fg.scipy.linalg, "signal": fg.scipy.signal}
 DISTRIBUTIONS = {n: m for n, m in vars(fg.scipy.stats).items() if isinstance(m, ModuleType)}

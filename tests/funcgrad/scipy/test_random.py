@@ -27,7 +27,7 @@ CASES = ("random_gamma", "random_poisson", "random_binomial")
 
 
 class Row(NamedTuple):
-    """Parameters and a shape that suits them; keywords; how a sample's mean and variance should be."""
+    """Parameters and a suitable shape; keywords; the expected mean and variance of a sample."""
 
     args: tuple[Any, ...] = ()
     shape: tuple[int, ...] = (4, 3)
@@ -72,7 +72,7 @@ WHOLE: dict[str, Row] = {
     "geometric": Row((SHARES,), mean=4, variance=12, at=(0.25,)),
     "rademacher": Row(mean=0, variance=1),
 }
-#: Those of which the tests of keys and bits have values; and another name of ``permutation``.
+#: Samplers whose values the tests of keys and bits check; and an alias of ``permutation``.
 ELSEWHERE = {
     "PRNGKey",
     "bernoulli", "bits", "categorical", "choice", "fold_in", "gumbel", "key", "multinomial", "normal", "permutation",
@@ -99,7 +99,7 @@ def test_every_function_is_in_a_table() -> None:
 @pytest.mark.parametrize("name", [*REAL, *VECTORS])
 def test_the_numbers_of_jax(name: str) -> None:
     row, dtype = REAL.get(name) or VECTORS[name], np.float32
-    # The last digits are the compiler's: the same operations, fused or not.
+    # The last digits depend on the compiler: the same operations, fused or not.
     assert_close(draw(random, name, row, dtype), draw(jax.random, name, row, dtype), name, MANY32)
 
 
@@ -154,8 +154,8 @@ def test_derivatives_are_those_of_jax(name: str) -> None:
     assert_close(forth, np.sum(np.asarray(wanted) * B), "forward", 10 * CONDITIONED)
 
 
-# Of gamma variables, which are drawn by rejection, and of what is made of them, differences say something else: how a
-# sample moves with its parameter while the numbers that it is made of stay, and not while its probability does.
+# For gamma variables, which are drawn by rejection, and distributions based on them, differences measure something
+# else: how a sample moves with its parameter at fixed random bits, not at fixed probability.
 OF_GAMMA = ("gamma", "loggamma", "beta", "dirichlet", "chisquare", "t")
 
 
@@ -177,11 +177,12 @@ def test_second_derivatives_are_symmetric_and_differences_of_first_ones(name: st
 
 
 def test_second_derivatives_of_gamma_samples() -> None:
-    """Those of the inverse of the distribution function, by differences along the parameter."""
+    """Derivatives of the inverse of the distribution function, by differences along the parameter."""
     sample = lambda a: random.gamma(KEY, a, (3,), dtype=np.float64)
     x = np.asarray(sample(A))
     chance = scipy.special.gammainc(A, x)
-    # The difference is off by some step**2 of the fourth derivative, and by rounding, 1e-15 / step**2: both about 3e-8.
+    # The difference has an error of step**2 times the fourth derivative, and of rounding, 1e-15 / step**2: both about
+    # 3e-8.
     step = 2e-4
     moved = [scipy.special.gammaincinv(A + k * step, chance) for k in (-1, 0, 1)]
     wanted = (moved[0] - 2 * moved[1] + moved[2]) / step**2

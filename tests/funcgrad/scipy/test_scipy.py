@@ -79,7 +79,7 @@ def test_declared_distributions(name: str) -> None:
             np.testing.assert_allclose(
                 getattr(ours, function)(moved, *shapes, **last), wanted, rtol=10 * CONDITIONED, atol=FEW
             )
-    # Far outside, or between whole numbers.
+    # Far outside, or between integers.
     for function in {"logpdf", "logpmf", "cdf", "sf"} & {*ours.formulas, "logpdf" if continuous else "logpmf"}:
         for at in (-9.5, 0.5, 30.0):
             wanted = getattr(theirs, function)(at, *[s[0] for s in shapes])
@@ -139,7 +139,7 @@ def test_a_singular_covariance() -> None:
     got = stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
     np.testing.assert_allclose(got, scipy.stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True))
     by_cov = fg.grad(lambda c: stats.multivariate_normal.logpdf(x, mean, c, True))(cov)
-    # As on the plane that it has all its mass on.
+    # As on the plane that has all its mass.
     plane = fg.grad(lambda c: stats.multivariate_normal.logpdf(x[:2], mean[:2], c))(cov[:2, :2])
     np.testing.assert_allclose(np.asarray(by_cov)[:2, :2], plane, atol=MANY)
 

@@ -1,4 +1,4 @@
-"""Special functions: values against SciPy, derivatives of first and second order, both ways, against differences."""
+"""Special functions: SciPy's values, and derivatives of first and second order in both modes, against differences."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ANY, POSITIVE, UNIT, SMALL, DEGREES = (-4.0, 4.0), (0.3, 6.0), (0.05, 0.95), (-0
 
 
 class Row(NamedTuple):
-    """A function's domains, one per operand; the primitives that it or its derivatives must meet; its reference.
+    """A function's domains, one per operand; the primitives that it or its derivatives use; its reference.
 
     Attributes:
         first: arguments that come before the operands.
-        frozen: operands that there is no derivative by.
-        tolerance: of values; series whose terms cancel lose more.
+        frozen: operands without a derivative.
+        tolerance: of values; series whose terms cancel lose more digits.
     """
 
     domains: tuple[Domain, ...]
@@ -134,7 +134,7 @@ TABLE: dict[str, Row] = {
     "pdtrc": Row((POSITIVE, POSITIVE)),
     "fdtr": Row((POSITIVE, POSITIVE, POSITIVE)),
     "fdtrc": Row((POSITIVE, POSITIVE, POSITIVE)),
-    # SciPy's take whole numbers only; see below.
+    # SciPy's accept integers only; see below.
     "bdtr": Row(
         ((0.3, 3.7), (5.0, 9.0), UNIT), theirs=lambda k, n, q: sp.betaincc(np.floor(k) + 1, n - np.floor(k), q)
     ),
@@ -254,7 +254,7 @@ def test_distributions_of_whole_numbers() -> None:
     k, n = (grid.ravel().astype(float) for grid in np.meshgrid(np.arange(-1, 6), np.arange(1, 6)))
     for name, least in (("bdtr", -1), ("bdtrc", -1), ("nbdtr", 0), ("nbdtrc", 0)):
         some = k >= least
-        wanted = getattr(sp, name)(k[some], n[some].astype(int), 0.3)  # of a float SciPy warns
+        wanted = getattr(sp, name)(k[some], n[some].astype(int), 0.3)  # SciPy warns about a float
         np.testing.assert_allclose(getattr(special, name)(k[some], n[some], 0.3), wanted, rtol=MANY)
 
 
@@ -263,7 +263,7 @@ def test_binomial_coefficients_of_whole_numbers() -> None:
     inside = n >= 0
     np.testing.assert_allclose(special.binom(n, k)[inside], sp.binom(n, k)[inside], rtol=MANY)
     assert np.isnan(special.binom(n, k)[~inside]).all()
-    # Where it is 0 it has a slope.
+    # Where it is 0 its slope is not.
     step = 1e-6
     for x, y in ((2.0, 4.0), (3.0, -2.0)):
         difference = (sp.binom(x, y + step) - sp.binom(x, y - step)) / (2 * step)
@@ -377,7 +377,7 @@ def test_complex_error_functions(seed: int) -> None:
     for name in ("erf", "erfc", "erfcx", "wofz"):
         f, theirs = getattr(special, name), getattr(sp, name)
         np.testing.assert_allclose(f(z), theirs(z), rtol=CONDITIONED, atol=CONDITIONED)
-        # It is holomorphic: the tangent along any direction is the derivative times the direction.
+        # It is holomorphic: the tangent in any direction is the derivative times the direction.
         step = 1e-6
         difference = (theirs(z + step) - theirs(z - step)) / (2 * step)
         (tangent,) = [fg.jvp(f, (z,), (np.full_like(z, 1j),))[1]]
@@ -467,12 +467,12 @@ def test_arguments_that_do_not_fit() -> None:
 
 def test_the_slope_of_gamma_samples() -> None:
     a, x = np.array([0.7, 2.0, 9.0]), np.array([0.5, 2.5, 7.0])
-    # Along it the distribution function stays.
+    # Along it the distribution function is constant.
     slope = np.asarray(p.gamma_sample_slope(a, x))
     step = 1e-6
     moved = sp.gammainc(a + step, x + step * slope) - sp.gammainc(a - step, x - step * slope)
     np.testing.assert_allclose(moved / (2 * step), 0, atol=DIFFERENCED / 100)
-    # Nor does its derivative leave it: against differences of slopes.
+    # And so is its derivative: compared with differences of slopes.
     got = fg.grad(lambda v: p.gamma_sample_slope(v, x).sum())(a)
     wanted = (np.asarray(p.gamma_sample_slope(a + step, x)) - np.asarray(p.gamma_sample_slope(a - step, x))) / (
         2 * step
@@ -497,7 +497,7 @@ def test_orthogonal_polynomials(family: str, theirs: Callable[..., Any]) -> None
 
 
 def test_the_other_chebyshev_polynomials() -> None:
-    # By their definition: of the cosine of an angle, quotients of cosines and of sines of half angles.
+    # By their definition: as functions of an angle, quotients of cosines and of sines of half angles.
     angle = np.linspace(0.2, 2.9, 7)
     for n in range(5):
         third = np.cos((n + 0.5) * angle) / np.cos(angle / 2)

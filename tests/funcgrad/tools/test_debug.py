@@ -19,7 +19,7 @@ CASES = {"debug": 0}
 
 
 def noted(program: Callable[[Callable[[Any], Any]], Any]) -> list[Any]:
-    """What a function that notes its argument, and returns it twice as large, has noted in a program."""
+    """The arguments recorded by a function that records its argument, and returns twice its value, in a program."""
     seen: list[Any] = []
 
     def note(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Primitives with rules argument by argument, and a reverse rule with a forward one beside it."""
+"""Primitives with a rule for each argument, and a reverse rule together with a forward one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ V, W = np.array([0.5, 2.0, -1.0]), np.array([3.0, 1.5, 0.25])
 
 def scaled_sine(*, reverse: bool, forward: bool) -> Any:
     def opaque(x: Any, y: Any, *, scale: float = 1.0) -> Any:
-        # What no transform could follow, where there are values.
+        # Code that no transform can trace, which needs values.
         return np.array([scale * np.sin(a) * b for a, b in zip(x, y, strict=True)])
 
     f = primitive(opaque)
@@ -97,7 +97,7 @@ def test_missing_rules() -> None:
 
 
 def root_by_steps() -> Any:
-    """A square root by as many steps as its value asks for: no reverse rule goes through the loop."""
+    """A square root by a data-dependent number of steps: the loop has no reverse rule."""
 
     def steps(x: Any) -> Any:
         return fg.while_loop(lambda r: abs(r * r - x) > 1e-12, lambda r: (r + x / r) / 2, x * 0 + 1.0)

@@ -1,4 +1,4 @@
-"""Names at the top of JAX: callbacks, devices, views of programs."""
+"""Top-level names of JAX: callbacks, devices, views of programs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_programs_by_the_name_of_jax() -> None:
         fg.make_jaxpr(3)
 
 
-# ---------------------------------------------------------------- how many there are, said beforehand
+# ---------------------------------------------------------------- static sizes
 
 Y = np.array([3, 5, 4, 3])
 SIZED: dict[str, Callable[..., Any]] = {
@@ -97,7 +97,7 @@ def test_sizes_that_say_nothing_are_refused() -> None:
     assert fnp.setdiff1d(np.zeros(0), Y, size=2).tolist() == [0, 0]
 
 
-# ---------------------------------------------------------------- in what products are summed
+# ---------------------------------------------------------------- accumulation dtypes of products
 
 BYTES = np.array([[100, 100], [1, 2]], np.int8)
 PRODUCTS: dict[str, Callable[..., Any]] = {

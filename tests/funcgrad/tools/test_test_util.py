@@ -1,4 +1,4 @@
-"""``check_grads``: it passes what is right and names what is wrong."""
+"""``check_grads``: it accepts correct derivatives and names wrong ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wrong_twice(x: Any) -> Any:
 
 
 def _hidden(x: Any) -> Any:
-    # The right number, with a part of it hidden from the derivative.
+    # The right value, with a part of it hidden from the derivative.
     return fnp.cos(fg.stop_gradient(x))
 
 

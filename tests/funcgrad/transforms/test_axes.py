@@ -1,4 +1,4 @@
-"""Named axes: collectives under vmap, with every other transform in between, against JAX's."""
+"""Named axes: collectives under vmap, with every other transform in between, compared with JAX's."""
 
 from __future__ import annotations
 

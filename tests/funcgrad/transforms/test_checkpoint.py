@@ -1,4 +1,4 @@
-"""checkpoint: the same derivatives as without, and stored and recomputed values."""
+"""checkpoint: the same derivatives as without, and saved and recomputed values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def count(program: Program, primitive: str) -> int:
 @pytest.mark.parametrize(
     ("policy", "sin", "dot", "tanh"),
     [
-        # Forwards each is computed twice, a layer being one; going back adds a product for each layer.
+        # In the forward pass each is computed twice, a layer being one; the backward pass adds a product for each
+        # layer.
         (None, 4, 6, 4),
         (policies.everything_saveable, 2, 4, 2),
         (policies.dots_saveable, 2, 4, 4),
@@ -86,7 +87,7 @@ def test_recomputed_operations(policy: Any, sin: int, dot: int, tanh: int) -> No
 
 @pytest.mark.parametrize("transform", ["grad", "hessian"])
 def test_one_of_several_results_is_kept(transform: str) -> None:
-    """A branch and a loop have other results than the named one, which are computed again without it."""
+    """A branch and a loop have results besides the named one, which are recomputed without it."""
 
     def program(m: Any) -> Any:
         policy = m.checkpoint_policies.save_only_these_names("kept")
@@ -108,7 +109,7 @@ def test_a_policy_sees_into_what_is_called() -> None:
 
 
 def kept_per_step(f: Callable[[Any], Any]) -> int:
-    """How many numbers the forward loop of a gradient stacks for the backward pass, per step."""
+    """How many numbers the forward loop of a gradient saves for the backward pass, per step."""
     loss = lambda x: fnp.sum(fg.scan(lambda c, _: (f(c), None), x, length=5)[0])
     forward = next(e for e in fg.trace(fg.grad(loss), X).equations if e.primitive.name == "scan")
     return sum(v.type.size // 5 for v in forward.outputs[1:])

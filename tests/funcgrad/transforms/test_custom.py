@@ -1,6 +1,6 @@
-"""Functions with derivative rules of their own, under every other transform, against JAX's.
+"""Functions with custom derivative rules, under every other transform, compared with JAX's.
 
-The rules are wrong on purpose, by a factor, so that who does not use them is found out.
+The rules are wrong on purpose, by a factor, so that a transform that does not use them is detected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CASES = {"custom_jvp": "jvp", "custom_vjp": "vjp"}
 
 
 def product(m: Any, kind: str) -> Callable[[Any, Any], Any]:
-    """``sin(x) * y``, of which the derivative by ``x`` is said to be three times what it is."""
+    """``sin(x) * y``, with a rule that triples its derivative by ``x``."""
     n = m.np
     if kind == "jvp":
         f = m.custom_jvp(lambda x, y: n.sin(x) * y)
@@ -204,7 +204,7 @@ def test_rules_run_on_values() -> None:
 
 
 def closing(m: Any, kind: str, a: Any) -> Callable[[Any], Any]:
-    """``sin(x) * a``, where ``a`` is closed over; three times its derivative."""
+    """``sin(x) * a``, where ``a`` is captured; three times its derivative."""
     n = m.np
     if kind == "jvp":
         f = m.custom_jvp(lambda x: n.sin(x) * a)
@@ -277,7 +277,7 @@ def test_closure_convert() -> None:
     compare(program, "closure_convert")
 
 
-# ---------------------------------------------------------------- refusals
+# ---------------------------------------------------------------- errors
 
 
 def _vjp(backward: Callable[..., Any], forward: Any = None) -> Callable[[Any], Any]:

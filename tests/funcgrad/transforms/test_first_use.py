@@ -1,4 +1,4 @@
-"""Names of funcgrad whose modules are imported by their first use, inside a running transform."""
+"""Names of funcgrad whose modules are imported on first use, inside a running transform."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_first_use_inside_a_transform(name: str) -> None:
-    """It gives what a second use gives, when everything has been imported."""
+    """The first use has the result of a second one, when everything has been imported."""
     program = f"import funcgrad as fg\nimport funcgrad.numpy as fnp\nprint({PROGRAMS[name]})\nprint({PROGRAMS[name]})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

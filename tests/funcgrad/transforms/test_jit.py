@@ -22,7 +22,7 @@ X = np.array([0.5, -1.0, 2.0])
 
 
 class Counted:
-    """A function that notes each of its runs."""
+    """A function that records each of its runs."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -37,7 +37,7 @@ class Counted:
 
 
 def test_it_traces_once_per_kind_of_arguments() -> None:
-    runtime.wait()  # what else is compiled meanwhile has JAX's trace of what was called let go of
+    runtime.wait()  # other compilations make JAX discard its trace of the function
     f = Counted(lambda x: fnp.sum(x * 2))
     g = fg.jit(f)
     for x in (X, X + 1, jnp.asarray(X)):
@@ -211,7 +211,7 @@ def test_what_is_not_an_array() -> None:
         fg.jit(lambda x: {"a": "no"})(X)
 
 
-# ---------------------------------------------------------------- what it closes over
+# ---------------------------------------------------------------- captured values
 
 
 def test_constants_are_captured_once() -> None:
@@ -310,7 +310,7 @@ def test_derivatives_of_calls_are_calls() -> None:
 
 
 def test_only_what_is_needed_is_differentiated() -> None:
-    """Of a call in which only one operand has a tangent, with an output that nothing uses."""
+    """A call in which only one operand has a tangent, with an output that nothing uses."""
     inner = fg.jit(lambda x, n, y: (x * fnp.sum(y), n + 1, fnp.exp(y)))
 
     def f(x: Any) -> Any:
@@ -360,7 +360,7 @@ def test_what_comes_of_constants_alone_has_a_value() -> None:
         return fg.scan(lambda carry, _: (carry * int(number + 1), None), x, None, length=3)[0]
 
     assert float(fg.jit(inside)(1.0)) == 8.0**3  # the loop's body has a trace of its own
-    # Whatever the argument has a part in has none, nor what acts on the world.
+    # Results that depend on the argument have none, nor do operations with side effects.
     for unknown in (lambda x: bool((x + table > 0).all()), lambda x: int(fg.random.key(0)[0] + x)):
         with pytest.raises(fg.ConcretizationError, match="Under jit"):
             fg.jit(unknown)(1)
@@ -383,10 +383,10 @@ def test_values_of_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Staging, "value", counting)
     assert float(fg.jit(f)(1.0)) == 420
-    assert computed == [1] * 20  # each of what the last gave
+    assert computed == [1] * 20  # each of the results of the last one
 
 
-# ---------------------------------------------------------------- what it compiles to, and threads
+# ---------------------------------------------------------------- the compiled program, and threads
 
 
 def test_lowered_text() -> None:
@@ -420,7 +420,7 @@ def test_threads_do_not_see_each_other() -> None:
 
 
 def test_a_pool_inside_a_transform() -> None:
-    """A closure run by a pool inside a transform still differentiates: a tracer knows its own interpreter."""
+    """A closure that a thread pool runs inside a transform is differentiated: a tracer has its own interpreter."""
 
     def f(x: Any) -> Any:
         with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,4 @@
-"""The callable that ``jit`` returns: JAX's own function outside of transforms, ours inside."""
+"""The callable that ``jit`` returns: JAX's own function outside of transforms, funcgrad's inside."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def programs_alive() -> int:
 
 
 def fresh() -> Any:
-    """A function that nobody has seen before."""
+    """A new function."""
     return fg.jit(lambda x: fnp.sin(x) * 2.0)
 
 
@@ -178,7 +178,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_programs_go_when_their_functions_do(use):
-    """Each use makes a function of its own, and with it programs, derived programs and executables."""
+    """Each use makes a new function, and with it programs, derived programs and executables."""
     x = np.ones(3, np.float32)
     use(x)
     before = programs_alive()

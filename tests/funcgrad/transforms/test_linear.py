@@ -101,7 +101,7 @@ def test_jacobians_by_integers() -> None:
 
 
 def test_integers_through_every_transform() -> None:
-    """Their cotangents and tangents hold nothing, and never get in the way."""
+    """Their cotangents and tangents have no values, and do not interfere."""
     f = lambda x, n, b: (x * n, n + 1, fnp.logical_not(b))
     none = np.zeros((), jax.dtypes.float0)
     _, pull = fg.vjp(f, X, 3, True)

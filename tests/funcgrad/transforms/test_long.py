@@ -1,4 +1,4 @@
-"""Long programs: no recursion, and work in proportion to the length."""
+"""Long programs: no recursion, and work proportional to the length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONG = 100_000
 
 
 def chain(length: int) -> Callable[[Any], Any]:
-    """So many equations, each of the one before."""
+    """A chain of the given number of equations."""
 
     def f(x: Any) -> Any:
         for _ in range(length // 2):
@@ -60,7 +60,7 @@ def test_second_derivatives_grow_in_proportion() -> None:
 
 
 def test_deep_nesting_of_calls_and_loops() -> None:
-    """Programs in programs, each deeper than the one before."""
+    """Nested programs, each deeper than the one before."""
 
     def nested(depth: int, x: Any) -> Any:
         if not depth:

@@ -1,4 +1,4 @@
-"""Transforms, loops, rules of one's own and collectives in each other, against JAX's."""
+"""Transforms, loops, custom rules and collectives, nested, compared with JAX's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def squares(m: Any, x: Any) -> Any:
 
 
 def sine(m: Any, kind: str) -> Callable[[Any], Any]:
-    """A sine that states twice its derivative."""
+    """A sine whose custom rule doubles its derivative."""
     n = m.np
     if kind == "vjp":
         f = m.custom_vjp(n.sin)
@@ -43,7 +43,7 @@ def gradient(m: Any, f: Callable[[Any], Any], x: Any = X) -> Any:
 
 
 def everything_at_once(m: Any) -> Any:
-    """A rule of its own, recomputed, with a collective, in a loop, batched, differentiated, compiled."""
+    """A custom rule, recomputed, with a collective, in a loop, batched, differentiated, compiled."""
 
     def example(v: Any) -> Any:
         step = m.checkpoint(lambda c, y: sine(m, "jvp")(c) + m.psum(c, "i") * y)

@@ -1,8 +1,8 @@
 """Every nesting of the transforms, two and three deep.
 
-A transform here makes a scalar function of a scalar one: the derivative by one of four ways, ``jit`` (the function
-itself), or ``vmap`` (``f(x) + f(x / 2)``, its two values batched). What comes out of any nesting is a sum of terms
-``c * f'..'(a * x)``, which is known exactly where f's derivatives are.
+A transform here makes a scalar function of a scalar one: the derivative in one of four ways, ``jit`` (the function
+itself), or ``vmap`` (``f(x) + f(x / 2)``, its two values batched). The result of any nesting is a sum of terms
+``c * f'..'(a * x)``, which is known exactly if f's derivatives are.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ COEFFICIENTS = np.array([0.5, -2.0, 1.0, 3.0])
 
 
 def polynomial(x: Any) -> Any:
-    """Its values go through joining, products and indexing."""
+    """Its values go through concatenation, products and indexing."""
     powers = fnp.stack([fnp.ones_like(x), x, x * x, x**3])
     return fnp.einsum("i,i->", powers[np.array([3, 0, 2, 1])], COEFFICIENTS[[3, 0, 2, 1]])
 
@@ -74,7 +74,7 @@ def polynomial_derivative(n: int, x: float) -> float:
 
 
 def sine(x: Any) -> Any:
-    """Its values go through a maximum, a choice, and a jit of its own that closes over x."""
+    """Its values go through a maximum, a selection, and an inner jit that captures x."""
     inner = fg.jit(lambda y: fnp.where(y > 0, fnp.sin(x), -fnp.sin(-x)))
     return inner(x * 2) + fnp.max(fnp.stack([x, x - 1])) - x
 

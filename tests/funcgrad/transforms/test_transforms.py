@@ -77,7 +77,7 @@ def test_aux_is_passed_through() -> None:
 
 
 def test_aux_may_be_used_after_the_transform() -> None:
-    """What has_aux returns is values, not tracers that have died."""
+    """has_aux returns values, not dead tracers."""
     _, aux = fg.grad(lambda x: (fnp.sum(x * x), x * 2), has_aux=True)(X)
     assert_close(aux + 1, 2 * X + 1, "aux")
     _, _, aux = fg.vjp(lambda x: (x, x * 2), X, has_aux=True)
@@ -315,7 +315,7 @@ def test_stop_gradient() -> None:
     assert fg.stop_gradient({"n": 3, "x": X})["n"] == 3
 
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- errors
 
 
 def vector(x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Gradients of complex numbers have the zeros that PyTorch's formulas leave, recorded of PyTorch 2.13."""
+"""Gradients of complex numbers have the signed zeros of PyTorch's formulas, recorded from PyTorch 2.13."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def test_attributes_that_look_behind_a_tensor() -> None:
     y.sum().backward()
     assert x.grad.tolist() == [38.0, 38.0]
     for t in (x, y := x * 2):
-        for value in (3, [1], x):  # what is no dictionary is kept
+        for value in (3, [1], x):  # a result that is not a dictionary is kept
             t._backward_hooks = value
             assert t._backward_hooks is value
         t._backward_hooks = None

@@ -73,7 +73,7 @@ def test_an_error_names_the_line_that_changed_a_saved_tensor() -> None:
         x = torch.ones(2, requires_grad=True)
         y = x.exp()
         z = y.sum()
-        y.mul_(3)  # the culprit
+        y.mul_(3)  # the line that modified it
         z.backward()
 
     error, _ = _explained(run)
@@ -87,7 +87,7 @@ def test_without_anomaly_mode_nothing_is_recorded() -> None:
     assert x.exp().grad_fn.metadata == {}
 
 
-# ---------------------------------------------------------------- what a node runs
+# ---------------------------------------------------------------- programs of nodes
 
 
 def test_a_node_shows_its_program() -> None:
@@ -253,11 +253,11 @@ def test_no_grad_holds_inside_grad() -> None:
     assert torch.func.grad(f)(torch.tensor(3.0)).item() == 1
 
 
-# ---------------------------------------------------------------- what is held
+# ---------------------------------------------------------------- references and memory
 
 
 def _steps(count: int) -> list[int]:
-    """How many arrays there are after so many training steps, at a few of them."""
+    """The number of arrays at some steps of a training loop."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
@@ -269,7 +269,7 @@ def _steps(count: int) -> list[int]:
         if i % (count // 8) == count // 8 - 1:
             gc.collect()
             runtime.flush_all()
-            runtime.wait()  # what is compiled meanwhile keeps constants of its own
+            runtime.wait()  # background compilation keeps constants of its own
             found.append(len(jax.live_arrays()))
     return found
 
@@ -281,7 +281,7 @@ def test_two_thousand_steps_hold_a_flat_number_of_arrays() -> None:
 
 
 def _dies(run: Any) -> bool:
-    """Whether a function's graph goes with its result, without the cycle collector."""
+    """Whether a function's graph is freed with its result, without the cycle collector."""
     gc.disable()
     try:
         x = torch.ones((), requires_grad=True)
@@ -318,7 +318,7 @@ def test_a_hundred_thousand_nodes_go_backward() -> None:
     y = x
     for _ in range(100_000):
         y = y.view(1)
-    handle = y.register_hook(lambda g: g * 2)  # not a sweep: node by node
+    handle = y.register_hook(lambda g: g * 2)  # not the whole graph at once: node by node
     y.backward()
     handle.remove()
     assert x.grad.item() == 2

@@ -1,4 +1,4 @@
-"""Backward passes recorded as one operation: the same gradients, whatever differs between graphs of one structure."""
+"""Backward passes recorded as one operation: the same gradients for all graphs of one structure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.deferral
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many passes were done by what was known."""
+    """How many passes used a cached structure."""
     again = graph_cache._again
     count: list[int] = []
 
@@ -29,7 +29,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def both(run: Callable[[], Any]) -> Any:
-    """What ``run`` gives, deferred; it must be what it gives when all runs at once."""
+    """The result of ``run``, deferred; it must equal the result of running each operation at once."""
     with torch.runtime.eager():
         want = run()
     got = run()
@@ -42,7 +42,7 @@ def leaf(*values: float) -> Any:
 
 
 def test_values_that_begin_as_constants(known: list[int]) -> None:
-    """A saved tensor may have a buffer that is shared by all tensors of its value; the next time it has another."""
+    """A saved tensor may have a buffer that all tensors of its value share, and another buffer the next time."""
 
     def run() -> list[float]:
         x, s, out = torch.ones(2, requires_grad=True), torch.tensor(4.0), []
@@ -176,7 +176,7 @@ def test_custom_functions_run_every_time() -> None:
 
 
 def test_graphs_that_differ_each_time() -> None:
-    """As in reinforcement learning: which element is taken is decided by values."""
+    """As in reinforcement learning: values decide which element is used."""
 
     def run() -> list[float]:
         generator, w, out = np.random.default_rng(0), leaf(0.5, -0.25, 1.0), []

@@ -22,7 +22,7 @@ def walked(loss: Any, grad: Any) -> tuple[Any, ...]:
 
 
 def both(monkeypatch: pytest.MonkeyPatch, loss: Any) -> tuple[Any, Any]:
-    """What walks of a graph find, in C and in Python."""
+    """The results of traversing a graph in C and in Python."""
     grad = torch.ones_like(loss)
     fast = walked(loss, grad)
     with monkeypatch.context() as patch:

@@ -24,7 +24,7 @@ class Names(TorchDispatchMode):
 
 
 def test_operations_by_their_names() -> None:
-    """As PyTorch 2.13 shows them, but for detaching what is saved and numbers that it makes tensors of."""
+    """As in PyTorch 2.13, except for the detaching of saved tensors and for numbers that PyTorch turns into tensors."""
     x, w = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
     with Names() as mode:
         y = F.linear(x, w, torch.ones(4)).relu() + 1
@@ -85,7 +85,7 @@ def test_derivatives_are_what_a_mode_gives_and_have_a_history() -> None:
 
 
 class Calls(TorchDispatchMode):
-    """Writes down what it is shown, tensors by their sizes."""
+    """Records the calls that it intercepts, tensors by their sizes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def test_what_makes_tensors_is_made_where_the_default_device_is() -> None:
 
 
 class Twice(TorchDispatchMode):
-    """Doubles what some operations give."""
+    """Doubles the results of some operations."""
 
     def __init__(self, *funcs: Any):
         super().__init__()
@@ -147,7 +147,7 @@ class Twice(TorchDispatchMode):
 
 
 def test_what_a_mode_gives_has_the_history_of_the_operation() -> None:
-    """Values are the mode's, the graph is the operation's; a result that the node keeps is the mode's."""
+    """Values are the mode's, the graph is the operation's; a result that the node saves is the mode's."""
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     with Twice(torch.ops.aten.sin.default, torch.ops.aten.exp.default):
         sin, exp = x.sin(), x.exp()

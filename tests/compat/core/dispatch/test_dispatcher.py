@@ -1,4 +1,4 @@
-"""The dispatcher: which layers a call goes through, and that what nothing intercepts goes through none."""
+"""The dispatcher: the layers that a call goes through, and that a call that nothing intercepts goes through none."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_no_plan_is_made_for_the_layout_of_a_type_that_overrides_operators() -> 
 
 
 def _fresh(program: str) -> list[str]:
-    """The words that a program prints in a process of its own, where no layer has been added before."""
+    """The words that a program prints in a new process, in which no layer has been added before."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return done.stdout.split()
 

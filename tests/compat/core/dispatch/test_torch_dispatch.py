@@ -25,7 +25,7 @@ Tensor = torch.Tensor
 
 
 class Wrapper(Tensor):
-    """Does what is done to it to the tensor that it holds, and notes what that was."""
+    """Applies each operation to the tensor that it wraps, and records the operation."""
 
     seen: ClassVar[list[str]] = []
 
@@ -193,7 +193,7 @@ def test_random_numbers_and_gradients_side_by_side() -> None:
 
 
 class Logged(Tensor):
-    """Has values itself."""
+    """A subclass with values of its own."""
 
     seen: ClassVar[list[str]] = []
 
@@ -237,7 +237,7 @@ def test_a_mode_overrides_before_a_type() -> None:
 
 
 class Mode(TorchDispatchMode):
-    """Notes what it is asked and about which types, and answers only if it is to."""
+    """Records the functions and types it is called with, and handles the call only if it should."""
 
     def __init__(self, answers: bool):
         super().__init__()
@@ -265,7 +265,7 @@ def test_a_mode_may_leave_it_to_types_but_not_to_another_mode() -> None:
     x, plain = Wrapper(torch.ones(2), requires_grad=True), torch.ones(2)
     with Mode(False) as mode, torch.no_grad():
         with pytest.raises(TypeError, match=r"'torch._ops.aten.abs.default'(.|\n)*mode object"):
-            x.abs()  # within the type the mode is asked again, and there are plain tensors alone
+            x.abs()  # within the type's handler the mode is called again, with plain tensors alone
     assert [(name, types) for name, types, _ in mode.seen] == [
         ("aten.abs.default", (Wrapper,)), ("aten.abs.default", ())
     ]  # fmt: skip
@@ -274,7 +274,7 @@ def test_a_mode_may_leave_it_to_types_but_not_to_another_mode() -> None:
             with pytest.raises(TypeError, match="Multiple dispatch failed for"):
                 call()
         with torch._C._DisableTorchDispatch():
-            assert plain.exp().tolist() == torch.ones(2).exp().tolist()  # modes are not asked either
+            assert plain.exp().tolist() == torch.ones(2).exp().tolist()  # modes are not called either
     assert not outer.seen
 
 
@@ -534,7 +534,7 @@ def test_transforms_say_that_they_do_not_look_into_wrappers(transform: Any) -> N
 
 
 def _asked(wrapper: bool, answers: dict[Any, Any], **policy: Any) -> tuple[Any, list[str]]:
-    """A tensor of a type that is asked what it looks like, and what it was asked."""
+    """A tensor of a type that is asked for its size and strides, and the recorded requests."""
     seen: list[str] = []
 
     class Asked(Tensor):
@@ -554,7 +554,7 @@ def test_types_override_sizes_and_strides(wrapper: bool) -> None:
     answers = {aten.sym_size.default: (5, 4), aten.dim.default: None, aten.sym_stride.default: (7, 1)}
     x, seen = _asked(wrapper, answers, dispatch_sizes_strides_policy="sizes")
     assert x.size() == x.shape == (5, 4) and type(x.shape) is torch.Size and x.size(1) == 4 and x.stride() == (7, 1)
-    assert x.dim() == x.ndim == 2  # it left that to what is known
+    assert x.dim() == x.ndim == 2  # the type returned NotImplemented
     assert type(x).size is Tensor.size and "shape" not in vars(type(x))  # types may look whether they have their own
     with pytest.raises(TypeError, match=r"^Multiple dispatch failed for 'torch.ops.aten.sym_numel'; all"):
         x.numel()

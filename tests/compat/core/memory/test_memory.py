@@ -14,5 +14,5 @@ from tests.compat.scripts import assert_same, cases, observe
 def test_golden(source: str, want: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warn_typed()  # said once in a process, and in the one where this was written down it had been
+        warn_typed()  # warned once per process, and it had been warned in the process that recorded this
     assert_same(observe(torch, source), want)

@@ -33,9 +33,9 @@ def default_device(name: str) -> Iterator[None]:
         torch.set_default_device(None)
 
 
-# ---------------------------------------------------------------- what follows from shapes
+# ---------------------------------------------------------------- results that follow from shapes
 
-#: What asks for values: counts of elements, and numbers that decide.
+#: Operations that need values: counts of elements, and data-dependent numbers.
 _BY_VALUES = (
     "nonzero",
     "argwhere",
@@ -57,7 +57,7 @@ _BY_VALUES += ("label_smoothing=0.1", "AdaptiveLogSoftmaxWithLoss")
      "joining", "losses", "norms", "padding", "pooling", "products", "ranks", "reductions", "sorting"],
 )  # fmt: skip
 def test_as_where_there_are_values(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shapes, dtypes, strides, graphs and what nodes save are those PyTorch gives for values; and backward runs."""
+    """Shapes, dtypes, strides, graphs and saved values are those of PyTorch with values; and the backward pass runs."""
     monkeypatch.setattr(facts, "_array", lambda t: np.zeros(0))
     checked = 0
     for source, want in facts.cases(family)[::4]:
@@ -141,7 +141,7 @@ def test_random_numbers_are_not_drawn() -> None:
     assert torch.rand(1).item() == pytest.approx(0.4962566)
 
 
-# ---------------------------------------------------------------- making them
+# ---------------------------------------------------------------- creation
 
 
 def test_where_new_tensors_are() -> None:

@@ -1,4 +1,4 @@
-"""Memory that tensors have in common with NumPy, JAX and whoever speaks DLPack or exposes a buffer."""
+"""Memory that tensors share with NumPy, JAX and objects with DLPack or the buffer protocol."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def test_dlpack_with_numpy_and_jax() -> None:
 
 
 def test_inside_a_transform_memory_is_not_shared() -> None:
-    """What is traced has no contents: NumPy keeps the memory as it was."""
+    """A traced value has no contents: NumPy's memory stays unchanged."""
     array = np.ones(2, np.float32)
 
     def f(w: Any) -> Any:
@@ -362,7 +362,7 @@ def test_threads_find_together_that_memory_is_shared_no_more(monkeypatch: pytest
     from compat._core.memory import numpy_storage
 
     x = torch.ones(3)
-    x.numpy()  # nobody keeps it
+    x.numpy()  # no references
     same_bytes = numpy_storage._same_bytes
 
     def slowly(a: np.ndarray, b: np.ndarray) -> bool:
@@ -409,7 +409,7 @@ def test_looking_at_values_leaves_the_size_free() -> None:
 
 
 def test_what_is_at_an_address_can_be_read() -> None:
-    """As packages that write files of tensors read it, ``safetensors`` for one."""
+    """As packages such as ``safetensors`` read the memory of tensors."""
     x = torch.arange(6.0).view(2, 3) * 2
     address = x.data_ptr()
     assert ctypes.string_at(address, 24) == x.numpy().copy().tobytes()

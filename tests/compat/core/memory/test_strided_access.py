@@ -22,7 +22,7 @@ def strided(array: np.ndarray, size: tuple, stride: tuple, offset: int) -> np.nd
 
 @st.composite
 def views(draw: Any) -> tuple[tuple, tuple, tuple, int]:
-    """A base shape, and the size, stride and offset of what a chain of views makes of it."""
+    """A base shape, and the size, stride and offset after a chain of views."""
     base = tuple(draw(st.lists(st.integers(1, 5), min_size=0, max_size=4)))
     size, stride, offset = list(base), list(contiguous_strides(base)), 0
     for _ in range(draw(st.integers(0, 4))):
@@ -100,7 +100,7 @@ def test_the_transpose_of_reading_adds_where_it_read(view: tuple) -> None:
 
 
 def test_how_layouts_are_reached() -> None:
-    """Views of the common kinds need no gather, and neighbours share a layout."""
+    """Views of the common kinds need no gather, and similar ones share a layout."""
     base = Base((6, 8), dtypes.float32)
     first, second = layout_of(base, (8,), (1,), 0), layout_of(base, (8,), (1,), 16)
     assert first is second

@@ -1,4 +1,4 @@
-"""Layouts: strides as PyTorch gives them, how elements are reached, overlap."""
+"""Layouts: strides as in PyTorch, element offsets, overlap."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_the_error_is_pytorchs(call: str) -> None:
     assert x.tolist() == [[1.0] * 3] * 3
 
 
-#: What PyTorch words otherwise: it lists an overload that only other devices have, or tells what was given by name.
+#: Where PyTorch's message differs: it lists an overload that only other devices have, or shows keyword arguments.
 OTHERWISE = [
     "torch.addmm(True, x, x, torch.float32)",
     "torch.bmm(x, x, torch.float32, out=1)",

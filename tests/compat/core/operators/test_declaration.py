@@ -1,4 +1,4 @@
-"""Rows that contradict themselves or their schemas, and the signatures that are shown of operators."""
+"""Rows that contradict themselves or their schemas, and the signatures of operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def body(input: Any, other: Any, dim: int) -> Any:
     return input
 
 
-#: By what they are said to contradict: the schema, and options that do.
+#: By what they contradict: the schema, and other options.
 CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "saves names 'weight'": (TWO, dict(node="OddBackward0", saves="self weight")),
     "saves names 'mat'": (TWO, dict(node="OddBackward0", saves="mat.sym_sizes")),

@@ -6,7 +6,7 @@ import pytest
 
 from tools.measure_calls import first
 
-#: What ``tools/measure_calls.py`` prints, and a few to spare.
+#: What ``tools/measure_calls.py`` prints, plus a margin.
 MOST = 300
 
 

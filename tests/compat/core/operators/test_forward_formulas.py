@@ -1,4 +1,4 @@
-"""Tangents of operations besides their formulas: zeros, refusals, and detached views."""
+"""Tangents of operations without a forward formula: zeros, errors, and detached views."""
 
 from __future__ import annotations
 

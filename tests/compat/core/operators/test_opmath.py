@@ -144,13 +144,13 @@ def test_softmax_rounds_on_its_way_where_the_kernels_do() -> None:
 def test_gradients_of_softmax_round_once() -> None:
     x = torch.zeros(2, 3, dtype=torch.float16, requires_grad=True)
     x.log_softmax(0).sum().backward()
-    # A half's logarithm is not log(2), so its exponential is not a half: what PyTorch gives.
+    # log(2) is not a float16 number, so exp of the rounded logarithm is not 2; these are PyTorch's results.
     assert x.grad is not None and x.grad.unique().tolist() == [0.00021219253540039062]
 
 
 def test_a_layer_of_equal_half_precision_values_matches_a_fused_product() -> None:
     x = torch.full((1, 3), -2.355, dtype=torch.float16)
-    assert F.layer_norm(x, (3,)).unique().tolist() == [2.384185791015625e-05]  # what PyTorch gives
+    assert F.layer_norm(x, (3,)).unique().tolist() == [2.384185791015625e-05]  # PyTorch's results
     assert F.layer_norm(x.float(), (3,)).unique().tolist() == [0.0]
 
 
@@ -167,7 +167,7 @@ def test_integer_quotients_in_half_precision_round_in_between(
     dtype: Any, rounding: str, x: float, y: float, want: float
 ) -> None:
     a, b = torch.tensor([x], dtype=dtype), torch.tensor([y], dtype=dtype)
-    assert torch.div(a, b, rounding_mode=rounding).item() == want  # what PyTorch gives
+    assert torch.div(a, b, rounding_mode=rounding).item() == want  # PyTorch's results
     assert torch.div(a.double(), b.double(), rounding_mode=rounding).to(dtype).item() != want
     if rounding == "floor":
         assert (a // b).item() == want
@@ -181,8 +181,8 @@ def test_small_powers_round_once_or_at_each_step() -> None:
     assert torch.equal(y**3, y * y * y)
 
 
-#: Gradients as PyTorch's formulas have them, from the operands, the result and what comes in: each step rounds to half
-#: precision, and numbers are not rounded before.
+#: Gradients by PyTorch's formulas, from the operands, the result and the incoming gradient: each step rounds to half
+#: precision; scalars are not rounded.
 STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "asin": (lambda x, y: x.asin(), lambda g, x, y, r: g * (1 - x * x).rsqrt()),
     "acos": (lambda x, y: x.acos(), lambda g, x, y, r: g * -(1 - x * x).rsqrt()),
@@ -212,7 +212,7 @@ STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 
 
 def gradient(body: Callable[..., Any], x: Any, *others: Any) -> tuple[Any, Any, Any]:
-    """What a gradient is of, what comes into it and what goes out."""
+    """The inputs, the incoming gradient and the result of a gradient formula."""
     x = x.clone().requires_grad_()
     result = body(x, *others)
     ct = (values(x.dtype).flip(0) * 1.3).reshape(-1)[: result.numel()].reshape(result.shape)

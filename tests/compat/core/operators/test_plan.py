@@ -14,7 +14,7 @@ from compat._core.operators.view_op import view
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 
-# Operations for these tests only: they appear nowhere.
+# Operations for these tests only: they are not published.
 
 
 @pointwise(
@@ -71,7 +71,7 @@ def reversed_dims(input: Any) -> Any:
 
 
 def grown(*shape: int) -> Any:
-    """A leaf of different numbers."""
+    """A leaf with distinct numbers."""
     rng = numpy.random.default_rng(len(shape))
     return torch.tensor(rng.standard_normal(shape)).requires_grad_()
 
@@ -105,7 +105,7 @@ def test_what_backward_needs_but_is_not_declared_is_an_error() -> None:
         OpDeclarationError, match=r"undeclared: its backward needs 'other', .*declares to save \(input\)"
     ):
         undeclared(grown(2), grown(2).detach())
-    # Nothing is wrong where that gradient is not wanted.
+    # This is valid if that gradient is not needed.
     undeclared(grown(2).detach(), grown(2).detach())
 
 
@@ -247,7 +247,7 @@ def test_nodes_do_not_hold_what_they_do_not_need() -> None:
     x = torch.ones(3, requires_grad=True)
     z = x * 1
     ref = weakref.ref(z)
-    y = z * 2.0  # needs the number only
+    y = z * 2.0  # needs only the number
     del z
     assert ref() is None
     y.sum().backward()

@@ -1,4 +1,4 @@
-"""``runner.c`` and the function that ``codegen.py`` writes: the same tensors, nodes and recorded operations."""
+"""``runner.c`` and the function that ``codegen.py`` generates: the same tensors, nodes and recorded operations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def described(value: Any) -> Any:
-    """What a value is, without identities, which differ from call to call."""
+    """A description of a value without identities, which differ from call to call."""
     if isinstance(value, tuple):
         return tuple(map(described, value))
     if isinstance(value, torch.Tensor):
@@ -58,7 +58,7 @@ def shown(tensors: Any) -> list[Any]:
 
 
 def both(call: Callable[[], Any]) -> tuple[list[Any], list[Any]]:
-    """What a call gives by the C twin, and by the written functions."""
+    """The result of a call by the C version, and by the generated Python functions."""
     made: list[Any] = []
     native = codegen._native
     fast = call()
@@ -96,7 +96,7 @@ def test_plans_run_by_it() -> None:
 def test_hooks_of_saved_tensors_go_to_the_written_function() -> None:
     x = torch.ones(3, requires_grad=True)
     packed: list[Any] = []
-    torch.tanh(x)  # the plan is there before
+    torch.tanh(x)  # the plan exists before
 
     def pack(t: Any) -> Any:
         packed.append(t)
@@ -111,7 +111,7 @@ def test_hooks_of_saved_tensors_go_to_the_written_function() -> None:
 def test_inference_tensors_are_refused_as_before() -> None:
     w = torch.ones(3, requires_grad=True)
     x = torch.ones(3)
-    w * x  # the plan is there before
+    w * x  # the plan exists before
     with torch.inference_mode():
         inside = torch.ones(3)
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
@@ -129,7 +129,7 @@ def test_numbers_out_of_bounds_are_refused_and_nothing_is_recorded() -> None:
 
 
 def alive() -> int:
-    """How many tensors, storages and nodes there are; windows that are compiled make objects of other kinds."""
+    """The number of tensors, storages and nodes; compiling a window creates only objects of other kinds."""
     kinds = torch.Tensor, torch.UntypedStorage, Node, Deferred
     return sum(issubclass(type(o), kinds) for o in gc.get_objects())
 

@@ -1,4 +1,4 @@
-"""The schemas that public functions carry: what is said by them is so."""
+"""The schemas that public functions carry describe these functions."""
 
 import inspect
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Errors that depend on values: at once where the values are there or can be foreseen, else when they are there."""
+"""Errors that depend on values: raised at once if the values are known or cheap to compute, otherwise later."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_available_values_are_checked_immediately(message: str, call: Callable[[
 
 
 def _last_set(value: int) -> torch.Tensor:
-    """Positions, recorded: the last was written in place."""
+    """Recorded indices, of which the last was written in place."""
     places = torch.ones(20, dtype=torch.int64)
     places[-1] = value
     return places
@@ -74,7 +74,7 @@ def test_foreseen_integers_leave_the_operations_recorded() -> None:
     places = _last_set(2)
     found = torch.arange(3.0)[places]
     before = runtime.stats()["windows"]
-    places[0] = 0  # what was foreseen is of the positions before
+    places[0] = 0  # the predicted values are those of the indices before the write
     again = torch.arange(3.0)[places]
     assert found.tolist() == [1.0] * 19 + [2.0]
     assert again.tolist() == [0.0] + [1.0] * 18 + [2.0]

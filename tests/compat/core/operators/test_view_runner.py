@@ -107,7 +107,7 @@ def test_hooks_see_nodes_of_views() -> None:
 
 
 def alive() -> int:
-    """How many tensors, storages and nodes there are; windows that are compiled make objects of other kinds."""
+    """The number of tensors, storages and nodes; compiling a window creates only objects of other kinds."""
     kinds = torch.Tensor, torch.UntypedStorage, Node, Deferred
     return sum(issubclass(type(o), kinds) for o in gc.get_objects())
 

@@ -1,4 +1,4 @@
-"""compat._core.random against numbers real PyTorch drew (golden/rng.json, written by golden/make_rng.py)."""
+"""compat._core.random against numbers drawn by real PyTorch (golden/rng.json, written by golden/make_rng.py)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _same_c_library() -> bool:
     return hashlib.sha256(values.tobytes()).hexdigest()[:16] == GOLDEN["c_library"]
 
 
-# Where the C library differs from the one the numbers come from, what it computes may differ in the last bits.
+# With another C library than the one that computed the numbers, the last bits may differ.
 SAME_C_LIBRARY = _same_c_library()
 
 
@@ -61,7 +61,7 @@ def _multinomial(engine: Engine, size: list[int], dtype: str, n_sample: int, rep
 
 
 def _layer(engine: Engine, kind: str, arguments: list[int]) -> np.ndarray:
-    """A layer's parameters, one after another, from what the module's documentation says of it."""
+    """A layer's parameters, one after another, following the module's documentation."""
     parts: list[np.ndarray] = []
 
     def draw(bound: float, *shapes: tuple[int, ...]) -> None:
@@ -149,7 +149,7 @@ def _check_values(value: np.ndarray, result: dict[str, Any]) -> None:
     if "all" in result and not SAME_C_LIBRARY:
         raw = np.frombuffer(base64.b64decode(result["all"]), value.dtype).reshape(value.shape)
         wide = np.complex128 if value.dtype.kind == "c" else np.float64
-        # functions off in the last bit, one applied to another; a rounding to fewer bits may then go the other way
+        # functions with an error in the last bit, composed; rounding to fewer bits may then differ
         np.testing.assert_allclose(
             value.astype(wide), raw.astype(wide), rtol=16 * float(ml_dtypes.finfo(value.dtype).eps)
         )
@@ -174,7 +174,7 @@ def test_program(program: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("failure", GOLDEN["errors"], ids=lambda failure: f"{failure[0]} {failure[1]}")
 def test_error(failure: list[Any]) -> None:
-    """The same error as PyTorch's, and an engine nobody touched."""
+    """The same error as PyTorch's, and an unchanged engine."""
     name, arguments, kind, message = failure
     engine = Engine(3)
     before = engine.get_state()
@@ -187,7 +187,7 @@ def test_error(failure: list[Any]) -> None:
 
 @pytest.mark.parametrize("part", ["first", "second"])
 def test_every_argument_of_a_float32_normal(part: str) -> None:
-    """All 2**24 values of the one uniform and then of the other, hashed in blocks."""
+    """All 2**24 values of the first uniform and then of the second, hashed in blocks."""
     digest = hashlib.sha256()
     for start in range(0, 1 << 24, 1 << 20):
         numbers = np.arange(start, start + (1 << 20), dtype=np.uint32).reshape(-1, 8)
@@ -317,7 +317,7 @@ def test_fma64_of_any_magnitude(scale: float, shift: float) -> None:
 
 @given(data=st.data())
 def test_fma32_rounds_once(data: st.DataObject) -> None:
-    """Also where float64 would first round to a tie of float32s, which the last shift provokes."""
+    """Also where float64 would first round to a tie of float32 values, which the last shift provokes."""
     floats = st.floats(-1e6, 1e6, width=32, allow_subnormal=False)
     x, scale, shift = (np.float32(data.draw(floats)) for _ in range(3))
     (result,) = fma32(np.array([x]), scale, shift)
@@ -330,7 +330,7 @@ def test_fma32_rounds_once(data: st.DataObject) -> None:
 
 
 def test_fma32_does_not_round_twice() -> None:
-    """1 + 2**-24 is a tie between float32s, decided by 2**-80, which float64 cannot see."""
+    """1 + 2**-24 is a tie between float32 values, decided by 2**-80, which float64 cannot represent."""
     x = np.array([2.0**-40], np.float32)
     assert fma32(x, -(2.0**-40), 1 + 2.0**-23)[0] == np.float32(1 + 2.0**-23)
     tie = np.array([1 + 2.0**-12], np.float32)  # its square is 1 + 2**-11 + 2**-24
@@ -361,7 +361,7 @@ def test_c_function_at_the_ends() -> None:
 
 @pytest.mark.parametrize("n", [4096, 4097, 4200, 20_000, 100_000])
 def test_exchanges_in_batches(n: int) -> None:
-    """The batches of a long shuffle do what one exchange after another does."""
+    """The batches of a long shuffle have the result of one exchange after another."""
     words = Engine(n).random32(n - 1).tolist()
     order = list(range(n))
     for place, word in enumerate(words):
@@ -371,7 +371,7 @@ def test_exchanges_in_batches(n: int) -> None:
 
 
 def test_long_permutations() -> None:
-    """The shuffle of very long ones, on a short one: each number goes to a random place so far."""
+    """The algorithm for very long shuffles, on a short one: each number goes to a random place among those so far."""
     engine = Engine(4)
     order = inside_out_shuffle(engine, 1000)
     assert sorted(order.tolist()) == list(range(1000))
@@ -387,7 +387,7 @@ def test_warning_beyond_exact_integers() -> None:
 
 
 def test_bulk_draws_match_single_ones() -> None:
-    """Samplers that draw ahead leave the engine as if they had not."""
+    """Samplers that draw ahead leave the engine in the state as if they had not."""
     rates = np.full(700, 30.0)
     whole, single = Engine(5), Engine(5)
     expected = [random.poisson(single, rates[:1])[0] for _ in rates]

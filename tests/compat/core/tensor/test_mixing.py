@@ -1,4 +1,4 @@
-"""The two APIs in one function: tensors as operands of funcgrad's functions, funcgrad's values as those of torch's."""
+"""The two APIs in one function: tensors as operands of funcgrad's functions, and funcgrad's values in torch's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def written(v: Any) -> Any:
 
 
 def squares(v: Any) -> Any:
-    """Of funcgrad, whatever ``v`` is."""
+    """A funcgrad array, whatever ``v`` is."""
     return fnp.multiply(v, v)
 
 
@@ -112,7 +112,7 @@ def test_a_tensor_with_a_graph_is_refused_outside_of_transforms() -> None:
         fnp.sum(torch.eye(2).to_sparse())
 
 
-#: What would make a constant of a tensor.
+#: Operations that would make a constant of a tensor.
 WAYS: dict[str, Callable[[Any], Any]] = {
     "item": lambda x: x * x.item(),
     "float": lambda x: x * float(x),
@@ -141,7 +141,7 @@ def test_numbers_of_tensors_are_refused_in_transforms_of_funcgrad(way: str) -> N
         lambda: fg.hessian(f)(x),
         lambda: fg.grad(lambda y: torch.func.vjp(f, y)[0])(x),
     ):
-        # In torch.func's own transforms PyTorch has errors of its own for some.
+        # PyTorch's own errors differ for some of these in torch.func's transforms.
         with pytest.raises((DerivativeLostError, RuntimeError, TypeError), match=r"lost|numpy\(\)|must be Number"):
             call()
     with pytest.raises(DerivativeLostError, match=r"test_mixing\.py"):

@@ -59,7 +59,7 @@ def test_pythons_types_are_dtypes() -> None:
 
 @pytest.mark.parametrize("source", [torch.float32, torch.float64, torch.bfloat16])
 def test_numbers_out_of_an_integers_range(source: Any) -> None:
-    """As on x86: the least number of a register, of which small integers have the low bits."""
+    """As on x86: the smallest number of a register, of which small integers have the low bits."""
     x = torch.tensor([-1.5, -200.0, 3e9, float("inf"), float("nan")], dtype=source)
     least = -(2**31)
     assert x.to(torch.uint8).tolist() == [255, 56, 0, 0, 0]

@@ -16,7 +16,7 @@ from tests.compat.scripts import assert_same, cases, observe
 
 @pytest.mark.parametrize(("source", "want"), cases("tensor"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
-    warn_typed.cache_clear()  # said once in a process
+    warn_typed.cache_clear()  # warned once per process
     assert_same(observe(torch, source), want)
 
 

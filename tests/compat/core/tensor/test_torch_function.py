@@ -1,4 +1,4 @@
-"""``__torch_function__``: subclasses of tensors, types that are no tensors, and modes."""
+"""``__torch_function__``: subclasses of tensors, types that are not tensors, and modes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sub(torch.Tensor):
 
 
 class Log(torch.Tensor):
-    """A subclass that notes what is called."""
+    """A subclass that records the calls."""
 
     calls: ClassVar[list[str]] = []
 
@@ -42,7 +42,7 @@ HANDLED: dict[Any, Any] = {torch.mean: lambda x: x.value / x.n}
 
 
 class Diagonal:
-    """A type that is no tensor."""
+    """A type that is not a tensor."""
 
     def __init__(self, n: int, value: float):
         self.n, self.value = n, value
@@ -191,7 +191,7 @@ def test_a_parameter_of_a_subclass_trains() -> None:
 
 
 class Noted(torch.Tensor):
-    """Notes which functions it is asked about."""
+    """Records the functions that it is called for."""
 
     seen: ClassVar[list[str]] = []
 
@@ -268,7 +268,7 @@ def test_gradients_of_a_subclass() -> None:
     assert torch.autograd.grad(o, o) == (torch.autograd.grad, (o,), (o,), None)
 
 
-# ---------------------------------------------------------------- modes, and mistakes
+# ---------------------------------------------------------------- modes, and errors
 
 
 def test_a_mode_that_defers_to_types_is_called_again_by_them() -> None:

@@ -1,4 +1,4 @@
-"""Warnings name the line of the program, and some come once."""
+"""Warnings name the line of the program, and some are issued once."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_captured_tensors_are_not_written(transform: Any, called: str) -> None:
     with pytest.raises(RuntimeError, match=_complaint(called)):
         transform(_after(lambda x: _WRITES[called](y, x)))
     assert y.tolist() == [0.0] * 3
-    _WRITES[called](y, torch.ones(3))  # afterwards it is a tensor like any
+    _WRITES[called](y, torch.ones(3))  # afterwards it is an ordinary tensor
 
 
 @pytest.mark.parametrize("transform", [_inner, _mapped])

@@ -25,7 +25,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 
 
 def _lies(x: Any) -> tuple:
-    """Where a tensor's elements lie; the strides of dimensions of one element say nothing of that."""
+    """The offsets of a tensor's elements; the strides of dimensions of size one do not affect them."""
     strides = [s for n, s in zip(x.shape, x.stride()) if n > 1]
     return tuple(x.shape), strides, x.storage_offset(), x.is_contiguous()
 

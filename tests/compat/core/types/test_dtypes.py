@@ -1,4 +1,4 @@
-"""Dtypes as objects: those of which there are no tensors here, too, since programs keep tables of them."""
+"""Dtypes as objects, including those without tensors here, since programs keep tables of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import compat as torch
 
-#: Name, bytes, floating, signed, abbreviation, and what ``finfo`` gives as largest, eps and smallest normal.
+#: Name, bytes, floating, signed, abbreviation, and the largest value, eps and smallest normal of ``finfo``.
 FLOATS = [
     ("float8_e4m3fn", True, "f8e4m3fn", 448.0, 0.125, 0.015625),
     ("float8_e4m3fnuz", True, "f8e4m3fnuz", 240.0, 0.125, 0.0078125),

@@ -1,4 +1,4 @@
-"""Tensors of eight-bit floating-point numbers: casts to the last bit, storage, and what is refused."""
+"""Tensors of eight-bit floating-point numbers: casts to the last bit, storage, and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_and_large_tensors_are_rounded_alike(kind: Any) -> None:
-    """Small ones are cast by NumPy, large ones by XLA."""
+    """Small tensors are cast by NumPy, large ones by XLA."""
     bits = np.arange(0, 2**32, 2**14 + 7, dtype=np.uint64).astype(np.uint32)
     numbers = bits.view(np.float32)
     large = torch.from_numpy(numbers.copy()).to(kind).view(torch.uint8).numpy()

@@ -1,4 +1,4 @@
-"""``torch.SymInt``, ``SymFloat`` and ``SymBool``, with the numbers that programs have."""
+"""``torch.SymInt``, ``SymFloat`` and ``SymBool``, with ordinary numbers."""
 
 from __future__ import annotations
 
