@@ -168,7 +168,6 @@ def save(
 
     Example:
         >>> import io
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save({"weight": torch.ones(2)}, file)
         >>> _ = file.seek(0)
@@ -273,7 +272,6 @@ def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
 
     Example:
         >>> import io, fractions
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save(fractions.Fraction(1, 2), file)
         >>> _ = file.seek(0)
@@ -301,7 +299,6 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
     Example:
         >>> import io, fractions
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save({"half": fractions.Fraction(1, 2), "weight": torch.ones(2)}, file)
         >>> get_unsafe_globals_in_checkpoint(file)
@@ -577,7 +574,6 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         RuntimeError: for a device that is not there.
 
     Example:
-        >>> import compat as torch
         >>> storage = torch.ones(2).untyped_storage()
         >>> default_restore_location(storage, "cpu") is storage
         True

@@ -30,7 +30,6 @@ class Transform:
         ValueError: for another size.
 
     Example:
-        >>> import compat as torch
         >>> t = torch.distributions.transforms.ExpTransform()
         >>> y = t(torch.tensor([0.0, 1.0]))
         >>> y, t.inv(y), t.log_abs_det_jacobian(t.inv(y), y)
@@ -200,7 +199,6 @@ class ComposeTransform(Transform):
         cache_size: that of all parts, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> parts = [torch.distributions.AffineTransform(0.0, 2.0), torch.distributions.ExpTransform()]
         >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
         tensor([1.])
@@ -297,7 +295,6 @@ class IndependentTransform(Transform):
         cache_size: that of the function.
 
     Example:
-        >>> import compat as torch
         >>> made = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
         >>> made.log_abs_det_jacobian(torch.tensor([1.0, 2.0]), None)
         tensor(3.)
@@ -399,7 +396,6 @@ class CatTransform(_Several):
         cache_size: that of the functions, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> t = torch.distributions.CatTransform([torch.distributions.ExpTransform(), ComposeTransform([])], 0, [1, 2])
         >>> t(torch.zeros(3))
         tensor([1., 0., 0.])
@@ -459,7 +455,6 @@ class StackTransform(_Several):
         cache_size: that of the functions, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
         >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -2.0]))
         tensor([1., 2.])

@@ -23,7 +23,6 @@ class Independent(Distribution):
         ValueError: if it has not so many.
 
     Example:
-        >>> import compat as torch
         >>> d = Independent(torch.distributions.Normal(torch.zeros(3), torch.ones(3)), 1)
         >>> d.batch_shape, d.event_shape, d.log_prob(torch.zeros(3))
         (torch.Size([]), torch.Size([3]), tensor(-2.7568))

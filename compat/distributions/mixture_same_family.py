@@ -23,7 +23,6 @@ class MixtureSameFamily(Distribution):
         ValueError: if these do not match.
 
     Example:
-        >>> import compat as torch
         >>> components = torch.distributions.Normal(torch.tensor([-1.0, 3.0]), torch.ones(2))
         >>> MixtureSameFamily(torch.distributions.Categorical(torch.ones(2)), components).mean
         tensor(1.)

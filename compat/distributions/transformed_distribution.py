@@ -27,7 +27,6 @@ class TransformedDistribution(Distribution):
         ValueError: for anything else, or if X has too few dimensions.
 
     Example:
-        >>> import compat as torch
         >>> normal = torch.distributions.Normal(0.0, 1.0)
         >>> TransformedDistribution(normal, torch.distributions.ExpTransform()).log_prob(torch.tensor(1.0))
         tensor(-0.9189)

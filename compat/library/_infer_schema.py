@@ -38,7 +38,6 @@ def infer_schema(
         ValueError: for parameters without annotation, or of types that schemas do not have.
 
     Example:
-        >>> import compat as torch
         >>> def scaled(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
         ...     return x * k
         >>> infer_schema(scaled, mutates_args=())

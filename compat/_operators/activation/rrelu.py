@@ -123,7 +123,6 @@ def functional_rrelu(
     Source: B. Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 1.0]), 0.25, 0.75)
         tensor([-0.5000,  1.0000])
     """

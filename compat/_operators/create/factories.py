@@ -298,7 +298,6 @@ def full(
         dtype, device, requires_grad: of the result.
 
     Example:
-        >>> import compat as torch
         >>> torch.full((2, 2), 0.5)
         tensor([[0.5000, 0.5000],
                 [0.5000, 0.5000]])
@@ -340,7 +339,6 @@ def scalar_tensor(
         dtype, device, requires_grad: of the result.
 
     Example:
-        >>> import compat as torch
         >>> torch.scalar_tensor(2.5)
         tensor(2.5000)
     """
@@ -365,7 +363,6 @@ def empty_strided(
         RuntimeError: if there are not as many strides as sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
@@ -434,7 +431,6 @@ def full_like(
         dtype, device, requires_grad, memory_format: of the result, where other than the input's.
 
     Example:
-        >>> import compat as torch
         >>> torch.full_like(torch.zeros(2), 7)
         tensor([7., 7.])
     """

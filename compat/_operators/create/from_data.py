@@ -241,7 +241,6 @@ def tensor(
         TypeError, RuntimeError: for no data, what is not a number, or does not fit the dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4.5]])
         tensor([[1.0000, 2.0000],
                 [3.0000, 4.5000]])
@@ -281,7 +280,6 @@ def new_tensor(
     """A tensor with a copy of ``data``, of this one's dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2]).dtype
         torch.float64
     """

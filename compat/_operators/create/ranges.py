@@ -47,7 +47,6 @@ def arange(
         RuntimeError: for a step of zero, or one in the wrong direction.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(1, 2.5, 0.5)
         tensor([1.0000, 1.5000, 2.0000])
     """
@@ -161,7 +160,6 @@ def linspace(
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included.
 
     Example:
-        >>> import compat as torch
         >>> torch.linspace(0, 1, 3)
         tensor([0.0000, 0.5000, 1.0000])
     """
@@ -246,7 +244,6 @@ def eye(
         RuntimeError: for a negative size.
 
     Example:
-        >>> import compat as torch
         >>> torch.eye(2)
         tensor([[1., 0.],
                 [0., 1.]])

@@ -119,7 +119,6 @@ def unique(
         RuntimeError: for slices without elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
@@ -146,7 +145,6 @@ def unique2(
     """``unique`` of all elements with all three results; results that were not requested are empty.
 
     Example:
-        >>> import compat as torch
         >>> torch._unique2(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([], dtype=torch.int64), tensor([1, 2]))
     """
@@ -164,7 +162,6 @@ def unique_dim(
     """``unique`` of slices along a dimension with all three results; what was not asked for is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique_dim(torch.tensor([[1, 1], [1, 1]]), 0)[0]
         tensor([[1, 1]])
     """
@@ -179,7 +176,6 @@ def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) ->
     """``_unique2`` without counts.
 
     Example:
-        >>> import compat as torch
         >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
         (tensor([1, 3]), tensor([1, 0, 1]))
     """
@@ -193,7 +189,6 @@ def unique_consecutive(
     """The elements without repetitions of the one before; arguments as for ``unique``.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
@@ -229,7 +224,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         NotImplementedError: for numbers that are not integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.bincount(torch.tensor([0, 2, 2]))
         tensor([1, 0, 2])
     """
@@ -300,7 +294,6 @@ def histc(input, bins, min, max):
         RuntimeError: for no parts, and an empty range.
 
     Example:
-        >>> import compat as torch
         >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=2)
         tensor([0., 3.])
     """
@@ -441,7 +434,6 @@ def searchsorted(
         RuntimeError: for rows that do not go together, and other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
         tensor([1, 3])
     """
@@ -479,7 +471,6 @@ def bucketize(
         RuntimeError: for boundaries that are no vector.
 
     Example:
-        >>> import compat as torch
         >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
         tensor([0, 1, 3])
     """
@@ -524,7 +515,6 @@ def isin(
         invert: whether each is not.
 
     Example:
-        >>> import compat as torch
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
         tensor([False,  True, False])
     """

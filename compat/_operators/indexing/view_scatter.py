@@ -94,7 +94,6 @@ def slice_scatter(input, src, dim, start, end, step):
     """A copy of the input with ``src`` in place of ``input[start:end:step]`` along a dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
         tensor([0., 1., 1.])
     """
@@ -115,7 +114,6 @@ def select_scatter(input, src, dim, index):
     """A copy of the input with ``src`` in place of one place along a dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
         tensor([[0., 0.],
                 [1., 1.]])
@@ -137,7 +135,6 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
     """A copy of the input with ``src`` on a diagonal.
 
     Example:
-        >>> import compat as torch
         >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -164,7 +161,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         RuntimeError: for fewer than two dimensions, and more of different sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 2).fill_diagonal_(1)
         tensor([[1., 0.],
                 [0., 1.]])
@@ -197,7 +193,6 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     """A copy of the input with ``src`` in place of its ``as_strided`` view.
 
     Example:
-        >>> import compat as torch
         >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -299,7 +294,6 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
         RuntimeError: for another reduction, positions outside, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).scatter_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
         tensor([0., 3.])
     """
@@ -350,7 +344,6 @@ def index_reduce(input, dim, index, source, reduce, *, include_self):
         IndexError: for positions outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).index_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
         tensor([0., 3.])
     """

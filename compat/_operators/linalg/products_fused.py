@@ -59,7 +59,6 @@ def int_mm(input, mat2):
         RuntimeError: for other sizes and dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch._int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
         tensor([[20000]], dtype=torch.int32)
     """
@@ -84,7 +83,6 @@ def addmm_activation(input, mat1, mat2, *, beta, alpha, use_gelu):
     """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; PyTorch has no derivative for it.
 
     Example:
-        >>> import compat as torch
         >>> torch._addmm_activation(torch.tensor([0.0, -9.0]), torch.ones(1, 3), torch.ones(3, 2))
         tensor([[3., 0.]])
     """

@@ -41,7 +41,6 @@ def _scaled_mm(
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([[1.0, 2.0]]).to(torch.float8_e4m3fn)
         >>> torch._scaled_mm(x, x.t(), torch.tensor(2.0), torch.tensor(0.5), out_dtype=torch.float32)
         tensor([[5.]])

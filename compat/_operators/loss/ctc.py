@@ -316,7 +316,6 @@ def ctc_loss(
         RuntimeError: where sizes and lengths do not match.
 
     Example:
-        >>> import compat as torch
         >>> log_probs = torch.full((2, 1, 2), 0.5).log()
         >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1])
         tensor(0.2877)

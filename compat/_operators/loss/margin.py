@@ -68,7 +68,6 @@ def soft_margin_loss(
         target: 1 or -1 for each.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -169,7 +168,6 @@ def multi_margin_loss(
         RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0]]), torch.tensor([0]))
         tensor(0.7500)
     """
@@ -238,7 +236,6 @@ def multilabel_margin_loss(
         RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0]), torch.tensor([0, -1]))
         tensor(0.7500)
     """

@@ -237,7 +237,6 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     """The convolution that all others are made of; every parameter is given per dimension, or once for all.
 
     Example:
-        >>> import compat as torch
         >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
         tensor([[[2., 2.]]])
     """
@@ -373,7 +372,6 @@ def _declare_conv(n: int) -> None:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
         torch.Size([1, 5, {ones}])
     """
@@ -420,7 +418,6 @@ def _declare_conv_transpose(n: int) -> None:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape
         torch.Size([1, 5, {", ".join("9" * n)}])
     """

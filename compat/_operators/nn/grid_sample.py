@@ -243,7 +243,6 @@ def grid_sample(
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> x, grid = torch.tensor([[[[1.0, 3.0]]]]), torch.tensor([[[[0.0, 0.0]]]])
         >>> torch.nn.functional.grid_sample(x, grid, align_corners=False)
         tensor([[[[2.]]]])
@@ -328,7 +327,6 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         NotImplementedError: for images without two or three dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.affine_grid(torch.eye(2, 3)[None], (1, 1, 1, 2), align_corners=False)
         tensor([[[[-0.5000,  0.0000],
                   [ 0.5000,  0.0000]]]])

@@ -213,7 +213,6 @@ def layer_norm(
         RuntimeError: for sizes or dtypes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
@@ -273,7 +272,6 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """``group_norm`` of (N, C, ...), the rest ``HxW`` elements; and each group's mean and inverse deviation (N, group).
 
     Example:
-        >>> import compat as torch
         >>> out, mean, inverse = torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)
         >>> out, mean, inverse
         (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
@@ -321,7 +319,6 @@ def functional_group_norm(
         ValueError: for groups of one value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
         tensor([[-1.,  1., -1.,  1.]])
     """
@@ -527,7 +524,6 @@ def batch_norm(
         RuntimeError: for sizes that do not match, missing statistics, and running ones that require grad.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
         tensor([[-1.0000],
                 [ 1.0000]])
@@ -571,7 +567,6 @@ def instance_norm(
         ValueError: for a single value per channel of a sample, if its own statistics are used.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]), eps=0.0)
         tensor([[[-1.,  1.]]])
     """

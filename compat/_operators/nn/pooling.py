@@ -245,7 +245,6 @@ _POOL_DOC = """The {what} of windows over the last {n} dimensions.
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.{name}({example}, 2)
         {result}
     """

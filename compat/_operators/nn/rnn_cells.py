@@ -67,7 +67,6 @@ def lstm_cell(
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> h, c = torch.lstm_cell(torch.ones(2, 3), [torch.zeros(2, 1)] * 2, torch.ones(4, 3), torch.ones(4, 1))
         >>> h.shape
         torch.Size([2, 1])

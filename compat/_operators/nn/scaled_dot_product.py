@@ -297,7 +297,6 @@ def scaled_dot_product_attention(
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> q = torch.zeros(1, 1, 1, 2)
         >>> v = torch.tensor([[[[1.0, 0.0], [3.0, 2.0]]]])
         >>> torch.nn.functional.scaled_dot_product_attention(q, torch.ones(1, 1, 2, 2), v)

@@ -64,7 +64,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         NotImplementedError: for those of an integer dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
@@ -129,7 +128,6 @@ def multinomial(
             are fewer than ``num_samples``.
 
     Example:
-        >>> import compat as torch
         >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
         tensor([1])
     """

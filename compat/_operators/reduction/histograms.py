@@ -188,7 +188,6 @@ def histogram(
         RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
         tensor([0., 2., 1., 0.])
     """
@@ -240,7 +239,6 @@ def histogramdd(
         RuntimeError: as for ``histogram``.
 
     Example:
-        >>> import compat as torch
         >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
         >>> torch.histogramdd(points, [2, 2]).hist
         tensor([[0., 1.],

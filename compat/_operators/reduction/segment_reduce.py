@@ -210,7 +210,6 @@ def segment_reduce(
         NotImplementedError: for other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([1, 2]))
         tensor([1., 5.])
     """

@@ -215,7 +215,6 @@ def vector_norm(
         RuntimeError: for integers, an ``out`` of another dtype, and for the norm of nothing where there is none.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
         tensor(5.)
     """
@@ -285,7 +284,6 @@ def matrix_norm(
         RuntimeError: for other orders, dimensions or dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
         tensor(6.)
     """
@@ -349,7 +347,6 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         RuntimeError: where it is neither, or there is no norm of that order.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(5.)
     """
@@ -386,7 +383,6 @@ def norm(
         RuntimeError: for integers, and unknown orders.
 
     Example:
-        >>> import compat as torch
         >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
         tensor([ 5., 10.])
     """
@@ -405,7 +401,6 @@ def tensor_norm(
     """As ``torch.norm``.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([3.0, 4.0]).norm()
         tensor(5.)
     """
@@ -481,7 +476,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
         dim: a dimension, or several.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
         tensor([[0.6000, 0.8000]])
     """

@@ -200,7 +200,6 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
         tensor([[[0., 1.],
                  [1., 2.],
@@ -225,7 +224,6 @@ def fold(
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
         tensor([[[[1., 2., 1.]]]])
     """
@@ -279,7 +277,6 @@ def pixel_shuffle(input, upscale_factor):
         RuntimeError: where the channels cannot be divided so.
 
     Example:
-        >>> import compat as torch
         >>> torch.pixel_shuffle(torch.arange(4).reshape(4, 1, 1), 2)
         tensor([[[0, 1],
                  [2, 3]]])
@@ -309,7 +306,6 @@ def pixel_unshuffle(input, downscale_factor):
     """Places become channels, the other way round than by ``pixel_shuffle``.
 
     Example:
-        >>> import compat as torch
         >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 2, 2), 2).flatten()
         tensor([0, 1, 2, 3])
     """
@@ -346,7 +342,6 @@ def channel_shuffle(input, groups):
         RuntimeError: where the channels cannot be divided so.
 
     Example:
-        >>> import compat as torch
         >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
         tensor([0, 2, 1, 3])
     """

@@ -49,7 +49,6 @@ def diff(
         RuntimeError: for a tensor without dimensions, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.diff(torch.tensor([1, 4, 9]))
         tensor([3, 5])
     """
@@ -150,7 +149,6 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         RuntimeError: for places that do not match the values.
 
     Example:
-        >>> import compat as torch
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor(4.)
     """
@@ -173,7 +171,6 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     """The integrals up to each place but the first; arguments as for ``trapezoid``.
 
     Example:
-        >>> import compat as torch
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor([1.5000, 4.0000])
     """
@@ -225,7 +222,6 @@ def cov(
         RuntimeError: for more dimensions, and weights that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.cov(torch.tensor([[0.0, 2.0], [1.0, 5.0]]))
         tensor([[2., 4.],
                 [4., 8.]])
@@ -262,7 +258,6 @@ def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables; arguments as for ``cov``.
 
     Example:
-        >>> import compat as torch
         >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [1.0, 3.0, 5.0]]))
         tensor([[1., 1.],
                 [1., 1.]])

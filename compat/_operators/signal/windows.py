@@ -49,7 +49,6 @@ def aminmax(input, *, dim, keepdim):
         IndexError: for a dimension that does not exist, or is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.aminmax(torch.tensor([2, 1, 3])).max
         tensor(3)
     """
@@ -96,7 +95,6 @@ _DOC = """The {name} window: {formula}.
         RuntimeError: for a negative size, and integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.{function}(2).shape
         torch.Size([2])
     """
@@ -160,7 +158,6 @@ def hamming_window(
     """The Hamming window: ``alpha - beta cos x``, x going round once; arguments as for ``hann_window``.
 
     Example:
-        >>> import compat as torch
         >>> torch.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
@@ -183,7 +180,6 @@ def kaiser_window(
         beta: how narrow it is.
 
     Example:
-        >>> import compat as torch
         >>> torch.kaiser_window(3, False, 2.0)
         tensor([0.4387, 1.0000, 0.4387])
     """

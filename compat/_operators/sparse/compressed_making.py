@@ -198,7 +198,6 @@ def sparse_compressed_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], layout=torch.sparse_csc).to_dense()
         tensor([[0., 3.],
                 [2., 0.]])
@@ -237,7 +236,6 @@ def sparse_csr_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0]).to_dense()
         tensor([[0., 2.],
                 [3., 0.]])
@@ -275,7 +273,6 @@ def sparse_csc_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_csc_tensor([0, 1, 2], [1, 0], [2.0, 3.0]).to_dense()
         tensor([[0., 3.],
                 [2., 0.]])
@@ -313,7 +310,6 @@ def sparse_bsr_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_bsr_tensor([0, 1], [1], [[[2.0], [3.0]]]).to_dense()
         tensor([[0., 2.],
                 [0., 3.]])
@@ -351,7 +347,6 @@ def sparse_bsc_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_bsc_tensor([0, 0, 1], [0], [[[2.0], [3.0]]]).to_dense()
         tensor([[0., 2.],
                 [0., 3.]])

@@ -1,7 +1,6 @@
 """``GradScaler``'s operations on gradients and on its scale, without reading values.
 
 Example:
-    >>> import compat as torch
     >>> grads, infinite = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, float("inf")])], torch.zeros(())
     >>> torch._amp_foreach_non_finite_check_and_unscale_(grads, infinite, torch.tensor(0.5))
     >>> grads, infinite
@@ -87,7 +86,6 @@ def amp_update_scale_(
         RuntimeError: if one of the tensors has another dtype, or not one element.
 
     Example:
-        >>> import compat as torch
         >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)
         >>> amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 2), steps
         (tensor(8.), tensor(0, dtype=torch.int32))
