@@ -8,7 +8,7 @@ from typing import Any
 
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
-from compat.distributions.utils import _sum_rightmost, lazy_property
+from compat.distributions.utils import _sum_rightmost, formula, lazy_property
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform"]
 
@@ -148,18 +148,14 @@ class _InverseTransform(Transform):
     def codomain(self) -> Any:
         return self._inv.domain
 
-    @property
-    def bijective(self) -> Any:
-        return self._inv.bijective
+    bijective = formula(lambda self: self._inv.bijective)
 
     @property
     def sign(self) -> Any:
         """1 where it is increasing, -1 where it is decreasing."""
         return self._inv.sign
 
-    @property
-    def inv(self) -> Any:
-        return self._inv
+    inv = formula(lambda self: self._inv)
 
     def with_cache(self, cache_size: int = 1) -> Any:
         return self._inv.with_cache(cache_size).inv
@@ -317,9 +313,7 @@ class IndependentTransform(Transform):
     def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> Any:
-        return self.base_transform.bijective
+    bijective = formula(lambda self: self.base_transform.bijective)
 
     @property
     def sign(self) -> Any:
@@ -381,9 +375,7 @@ class _Several(Transform):
             shown = "x" if name == "tensor" else name
             raise AssertionError(f"{shown}.size({self.dim}) = {value.shape[self.dim]} must equal {what} {wanted}")
 
-    @property
-    def bijective(self) -> Any:
-        return all(t.bijective for t in self.transforms)
+    bijective = formula(lambda self: all(t.bijective for t in self.transforms))
 
 
 class CatTransform(_Several):

@@ -8,6 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["MixtureSameFamily"]
 
@@ -77,9 +78,7 @@ class MixtureSameFamily(Distribution):
         probs = probs.reshape((*probs.shape[:-1], *(1,) * more, probs.shape[-1], *(1,) * self._event_ndims))
         return torch.sum(probs * values, dim=-1 - self._event_ndims)
 
-    @property
-    def mean(self) -> Any:
-        return self._weighted(self._component_distribution.mean)
+    mean = formula(lambda self: self._weighted(self._component_distribution.mean))
 
     @property
     def variance(self) -> Any:

@@ -19,7 +19,7 @@ from compat.distributions._transform import (
     Transform,
     _InverseTransform,
 )
-from compat.distributions.utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from compat.distributions.utils import broadcast_all, formula, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 from compat.nn import functional as F
 
 __all__ = [
@@ -279,9 +279,7 @@ class AffineTransform(Transform):
         self.scale = scale
         self._event_dim = event_dim
 
-    @property
-    def event_dim(self) -> Any:
-        return self._event_dim
+    event_dim = formula(lambda self: self._event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
