@@ -25,10 +25,9 @@ from compat._core.types.device import META, accelerators
 from compat._core.types.device import device as Device
 from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
 from compat._serialization import legacy_format
-from compat._serialization.pickle_machine import OutsideError
-from compat._serialization.pickle_opcodes import run
+from compat._serialization.pickle_machine import Forbidden, OutsideError
 from compat._serialization.pickler import Global, Writer
-from compat._serialization.unpickler import Forbidden, Loaded, machine_on, names_in, reader_on
+from compat._serialization.unpickler import Loaded, machine_on, names_in, reader_on
 from compat._serialization.zip_reader import PyTorchFileReader, name_of
 from compat.storage import UntypedStorage
 
@@ -465,7 +464,7 @@ def _load_zip(source: _Source) -> Any:
     if source.weights_only:
         machine = _weights_only_unpicklers(source)(pickled, 0, loaded)
         machine.record = "data.pkl"
-        return run(machine)
+        return machine.load()
     return _general_unpicklers(source)(io.BytesIO(pickled), loaded).load()
 
 
