@@ -224,9 +224,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     "type(Tensor self, Any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None) -> Tensor",
     names="Tensor.type",
 )
-def type_(
-    self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: MemoryFormat | None = None
-) -> Any:
+def type_(self, dtype=None, non_blocking=False, *, memory_format=None):
     """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
 
     Example:

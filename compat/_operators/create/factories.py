@@ -329,9 +329,7 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
 
 
 @composite(f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", names="torch.scalar_tensor", errors="before")
-def scalar_tensor(
-    s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
-) -> Tensor:
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor without dimensions; of the default floating-point dtype unless given.
 
     Args:
@@ -347,16 +345,7 @@ def scalar_tensor(
 
 
 @composite(f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor", names="torch.empty_strided")
-def empty_strided(
-    size: Sequence[int],
-    stride: Sequence[int],
-    *,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of given strides, of no particular values (zeros, here).
 
     Raises:
@@ -483,16 +472,7 @@ _new("new_empty", UNSET, "no particular values (zeros, here)")
     f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
     names="Tensor.new_full",
 )
-def new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **more: Any,
-) -> Tensor:
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor of one value, of this one's dtype."""
     made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)
@@ -502,16 +482,7 @@ def new_full(
     f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
     names="Tensor.new_empty_strided",
 )
-def new_empty_strided(
-    self: Tensor,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **more: Any,
-) -> Tensor:
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor of given strides, of this one's dtype."""
     made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)

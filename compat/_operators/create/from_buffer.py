@@ -134,16 +134,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     f"from_file(str filename, bool? shared=None, int? size=0, *, {OPTIONS}) -> Tensor",
     names="torch.from_file", errors="before",
 )  # fmt: skip
-def from_file(
-    filename: Any,
-    shared: bool = False,
-    size: int = 0,
-    *,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
     """A tensor of one dimension with the first elements of a file; if ``shared``, writes go to the file.
 
     Args:

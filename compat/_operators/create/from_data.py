@@ -274,9 +274,7 @@ def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: 
     "bool pin_memory=False) -> Tensor",
     names="Tensor.new_tensor", errors="before",
 )  # fmt: skip
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
-) -> Tensor:
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor with a copy of ``data``, of this one's dtype.
 
     Example:

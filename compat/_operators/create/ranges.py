@@ -227,17 +227,7 @@ def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
     f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
     names="torch.eye",
 )
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A matrix of zeros with ones on the diagonal.
 
     Raises:

@@ -139,9 +139,7 @@ def unique(
     "Tensor, Tensor)",
     names="torch._unique2",
 )
-def unique2(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+def unique2(input, sorted=True, return_inverse=False, return_counts=False):
     """``unique`` of all elements with all three results; results that were not requested are empty.
 
     Example:
@@ -156,9 +154,7 @@ def unique2(
     "(Tensor, Tensor, Tensor)",
     names="torch.unique_dim",
 )
-def unique_dim(
-    input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
     """``unique`` of slices along a dimension with all three results; what was not asked for is empty.
 
     Example:
@@ -409,16 +405,7 @@ def _searched(sorted_sequence, input, right, sorter, int32):
     "str? side=None, Tensor? sorter=None) -> Tensor",
     names="torch.searchsorted",
 )
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Tensor | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where values would go among sorted elements: before equal ones.
 
     Args:
@@ -455,9 +442,7 @@ def searchsorted(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     names="torch.bucketize", without_out="Scalar",
 )  # fmt: skip
-def bucketize(
-    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
-) -> Tensor:
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The bucket that each value falls into: how many boundaries lie before it.
 
     Args:
@@ -503,9 +488,7 @@ def _isin(elements, test_elements, *, invert):
     "bool invert=False) -> Tensor",
     names="torch.isin",
 )
-def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
-) -> Tensor:
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among others.
 
     Args:

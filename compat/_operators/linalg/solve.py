@@ -135,15 +135,7 @@ def _triangular_solve_of(input, A, upper, transpose, unitriangular):
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
 )
-def triangular_solve(
-    input: Tensor,
-    A: Tensor,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-    *,
-    out: Any = None,
-) -> Any:
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """The deprecated form of ``torch.linalg.solve_triangular``, with the right-hand side first.
 
     Returns:

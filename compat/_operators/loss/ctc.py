@@ -262,10 +262,7 @@ def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: 
     "int reduction=Mean, bool zero_infinity=False) -> Tensor",
     names="torch.ctc_loss",
 )
-def ctc_loss_number(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = MEAN, zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+def ctc_loss_number(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=MEAN, zero_infinity=False):
     """As ``torch.nn.functional.ctc_loss``, the reduction as a number."""
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):
         raise lacks("ctc_loss_cpu", log_probs.dtype)

@@ -374,10 +374,7 @@ def binary_cross_entropy_with_logits(
     "int reduction=Mean) -> Tensor",
     names="torch.binary_cross_entropy_with_logits",
 )  # fmt: skip
-def binary_cross_entropy_with_logits_number(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
-    reduction: int = MEAN,
-) -> Tensor:  # fmt: skip
+def binary_cross_entropy_with_logits_number(input, target, weight=None, pos_weight=None, reduction=MEAN):
     """As ``torch.nn.functional.binary_cross_entropy_with_logits``, the reduction as a number; sizes broadcast.
 
     Raises:

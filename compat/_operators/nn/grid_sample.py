@@ -200,9 +200,7 @@ _SAMPLERS = {n: _declare(n) for n in (2, 3)}
     "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
     names="torch.grid_sampler",
 )
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """``grid_sample`` with its modes as numbers."""
     _check_sampler(input, grid)
     if input.dim() not in (4, 5) or grid.dim() != input.dim():

@@ -184,9 +184,7 @@ def native_layer_norm_backward(
     "Tensor, Tensor)",
     names="torch.native_layer_norm",
 )
-def layer_norm_and_statistics(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def layer_norm_and_statistics(input, normalized_shape, weight, bias, eps):
     """As ``torch.nn.functional.layer_norm``; also the means and the inverses of the deviations."""
     out, mean, inverse = native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)
     return out, mean.detach(), inverse.detach()
@@ -335,10 +333,7 @@ def functional_group_norm(
     "bool cudnn_enabled=True) -> Tensor",
     names="torch.group_norm",
 )
-def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
-    cudnn_enabled: bool = True,
-) -> Tensor:  # fmt: skip
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """As ``torch.nn.functional.group_norm``, which besides refuses groups of one value.
 
     Raises:
@@ -491,10 +486,7 @@ _SHARED_STATISTICS = (
     "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     names="torch.native_batch_norm",
 )
-def batch_norm_and_statistics(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """As ``torch.nn.functional.batch_norm``; also the means that were used and the inverses of the deviations, which
     are empty unless ``training``."""
     out, mean, inverse, *moved = native_batch_norm.function(
@@ -542,10 +534,7 @@ def batch_norm(
     "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     names="torch.batch_norm",
 )
-def batch_norm_positional(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Tensor:  # fmt: skip
+def batch_norm_positional(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False):
     """As ``torch.nn.functional.batch_norm``, with the arguments in another order."""
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 

@@ -111,9 +111,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 @composite(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
 )
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
-) -> Tensor:
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the weights that each row of ``input`` holds; all different unless ``replacement``.
 
     Args:

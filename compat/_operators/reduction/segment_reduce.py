@@ -179,17 +179,7 @@ def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
     "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
     names="torch.segment_reduce torch._segment_reduce",
 )
-def segment_reduce(
-    data: Tensor,
-    reduce: str,
-    *,
-    lengths: Tensor | None = None,
-    indices: Tensor | None = None,
-    offsets: Tensor | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: float | None = None,
-) -> Tensor:
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Segments along a dimension, each reduced to one element.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from compat._core.operators.composite import composite
@@ -198,9 +198,7 @@ def _wider(x: Any, result: Any) -> Any:
     "ScalarType? dtype=None) -> Tensor",
     names="linalg.vector_norm",
 )
-def vector_norm(
-    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Tensor:
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """The norm of vectors: ``sum(|x| ** ord) ** (1 / ord)``.
 
     Args:
@@ -266,9 +264,7 @@ _OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
     "ScalarType? dtype=None) -> Tensor",
     names="linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")),
 )  # fmt: skip
-def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices.
 
     Args:

@@ -343,9 +343,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
     "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 )
-def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element along a dimension repeated on the spot.
 
     Args:

@@ -35,9 +35,7 @@ def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
     "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
     out=True, last="sub",
 )  # fmt: skip
-def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(input, n=1, dim=-1, prepend=None, append=None):
     """Each element less the one before it, along a dimension.
 
     Args:
@@ -207,9 +205,7 @@ def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
 
 
 @composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
-def cov(
-    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:
+def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariances of variables: the rows of the input, whose columns are observations.
 
     Args:

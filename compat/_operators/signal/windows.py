@@ -146,15 +146,7 @@ _publish("bartlett", "a triangle", _bartlett)
     f"{OPTIONS}) -> Tensor",
     names="torch.hamming_window", errors="before",
 )  # fmt: skip
-def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = 0.54,
-    beta: float = 0.46,
-    *,
-    dtype: Dtype | None = None,
-    **options: Any,
-) -> Tensor:
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, **options):
     """The Hamming window: ``alpha - beta cos x``, x going round once; arguments as for ``hann_window``.
 
     Example:
@@ -171,9 +163,7 @@ def hamming_window(
     f"kaiser_window.beta(int window_length, bool periodic, float beta, *, {OPTIONS}) -> Tensor",
     names="torch.kaiser_window", errors="before",
 )  # fmt: skip
-def kaiser_window(
-    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None, **options: Any
-) -> Tensor:
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **options):
     """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; otherwise as ``hann_window``.
 
     Args:

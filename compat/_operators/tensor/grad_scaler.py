@@ -65,14 +65,7 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
     "float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
     names="torch._amp_update_scale_",
 )
-def amp_update_scale_(
-    self: Tensor,
-    growth_tracker: Tensor,
-    found_inf: Tensor,
-    scale_growth_factor: float,
-    scale_backoff_factor: float,
-    growth_interval: int,
-) -> Tensor:
+def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
     """A scale, in place, after a step: smaller if something was infinite, larger if nothing was for long enough.
 
     Args:
