@@ -79,9 +79,7 @@ def _put(input: Any, index: tuple, src: Any) -> Any:
     return _still_of(input, src, np.at(input)[index].set(_as(src, input)))
 
 
-def _check_slice(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> None:
+def _check_slice(input, src, dim=0, start=None, end=None, step=1):
     _check_part(slice_view(input.detach(), dim, start, end, step), src)
     _check_recorded("slice_scatter", input, src)
 
@@ -257,9 +255,7 @@ def _check_reduction(reduce: str, allowed: str) -> None:
         )
 
 
-def _check_scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> None:
+def _check_scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     _check_reduction(reduce, "scatter")
     check_index_size(input, dim, index, "scatter", src)
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
@@ -305,9 +301,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
     return reshape(_reduced(x, places, flat(part), reduce, include_self), shape=type_of(input).shape)
 
 
-def _check_index_reduce(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> None:
+def _check_index_reduce(input, dim, index, source, reduce, *, include_self=True):
     wrap_dim(dim, input.dim())
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")

@@ -66,9 +66,7 @@ def int_mm(input, mat2):
     return contract(*wide, contract=((1,), (0,)), batch=((), ()))
 
 
-def _check_addmm_activation(
-    input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
-) -> None:
+def _check_addmm_activation(input, mat1, mat2, beta=1, alpha=1, use_gelu=False):
     check_addmm(input, mat1, mat2, beta, alpha)
     if use_gelu and not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")

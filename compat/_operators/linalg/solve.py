@@ -42,9 +42,7 @@ from funcgrad.primitives.shape import expanded, reshape
 # ---------------------------------------------------------------- triangular systems
 
 
-def _check_solve_triangular(
-    input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> None:
+def _check_solve_triangular(input, B, *, upper, left=True, unitriangular=False):
     name = "linalg.solve_triangular"
     check_square(name, input)
     check_matrix(name, B, "B")
@@ -106,9 +104,7 @@ def check_systems(name: str, b: Tensor, A: Tensor) -> None:
         )
 
 
-def _check_triangular_solve(
-    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> None:
+def _check_triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     for what, x in (("b", input), ("A", A)):
         if x.dim() < 2:
             raise RuntimeError(

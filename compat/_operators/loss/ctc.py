@@ -188,10 +188,7 @@ def ctc_rows(log_probs, targets, input_lengths, target_lengths, blank, zero_infi
 
 
 @ctc_rows.backward
-def ctc_backward(
-    ct0: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool,
-    longest: int,
-) -> Any:  # fmt: skip
+def ctc_backward(ct0, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, longest):
     targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()  # anew, not as saved: so this has a derivative

@@ -101,9 +101,7 @@ def _check_scalar_type(t: Tensor, wanted: dtypes.dtype) -> None:
         raise RuntimeError(f"expected scalar type {wanted.scalar_name} but found {t.dtype.scalar_name}")
 
 
-def _check_multi_margin(
-    input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None, reduction: int
-) -> None:
+def _check_multi_margin(input, target, p, margin, weight, reduction):
     _check_scores(input)
     rows, classes = (input.shape[0], input.shape[1]) if input.dim() == 2 else (1, max(input.numel(), 1))
     if target.dim() > 1 or target.numel() != rows:

@@ -310,9 +310,7 @@ def binary_cross_entropy(
     return binary_pairs.function(input, target, weight, how)
 
 
-def _check_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
-) -> None:
+def _check_logits(input, target, weight, pos_weight, reduction):
     if not input.dtype.is_floating_point:
         raise lacks("log_sigmoid_cpu", input.dtype)
     if target.dtype is dtypes.bool_:

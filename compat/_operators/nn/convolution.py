@@ -180,17 +180,7 @@ def _check_output_padding(output_padding: Dims, stride: Dims, dilation: Dims) ->
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {values}")
 
 
-def _check(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Dims,
-    padding: Dims,
-    dilation: Dims,
-    transposed: bool,
-    output_padding: Dims,
-    groups: int,
-) -> None:
+def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     size, kernel = tuple(input.shape), tuple(weight.shape)
     if bias is not None and bias.dtype is not input.dtype and not transposed:
         _check_dtypes(input.dtype, weight, bias, transposed, False)

@@ -165,9 +165,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 
 @native_layer_norm.backward
-def native_layer_norm_backward(
-    ct0: Any, ct1: Any, ct2: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
-) -> Any:
+def native_layer_norm_backward(ct0, ct1, ct2, input, normalized_shape, weight, bias, result1, result2):
     axes = _last_axes(input, normalized_shape)
     ct, x, mean, inverse = (_wide(v) for v in (ct0, input, result1, result2))
     through = ct if weight is None else np.multiply(ct, _wide(weight))
@@ -285,9 +283,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
 
 @native_group_norm.backward
-def native_group_norm_backward(
-    ct0: Any, ct1: Any, ct2: Any, input: Any, weight: Any, bias: Any, N: int, group: int, result1: Any, result2: Any
-) -> Any:
+def native_group_norm_backward(ct0, ct1, ct2, input, weight, bias, N, group, result1, result2):
     ct, x = _wide(ct0), _grouped(_wide(input), N, group)
     stats = [reshape(_wide(s), shape=(N, group, 1)) for s in (result1, result2, ct1, ct2)]
     mean, inverse, ct_mean, ct_inverse = stats
@@ -355,16 +351,7 @@ def _others(x: Any) -> Axes:
     return tuple(d for d in range(type_of(x).ndim) if d != 1)
 
 
-def _check_batch(
-    input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    momentum: Any,
-    eps: float,
-) -> None:
+def _check_batch(input, weight, bias, running_mean, running_var, training, momentum, eps):
     features = input.shape[1] if input.dim() > 1 else 0
     for name, t in (("running_mean", running_mean), ("running_var", running_var)):
         if t is None and not training:

@@ -135,9 +135,7 @@ def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     return np.logical_or(same, np.logical_and(np.isfinite(y), np.absolute(x - y) <= room))
 
 
-def _check_isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> None:
+def _check_isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, value in (("rtol", rtol), ("atol", atol)):

@@ -75,9 +75,7 @@ def _offsets(lengths: Any) -> Any:
     return np.concatenate([none, np.cumsum(lengths, axis=-1)], -1)
 
 
-def _check(
-    data: Tensor, reduce: str, lengths: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool, initial: Any
-) -> None:
+def _check(data, reduce, lengths, offsets, axis, unsafe, initial):
     given = lengths if lengths is not None else offsets
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
@@ -102,9 +100,7 @@ def _check(
         )
 
 
-def _inspect(
-    data: Tensor, reduce: str, lengths: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool, initial: Any
-) -> None:
+def _inspect(data, reduce, lengths, offsets, axis, unsafe, initial):
     if unsafe or lengths is None:
         return
     values = values_of(lengths)
@@ -137,9 +133,7 @@ def segments_reduced(data, reduce, lengths, offsets, axis, unsafe, initial):  # 
 
 
 @segments_reduced.backward
-def segments_reduced_backward(
-    ct: Any, data: Any, reduce: str, lengths: Any, offsets: Any, initial: Any, result: Any
-) -> Any:
+def segments_reduced_backward(ct, data, reduce, lengths, offsets, initial, result):
     reduce, rows = _REDUCTIONS[reduce], _Rows(data, lengths, offsets)
     x, each = rows.rows(data), rows.spread(ct)
     ones = np.ones(type_of(x).shape, type_of(x).dtype)

@@ -154,9 +154,7 @@ def _no_complex(name: str, ord: Any) -> None:
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
 
 
-def _check_vector_norm(
-    input: Tensor, ord: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> None:
+def _check_vector_norm(input, ord, dim=None, keepdim=False, *, dtype=None):
     _no_complex("linalg.vector_norm", ord)
     if isinstance(ord, str) or not isinstance(ord, int | float):
         raise wrong_argument("linalg_vector_norm", "ord", 2, "Number", ord)

@@ -115,9 +115,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
     return reshape(columns, shape=(*lead[:-1], lead[-1] * len(parts), prod(counts)))
 
 
-def _check_folded(
-    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> None:
+def _check_folded(input, output_size, kernel_size, dilation, padding, stride):
     _check_blocks(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_numbers(kernel_size, dilation, padding, stride)
     size = tuple(input.shape)
