@@ -103,10 +103,7 @@ def _default(p: inspect.Parameter, wrong: Callable[[str], ValueError]) -> str:
         return f'="{value}"'
     if isinstance(value, dtype):
         return f"={repr(value).removeprefix('torch.')}"
-    raise wrong(
-        f"Parameter {p.name} has an unsupported default value type {type(value)}. Please file an issue on GitHub so we "
-        "can prioritize this."
-    )
+    raise wrong(f"Parameter {p.name} has an unsupported default value type {type(value)}.")
 
 
 def _name(hint: Any) -> str | None:

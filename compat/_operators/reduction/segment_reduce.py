@@ -80,10 +80,7 @@ def _check(data, reduce, lengths, offsets, axis, unsafe, initial):
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if data.dim() < given.dim():
-        raise RuntimeError(
-            "Expected data.dim() >= lengths_value.dim() to be true, but got false.  (Could this error message be "
-            "improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError("Expected data.dim() >= lengths_value.dim() to be true, but got false.")
     along = wrap_dim(axis, data.dim())
     name = "lengths" if lengths is not None else "offsets"
     if along != given.dim() - 1:
