@@ -39,7 +39,6 @@ class Event(cpu.Event):
         blocking: changes nothing.
 
     Example:
-        >>> import compat as torch
         >>> start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)
         >>> start.record(), end.record()
         (None, None)

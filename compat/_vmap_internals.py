@@ -28,7 +28,6 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
         ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
 
     Example:
-        >>> import compat as torch
         >>> from compat import _vmap_internals
         >>> _vmap_internals._vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
         tensor([2., 2., 2.])

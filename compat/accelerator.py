@@ -98,7 +98,6 @@ def get_device_module(device: Any = None) -> ModuleType:
         RuntimeError: if there is no such kind, or no module of it.
 
     Example:
-        >>> import compat as torch
         >>> torch.get_device_module("cuda") is torch.cuda, torch.get_device_module() is torch.cpu
         (True, True)
     """

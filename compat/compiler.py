@@ -34,7 +34,6 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
         recursive, reason: accepted.
 
     Example:
-        >>> import compat as torch
         >>> @torch.compiler.disable
         ... def double(x):
         ...     return x * 2

@@ -58,7 +58,6 @@ def set_dir(d: str | os.PathLike) -> None:
     """Sets the folder of downloads.
 
     Example:
-        >>> import compat as torch
         >>> before = torch.hub.get_dir()
         >>> torch.hub.set_dir("/tmp/models")
         >>> torch.hub.get_dir()
@@ -118,7 +117,6 @@ def load_state_dict_from_url(
 
     Example:
         >>> import pathlib, tempfile
-        >>> import compat as torch
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> torch.save({"w": torch.ones(2)}, folder / "net.pth")
         >>> torch.hub.load_state_dict_from_url((folder / "net.pth").as_uri(), model_dir=str(folder / "kept"))
@@ -210,7 +208,6 @@ def load(
 
     Example:
         >>> import pathlib, tempfile
-        >>> import compat as torch
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> _ = (folder / "hubconf.py").write_text("def small(n):\\n    return list(range(n))\\n")
         >>> torch.hub.load(str(folder), "small", 3, source="local")

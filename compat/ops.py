@@ -4,7 +4,6 @@ Every other name is a library's, so that this module has none of its own but pri
 libraries.
 
 Example:
-    >>> import compat as torch
     >>> torch.ops.aten.add.Tensor
     <OpOverload(op='aten.add', overload='Tensor')>
 """
@@ -27,7 +26,6 @@ def load_library(path: str | _os.PathLike[str]) -> None:
         OSError: for a library whose operators are not here, and a file that is not there.
 
     Example:
-        >>> import compat as torch
         >>> torch.ops.load_library("no/such/library.so")
         Traceback (most recent call last):
         OSError: no/such/library.so: cannot open shared object file: No such file or directory

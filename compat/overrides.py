@@ -100,7 +100,6 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
     """Public functions, and methods of ``Tensor``, that ask no types.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_tensor in get_ignored_functions(), torch.add in get_ignored_functions()
         (True, False)
     """
@@ -118,7 +117,6 @@ def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each function that asks types, one with the same parameters that returns -1.
 
     Example:
-        >>> import compat as torch
         >>> stand_in = get_testing_overrides()[torch.relu]
         >>> stand_in(torch.ones(2)), len(inspect.signature(stand_in).parameters)
         (-1, 1)

@@ -1,7 +1,6 @@
 """``torch.return_types``: the classes of results that have names.
 
 Example:
-    >>> import compat as torch
     >>> isinstance(torch.ones(2, 2).max(dim=0), torch.return_types.max)
     True
 """

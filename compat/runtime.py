@@ -6,7 +6,6 @@ again is one compiled program, soon. Nothing of that can be seen in results; ``C
 ``eager()``, runs every operation at once.
 
 Example:
-    >>> import compat as torch
     >>> from compat import runtime
     >>> x = torch.ones(3)
     >>> runtime.synchronize()    # nothing is left of earlier operations

@@ -25,10 +25,9 @@ from compat._core.types.device import META, accelerators
 from compat._core.types.device import device as Device
 from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
 from compat._serialization import legacy_format
-from compat._serialization.pickle_machine import OutsideError
-from compat._serialization.pickle_opcodes import run
+from compat._serialization.pickle_machine import Forbidden, OutsideError
 from compat._serialization.pickler import Global, Writer
-from compat._serialization.unpickler import Forbidden, Loaded, machine_on, names_in, reader_on
+from compat._serialization.unpickler import Loaded, machine_on, names_in, reader_on
 from compat._serialization.zip_reader import PyTorchFileReader, name_of
 from compat.storage import UntypedStorage
 
@@ -168,7 +167,6 @@ def save(
 
     Example:
         >>> import io
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save({"weight": torch.ones(2)}, file)
         >>> _ = file.seek(0)
@@ -273,7 +271,6 @@ def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
 
     Example:
         >>> import io, fractions
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save(fractions.Fraction(1, 2), file)
         >>> _ = file.seek(0)
@@ -301,7 +298,6 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
     Example:
         >>> import io, fractions
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save({"half": fractions.Fraction(1, 2), "weight": torch.ones(2)}, file)
         >>> get_unsafe_globals_in_checkpoint(file)
@@ -468,7 +464,7 @@ def _load_zip(source: _Source) -> Any:
     if source.weights_only:
         machine = _weights_only_unpicklers(source)(pickled, 0, loaded)
         machine.record = "data.pkl"
-        return run(machine)
+        return machine.load()
     return _general_unpicklers(source)(io.BytesIO(pickled), loaded).load()
 
 
@@ -577,7 +573,6 @@ def default_restore_location(storage: UntypedStorage, location: str) -> UntypedS
         RuntimeError: for a device that is not there.
 
     Example:
-        >>> import compat as torch
         >>> storage = torch.ones(2).untyped_storage()
         >>> default_restore_location(storage, "cpu") is storage
         True

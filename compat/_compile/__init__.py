@@ -200,7 +200,6 @@ def compile(
         RuntimeError: from the call, with ``fullgraph``, naming the line that asks for a value.
 
     Example:
-        >>> import compat as torch
         >>> @torch.compile
         ... def double(x):
         ...     return x * 2

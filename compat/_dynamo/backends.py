@@ -245,7 +245,6 @@ def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any
         f: the function or module; what this returns is called with its arguments.
 
     Example:
-        >>> import compat as torch
         >>> print(torch._dynamo.explain(lambda x: torch.sin(x) + 1)(torch.ones(2)))
         Graph Count: 1
         Graph Break Count: 0

@@ -107,7 +107,6 @@ def vmap_increment_nesting(batch_size: int, randomness: str, name: str = "func")
     """Runs the body inside a ``vmap``, whose level it gives.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.arange(6.0).reshape(2, 3)
         >>> with vmap_increment_nesting(2, "error") as level:
         ...     total = _remove_batch_dim(_add_batch_dim(x, 0, level).sum(), level, 2, 0)
@@ -131,7 +130,6 @@ def restore_vmap(
         same for all batch elements.
 
     Example:
-        >>> import compat as torch
         >>> restore_vmap(lambda x: (x.sum(), torch.ones(2)), (1,), 3, "error")(torch.ones(2, 3))
         ((tensor([2., 2., 2.]), tensor([1., 1.])), (0, None))
     """

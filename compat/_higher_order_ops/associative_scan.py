@@ -31,7 +31,6 @@ def associative_scan(
         ValueError: if an argument is not of its kind, for "pointwise", and if there is nothing along ``dim``.
 
     Example:
-        >>> import compat as torch
         >>> from compat._higher_order_ops import associative_scan
         >>> associative_scan(torch.mul, torch.tensor([1.0, 2.0, 3.0, 4.0]), 0, combine_mode="generic")
         tensor([ 1.,  2.,  6., 24.])

@@ -27,7 +27,6 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
         RuntimeError: if it is neither, a branch is no function, or an operand no tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.cond(torch.tensor(True), torch.neg, torch.abs, (torch.tensor([1.0, -2.0]),))
         tensor([-1.,  2.])
         >>> f = lambda x: torch.cond(x > 0, torch.neg, torch.exp, (x,))

@@ -24,7 +24,6 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
         RuntimeError: if ``xs`` or what ``f`` gives holds something else, sizes differ, or there are no slices.
 
     Example:
-        >>> import compat as torch
         >>> from compat._higher_order_ops import map
         >>> map(lambda x, y: x * y, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor(10.0))
         tensor([[10., 20.],

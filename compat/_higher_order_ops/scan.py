@@ -33,7 +33,6 @@ def scan(
         RuntimeError: if an argument is not of its kind, ``xs`` have nothing along ``dim``, or the carry changes.
 
     Example:
-        >>> import compat as torch
         >>> from compat._higher_order_ops import scan
         >>> scan(lambda total, x: (total + x, total * x), torch.tensor(0.0), torch.tensor([1.0, 2.0, 3.0]))
         (tensor(6.), tensor([0., 2., 9.]))

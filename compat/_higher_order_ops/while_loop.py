@@ -33,7 +33,6 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         AssertionError: if something else than tensors and ints is carried, or the step gives something else.
 
     Example:
-        >>> import compat as torch
         >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, torch.ones(2)))
         (3, tensor([8., 8.]))
     """

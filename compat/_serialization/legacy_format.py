@@ -19,7 +19,6 @@ from compat._core.types.device import META
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import CorruptFileError
 from compat._serialization.pickle_machine import Machine
-from compat._serialization.pickle_opcodes import run
 from compat._serialization.pickler import Global, Writer
 from compat._serialization.unpickler import Loaded, text_of
 from compat._serialization.zip_reader import size_of
@@ -140,7 +139,7 @@ def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], w
         if not weights_only:
             return unpicklers(file, loaded).load()
         machine: Machine = unpicklers(contents, file.tell() - start, loaded)
-        found = run(machine)
+        found = machine.load()
         file.seek(start + machine.at)
         return found
 

@@ -1,7 +1,8 @@
 """The pickle machine for files of strangers: what ``torch.load`` reads with ``weights_only``.
 
 A pickle is a program for a machine with a stack and a memo. The standard library's runs any: it calls what the file
-says and sets attributes of whatever is there. This one has the same opcodes, and four rules:
+says and sets attributes of whatever is there. This one is the standard library's with four rules, and without opcodes
+that no such file has:
 
 * a name stands for what a table lists under it, and for nothing else;
 * only what the table lists is called, and the state of an object is set only where its class is listed;
@@ -13,13 +14,18 @@ says and sets attributes of whatever is there. This one has the same opcodes, an
 from __future__ import annotations
 
 import codecs
+import pickle
+import re
+import struct
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
-from compat._core.types.errors import CorruptPickleError
+import numpy as np
+
+from compat._core.types.errors import CorruptFileError, CorruptPickleError
 
 #: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
 _ALLOWANCE = 8
@@ -40,6 +46,14 @@ class OutsideError(Exception):
         self.error = error
 
 
+class Forbidden(pickle.UnpicklingError):
+    """A name in a file that may not be used."""
+
+
+class Blocked(pickle.UnpicklingError):
+    """A name of a module of which nothing may be used."""
+
+
 def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
     """Calls code of the program's own: what it raises says nothing of the file."""
     try:
@@ -50,11 +64,17 @@ def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 #: Keys that are hashed and compared in short time.
 _PLAIN = frozenset((str, int, float))
+#: The opcodes; others, such as extensions and references by a line, are refused.
+_OPCODES = b"()012.BCFGIJKLMNQRSTUVX]abcdeghijlopqrstu}\x80\x81" + bytes(range(0x85, 0x97))
+#: Errors of the machine, and of functions that it calls, for a damaged pickle.
+_FAULTS = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, LookupError, MemoryError, RuntimeError, TypeError,
+    ValueError, struct.error,
+)  # fmt: skip
 
 
-class Machine:
-    """The stack, the memo and the rules, for one pickle; what the opcodes do stands in
-    ``compat._serialization.pickle_opcodes``.
+class Machine(pickle._Unpickler):  # type: ignore[name-defined]
+    """The stack, the memo and the rules, for one pickle; ``load_`` and a name is what an opcode does.
 
     Args:
         data: the bytes in which it is.
@@ -87,13 +107,14 @@ class Machine:
         self.data = data
         self.at = start
         self.find = find
-        self.persistent = persistent
+        self.persistent_load = persistent
         self.is_own = is_own
         self.callables = callables
         self.build = build
-        self.encoding = encoding
+        self.encoding, self.errors = encoding, "strict"
         self.stack: list[Any] = []
-        self.stacks: list[list[Any]] = []
+        self.append = self.stack.append
+        self.metastack: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
         #: What the pickle has named, by identity: nothing else is called.
         self.named: dict[int, Any] = {}
@@ -101,9 +122,49 @@ class Machine:
         self.done = False
         self.record = "the file"
 
+    def load(self) -> Any:
+        """What the pickle makes.
+
+        Raises:
+            UnpicklingError: for a name that is not listed.
+            CorruptPickleError: for a pickle that makes no sense, or breaks another rule.
+            OutsideError: with what code of the program's own raised.
+        """
+        data, opcodes = self.data, self.dispatch
+        begin = self.at
+        try:
+            while not self.done:
+                begin = self.at
+                self.at = begin + 1
+                opcodes[data[begin]](self)
+            return self.stack.pop()
+        except CorruptPickleError as error:
+            raise CorruptPickleError(f"{error} (at byte {begin} of {self.record})") from error.__cause__
+        except CorruptFileError:
+            raise  # of another record, which it names
+        except (*_FAULTS, pickle.UnpicklingError) as error:
+            if isinstance(error, Forbidden | Blocked):
+                raise
+            raise CorruptPickleError(f"{self._reason(begin, error)} (at byte {begin} of {self.record})") from error
+
+    def _reason(self, at: int, error: Exception) -> str:
+        """What to say of what went wrong at an opcode."""
+        if at >= len(self.data):
+            return "the file ends before the pickle does"
+        if self.data[at] not in self.dispatch:
+            return f"Unsupported operand {self.data[at]}"
+        text = str(error)
+        if isinstance(error, RuntimeError | TypeError | ValueError | pickle.UnpicklingError) and text:
+            return text
+        if isinstance(error, struct.error):
+            return "the file ends within an opcode"
+        if isinstance(error, MemoryError):
+            return "it asks for more memory than there is"
+        return f"{type(error).__name__}: {text or 'the stack or the memo lacks what the opcode needs'}"
+
     # ------------------------------------------------------------ reading
 
-    def take(self, length: int) -> bytes:
+    def read(self, length: int) -> bytes:
         """The next bytes.
 
         Raises:
@@ -116,24 +177,23 @@ class Machine:
         self.at = end
         return self.data[start:end]
 
-    def number(self, length: int) -> int:
-        """The next bytes as a number without sign."""
-        return int.from_bytes(self.take(length), "little")
-
-    def line(self) -> bytes:
-        """The bytes up to the end of a line."""
-        end = self.data.find(b"\n", self.at)
-        if end < 0:
+    def readline(self) -> bytes:
+        """The bytes up to and with the end of a line."""
+        end = self.data.find(b"\n", self.at) + 1
+        if not end:
             raise CorruptPickleError("the file ends within a line")
-        found = self.data[self.at : end]
-        self.at = end + 1
-        return found
+        return self.read(end - self.at)
 
-    def pop_mark(self) -> list[Any]:
-        """What was put on the stack since the last mark."""
-        items = self.stack
-        self.stack = self.stacks.pop()
-        return items
+    def load_frame(self) -> None:
+        length = int.from_bytes(self.read(8), "little")
+        if self.at + length > len(self.data):
+            raise CorruptPickleError(f"a frame of {length} bytes is longer than the file")
+
+    def load_bytearray8(self) -> None:
+        self.append(bytearray(self.read(int.from_bytes(self.read(8), "little"))))
+
+    def load_stop(self) -> None:
+        self.done = True
 
     # ------------------------------------------------------------ limits
 
@@ -168,11 +228,11 @@ class Machine:
 
     # ------------------------------------------------------------ names and calls
 
-    def name(self, module: str, name: str) -> None:
-        """Puts on the stack what a name stands for."""
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name stands for."""
         found = self.find(module, name)
         self.named[id(found)] = found
-        self.stack.append(found)
+        return found
 
     def call(self, function: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
         """Calls something listed.
@@ -231,6 +291,112 @@ class Machine:
             outside(target.extend, items)
         else:
             raise CorruptPickleError(f"Can only {verb} lists, but got {type(target)}")
+
+    # ------------------------------------------------------------ opcodes that the rules are about
+
+    def load_reduce(self) -> None:
+        args = self.stack.pop()
+        self.stack[-1] = self.call(self.stack[-1], args)
+
+    def _instantiate(self, cls: Any, args: list[Any]) -> None:
+        self.append(self.call(cls, tuple(args)))
+
+    def load_newobj(self) -> None:
+        args = self.stack.pop()
+        self.stack[-1] = self.make(self.stack[-1], args)
+
+    def load_newobj_ex(self) -> None:
+        named, args = self.stack.pop(), self.stack.pop()
+        if type(named) is not dict:
+            raise CorruptPickleError(f"named arguments are of type {type(named).__name__}, not dict")
+        self.stack[-1] = self.make(self.stack[-1], args, named)
+
+    def load_build(self) -> None:
+        state = self.stack.pop()
+        made = self.stack[-1]
+        if self.is_own(type(made)):
+            outside(_set_own_state, made, state)
+        elif not self.build(made, state):
+            raise CorruptPickleError(
+                "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
+                f"{type(made)}"
+            )
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        made: dict[Any, Any] = {}
+        self.set_items(made, items, "SETITEMS")
+        self.append(made)
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self.set_items(self.stack[-1], [key, value], "SETITEM")
+
+    def load_setitems(self) -> None:
+        items = self.pop_mark()
+        self.set_items(self.stack[-1], items, "SETITEMS")
+
+    def load_append(self) -> None:
+        item = self.stack.pop()
+        self.add_items(self.stack[-1], [item], "append to")
+
+    def load_appends(self) -> None:
+        items = self.pop_mark()
+        self.add_items(self.stack[-1], items, "extend")
+
+    def load_frozenset(self) -> None:
+        items = self.pop_mark()
+        self.check_keys(items)
+        self.append(frozenset(items))
+
+    def load_additems(self) -> None:
+        items = self.pop_mark()
+        target = self.stack[-1]
+        if type(target) is not set:
+            raise CorruptPickleError(f"Can only add items to sets, but got {type(target)}")
+        self.check_keys(items)
+        target.update(items)
+
+
+def _numbers(code: bytes, form: str) -> Callable[[Machine], None]:
+    """What reads numbers; of many in a row, as in lists, all are read at once."""
+    size = struct.calcsize(form)
+    run = re.compile(b"(?s:%s.{%d}){16,}" % (re.escape(code), size))
+    step = np.dtype([("code", "u1"), ("value", np.dtype(form))])
+    unpack = struct.Struct(form).unpack_from
+    first = code[0]
+
+    def push(machine: Machine) -> None:
+        at, data = machine.at, machine.data
+        value = unpack(data, at)[0]  # raises where the file ends
+        machine.at = at + size
+        machine.append(value)
+        if data[at + size] == first:
+            found = run.match(data, at + size)
+            if found is not None:
+                machine.at = found.end()
+                values = np.frombuffer(data, step, (found.end() - found.start()) // (size + 1), found.start())
+                machine.stack += values["value"].tolist()
+
+    return push
+
+
+#: What each opcode does.
+Machine.dispatch = {code: getattr(Machine, pickle._Unpickler.dispatch[code].__name__) for code in _OPCODES} | {
+    code[0]: _numbers(code, form) for code, form in ((b"K", "<B"), (b"M", "<H"), (b"J", "<i"), (b"G", ">d"))
+}  # type: ignore[attr-defined]
+
+
+def _set_own_state(made: Any, state: Any) -> None:
+    """Sets the state of an object of the program's own class, as pickle does."""
+    if hasattr(made, "__setstate__"):
+        made.__setstate__(state)
+        return
+    plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    if plain:
+        made.__dict__.update(plain)
+    for name, value in (slots or {}).items():
+        setattr(made, name, value)
 
 
 class _Own:

@@ -36,7 +36,7 @@ from compat._core.types.size import Size
 from compat._operators.create.factories import empty_strided
 from compat._operators.sparse.compressed import COMPRESSED, compressed_of
 from compat._operators.sparse.compressed_making import check_parts
-from compat._serialization.pickle_machine import CALLS, Machine, outside
+from compat._serialization.pickle_machine import CALLS, Blocked, Forbidden, Machine, outside
 from compat._serialization.pickler import (
     CLASSES,
     DTYPES,
@@ -360,10 +360,6 @@ def _today(wanted: Global) -> Global:
     return Global(_compat_pickle.IMPORT_MAPPING.get(module, module), name)
 
 
-class Forbidden(pickle.UnpicklingError):
-    """A name in a file that may not be used."""
-
-
 class _Reading:
     """What makes an unpickler find PyTorch's names here.
 
@@ -423,9 +419,7 @@ def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global,
         if found is not None:
             return found
         if module.partition(".")[0] in _BLOCKED:
-            raise pickle.UnpicklingError(
-                f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
-            )
+            raise Blocked(f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked.")
         wanted = _today(wanted)
         if wanted not in allowed:
             raise Forbidden(wanted.name if wanted.module == "builtins" else f"{wanted.module}.{wanted.name}")

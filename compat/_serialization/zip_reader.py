@@ -55,7 +55,6 @@ class PyTorchFileReader:
 
     Example:
         >>> import io
-        >>> import compat as torch
         >>> file = io.BytesIO()
         >>> torch.save(torch.ones(2), file)
         >>> reader = torch.PyTorchFileReader(file)

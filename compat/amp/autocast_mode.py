@@ -113,7 +113,6 @@ class autocast:
         RuntimeError: for a device that there is not.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2, 2)
         >>> with torch.autocast("cpu"):
         ...     (x @ x).dtype, (x + x).dtype, torch.nn.functional.mse_loss(x @ x, x).dtype

@@ -44,7 +44,6 @@ class GradScaler:
         AssertionError: for factors on the wrong side of 1.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(1, requires_grad=True)
         >>> optimizer, scaler = torch.optim.SGD([x], lr=0.5), torch.amp.GradScaler("cpu")
         >>> scaler.scale(x * 2).backward()

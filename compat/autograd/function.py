@@ -307,7 +307,6 @@ class Function(metaclass=FunctionMeta):
         boxed_grads_call: whether ``backward`` takes a list of the gradients: what it removes from it is freed.
 
     Example:
-        >>> import compat as torch
         >>> class Double(torch.autograd.Function):
         ...     @staticmethod
         ...     def forward(ctx, x):

@@ -192,7 +192,6 @@ def vjp(
         RuntimeError: for a ``v`` that does not fit.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.vjp(lambda x: x**2, torch.tensor([1.0, 3.0]), torch.ones(2))
         (tensor([1., 9.]), tensor([2., 6.]))
     """
@@ -217,7 +216,6 @@ def jvp(
     The other arguments are those of ``vjp``.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.jvp(lambda x: x**2, torch.tensor([1.0, 3.0]), torch.ones(2))
         (tensor([1., 9.]), tensor([2., 6.]))
     """
@@ -243,7 +241,6 @@ def vhp(
     The arguments are those of ``jvp``.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.vhp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
         (tensor(9.), tensor([ 6., 12.]))
     """
@@ -267,7 +264,6 @@ def hvp(
     The same numbers as ``vhp``, by one backward pass more. The arguments are those of ``jvp``.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
         (tensor(9.), tensor([ 6., 12.]))
     """
@@ -345,7 +341,6 @@ def jacobian(
         NotImplementedError: for "forward-mode" with ``create_graph`` or without ``vectorize``.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.jacobian(lambda x: x**2, torch.tensor([1.0, 3.0]))
         tensor([[2., 0.],
                 [0., 6.]])
@@ -475,7 +470,6 @@ def hessian(
         A tensor of the input's size, twice; for several inputs, a tuple of tuples.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
         tensor([[ 6.,  0.],
                 [ 0., 12.]])

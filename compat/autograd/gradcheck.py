@@ -209,7 +209,6 @@ def gradcheck(
         ValueError: if nothing requires grad, and for sparse results.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
         >>> torch.autograd.gradcheck(lambda x: (x * x.sin()).sum(), x)
         True
@@ -345,7 +344,6 @@ def gradgradcheck(
     The other arguments, and what is returned and raised, are those of ``gradcheck``.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
         >>> torch.autograd.gradgradcheck(lambda x: x**3, x, check_fwd_over_rev=True)
         True

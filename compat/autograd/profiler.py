@@ -21,7 +21,6 @@ class profile:
         options: other arguments of PyTorch's profiler, ignored.
 
     Example:
-        >>> import compat as torch
         >>> with torch.autograd.profiler.profile() as recorded:
         ...     y = torch.ones(2) * 2 + 4
         >>> [event.name for event in recorded.function_events]

@@ -53,7 +53,6 @@ class Variable(metaclass=VariableMeta):
         TypeError: if ``data`` is no tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)
         tensor([1., 1.], requires_grad=True)
     """

@@ -4,7 +4,6 @@ Everything here is computed by XLA on the CPU: settings are kept, so that they r
 nothing.
 
 Example:
-    >>> import compat as torch
     >>> torch.backends.cudnn.benchmark = True
     >>> torch.backends.cudnn.is_available()
     False

@@ -1,7 +1,6 @@
 """``torch.cuda``: the GPUs that JAX has; where it has none, PyTorch's answers and errors of a build without CUDA.
 
 Example:
-    >>> import compat as torch
     >>> torch.cuda.is_available(), torch.cuda.device_count()
     (False, 0)
     >>> torch.cuda.synchronize()

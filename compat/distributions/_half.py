@@ -9,6 +9,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AbsTransform
+from compat.distributions.utils import formula
 
 __all__ = ["Half"]
 
@@ -28,13 +29,8 @@ class Half(TransformedDistribution):
     def __init__(self, base_distribution: Any, validate_args: bool | None = None):
         super().__init__(base_distribution, AbsTransform(), validate_args=validate_args)
 
-    @property
-    def scale(self) -> Any:
-        return self.base_dist.scale
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.scale)
+    scale = formula(lambda self: self.base_dist.scale)
+    mode = formula(lambda self: torch.zeros_like(self.scale))
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

@@ -68,7 +68,6 @@ def kl_divergence(p: Any, q: Any) -> Any:
         NotImplementedError: if it is not known for these kinds.
 
     Example:
-        >>> import compat as torch
         >>> kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
         tensor(0.5000)
     """

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["LocationScale"]
 
@@ -29,10 +30,5 @@ class LocationScale(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = formula(lambda self: self.loc)
+    mode = formula(lambda self: self.loc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+from compat.distributions.utils import broadcast_all, formula, lazy_property, logits_to_probs, probs_to_logits
 
 __all__ = ["ProbsOrLogits"]
 
@@ -52,9 +52,7 @@ class ProbsOrLogits:
     def probs(self) -> Any:
         return logits_to_probs(self.logits, is_binary=self._binary)
 
-    @property
-    def _param(self) -> Any:
-        return getattr(self, self._given)
+    _param = formula(lambda self: getattr(self, self._given))
 
     @property
     def param_shape(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
-from compat.distributions.utils import _sum_rightmost, lazy_property
+from compat.distributions.utils import _sum_rightmost, formula, lazy_property
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform"]
 
@@ -30,7 +30,6 @@ class Transform:
         ValueError: for another size.
 
     Example:
-        >>> import compat as torch
         >>> t = torch.distributions.transforms.ExpTransform()
         >>> y = t(torch.tensor([0.0, 1.0]))
         >>> y, t.inv(y), t.log_abs_det_jacobian(t.inv(y), y)
@@ -149,18 +148,14 @@ class _InverseTransform(Transform):
     def codomain(self) -> Any:
         return self._inv.domain
 
-    @property
-    def bijective(self) -> Any:
-        return self._inv.bijective
+    bijective = formula(lambda self: self._inv.bijective)
 
     @property
     def sign(self) -> Any:
         """1 where it is increasing, -1 where it is decreasing."""
         return self._inv.sign
 
-    @property
-    def inv(self) -> Any:
-        return self._inv
+    inv = formula(lambda self: self._inv)
 
     def with_cache(self, cache_size: int = 1) -> Any:
         return self._inv.with_cache(cache_size).inv
@@ -200,7 +195,6 @@ class ComposeTransform(Transform):
         cache_size: that of all parts, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> parts = [torch.distributions.AffineTransform(0.0, 2.0), torch.distributions.ExpTransform()]
         >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
         tensor([1.])
@@ -297,7 +291,6 @@ class IndependentTransform(Transform):
         cache_size: that of the function.
 
     Example:
-        >>> import compat as torch
         >>> made = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
         >>> made.log_abs_det_jacobian(torch.tensor([1.0, 2.0]), None)
         tensor(3.)
@@ -320,9 +313,7 @@ class IndependentTransform(Transform):
     def codomain(self) -> Any:
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
-    @property
-    def bijective(self) -> Any:
-        return self.base_transform.bijective
+    bijective = formula(lambda self: self.base_transform.bijective)
 
     @property
     def sign(self) -> Any:
@@ -384,9 +375,7 @@ class _Several(Transform):
             shown = "x" if name == "tensor" else name
             raise AssertionError(f"{shown}.size({self.dim}) = {value.shape[self.dim]} must equal {what} {wanted}")
 
-    @property
-    def bijective(self) -> Any:
-        return all(t.bijective for t in self.transforms)
+    bijective = formula(lambda self: all(t.bijective for t in self.transforms))
 
 
 class CatTransform(_Several):
@@ -399,7 +388,6 @@ class CatTransform(_Several):
         cache_size: that of the functions, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> t = torch.distributions.CatTransform([torch.distributions.ExpTransform(), ComposeTransform([])], 0, [1, 2])
         >>> t(torch.zeros(3))
         tensor([1., 0., 0.])
@@ -459,7 +447,6 @@ class StackTransform(_Several):
         cache_size: that of the functions, if not 0.
 
     Example:
-        >>> import compat as torch
         >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
         >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -2.0]))
         tensor([1., 2.])

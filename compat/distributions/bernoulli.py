@@ -8,7 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.utils import broadcast_all
+from compat.distributions.utils import broadcast_all, formula
 from compat.nn import functional as F
 
 __all__ = ["Bernoulli"]
@@ -36,9 +36,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(self._take_either(probs, logits), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
+    mean = formula(lambda self: self.probs)
 
     @property
     def mode(self) -> Any:
@@ -46,9 +44,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
         likely[self.probs == 0.5] = torch.nan
         return likely
 
-    @property
-    def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
+    variance = formula(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
@@ -65,9 +61,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def enumerate_support(self, expand: bool = True) -> Any:
         return self._counted_up(2, self._param.dtype, expand)
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (torch.logit(self.probs),)
+    _natural_params = formula(lambda self: (torch.logit(self.probs),))
 
     def _log_normalizer(self, x: Any) -> Any:
         return torch.log1p(torch.exp(x))

@@ -9,7 +9,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.dirichlet import Dirichlet
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.utils import broadcast_all
+from compat.distributions.utils import broadcast_all, formula
 
 __all__ = ["Beta"]
 
@@ -49,13 +49,8 @@ class Beta(ExponentialFamily):
         """What draws towards zero."""
         return self._dirichlet.concentration[..., 1]
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration1 / (self.concentration1 + self.concentration0)
-
-    @property
-    def mode(self) -> Any:
-        return self._dirichlet.mode[..., 0]
+    mean = formula(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))
+    mode = formula(lambda self: self._dirichlet.mode[..., 0])
 
     @property
     def variance(self) -> Any:
@@ -72,9 +67,7 @@ class Beta(ExponentialFamily):
     def entropy(self) -> Any:
         return self._dirichlet.entropy()
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (self.concentration1, self.concentration0)
+    _natural_params = formula(lambda self: (self.concentration1, self.concentration0))
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         return torch.lgamma(x) + torch.lgamma(y) - torch.lgamma(x + y)

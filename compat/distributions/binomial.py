@@ -8,6 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["Binomial"]
 
@@ -42,17 +43,9 @@ class Binomial(ProbsOrLogits, Distribution):
     def support(self) -> Any:
         return constraints.integer_interval(0, self.total_count)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * self.probs
-
-    @property
-    def mode(self) -> Any:
-        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
-
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = formula(lambda self: self.total_count * self.probs)
+    mode = formula(lambda self: ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count))
+    variance = formula(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

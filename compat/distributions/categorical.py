@@ -8,6 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["Categorical"]
 
@@ -49,13 +50,8 @@ class Categorical(ProbsOrLogits, Distribution):
     def mean(self) -> Any:
         return torch.full(self._extended_shape(), torch.nan, dtype=self.probs.dtype, device=self.probs.device)
 
-    @property
-    def mode(self) -> Any:
-        return self.probs.argmax(dim=-1)
-
-    @property
-    def variance(self) -> Any:
-        return self.mean
+    mode = formula(lambda self: self.probs.argmax(dim=-1))
+    variance = formula(lambda self: self.mean)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         rows = self.probs.reshape(-1, self._num_events)
@@ -88,9 +84,7 @@ class OfCategorical(Distribution):
     def _new(self, *args: Any, **kwargs: Any) -> Any:
         return self._categorical._new(*args, **kwargs)
 
-    @property
-    def _param(self) -> Any:
-        return self._categorical._param
+    _param = formula(lambda self: self._categorical._param)
 
     @property
     def probs(self) -> Any:

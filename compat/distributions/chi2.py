@@ -17,7 +17,6 @@ class Chi2(Gamma):
         df: how many; any positive number.
 
     Example:
-        >>> import compat as torch
         >>> Chi2(torch.tensor([3.0])).mean
         tensor([3.])
     """

@@ -19,7 +19,6 @@ class ConstraintRegistry:
     """Makers of transforms, by kind of constraint.
 
     Example:
-        >>> import compat as torch
         >>> transform_to(torch.distributions.constraints.unit_interval)
         SigmoidTransform()
     """

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.tensor.namespace import torch
+from compat.distributions.utils import formula
 
 __all__ = [
     "Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property",
@@ -79,13 +80,8 @@ class _Dependent(Constraint):
             raise NotImplementedError(f".{name} cannot be determined statically")
         return found
 
-    @property
-    def is_discrete(self) -> Any:
-        return self._known("is_discrete")
-
-    @property
-    def event_dim(self) -> Any:
-        return self._known("event_dim")
+    is_discrete = formula(lambda self: self._known("is_discrete"))
+    event_dim = formula(lambda self: self._known("event_dim"))
 
     def __call__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> _Dependent:
         return _Dependent(
@@ -137,13 +133,8 @@ class _IndependentConstraint(Constraint):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
-    @property
-    def is_discrete(self) -> Any:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> Any:
-        return self.base_constraint.event_dim + self.reinterpreted_batch_ndims
+    is_discrete = formula(lambda self: self.base_constraint.is_discrete)
+    event_dim = formula(lambda self: self.base_constraint.event_dim + self.reinterpreted_batch_ndims)
 
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value)
@@ -168,13 +159,8 @@ class MixtureSameFamilyConstraint(Constraint):
             raise AssertionError(f"base_constraint must be a Constraint, got {type(base_constraint).__name__}")
         self.base_constraint = base_constraint
 
-    @property
-    def is_discrete(self) -> Any:
-        return self.base_constraint.is_discrete
-
-    @property
-    def event_dim(self) -> Any:
-        return self.base_constraint.event_dim
+    is_discrete = formula(lambda self: self.base_constraint.is_discrete)
+    event_dim = formula(lambda self: self.base_constraint.event_dim)
 
     def check(self, value: Any) -> Any:
         found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
@@ -199,13 +185,8 @@ class _Several(Constraint):
         self.cseq = list(cseq)
         self.dim = dim
 
-    @property
-    def is_discrete(self) -> Any:
-        return any(c.is_discrete for c in self.cseq)
-
-    @property
-    def event_dim(self) -> Any:
-        return max(c.event_dim for c in self.cseq)
+    is_discrete = formula(lambda self: any(c.is_discrete for c in self.cseq))
+    event_dim = formula(lambda self: max(c.event_dim for c in self.cseq))
 
     def _check_dim(self, value: Any) -> None:
         if not -value.dim() <= self.dim < value.dim():

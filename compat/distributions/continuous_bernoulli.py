@@ -9,7 +9,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.utils import broadcast_all, clamp_probs, lazy_property, logits_to_probs
+from compat.distributions.utils import broadcast_all, clamp_probs, formula, lazy_property, logits_to_probs
 from compat.nn import functional as F
 
 __all__ = ["ContinuousBernoulli"]
@@ -120,9 +120,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         log0, log1 = torch.log1p(-self.probs), torch.log(self.probs)
         return self.mean * (log0 - log1) - self._cont_bern_log_norm() - log0
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (self.logits,)
+    _natural_params = formula(lambda self: (self.logits,))
 
     def _log_normalizer(self, x: Any) -> Any:
         low, high = self._lims[0] - 0.5, self._lims[1] - 0.5

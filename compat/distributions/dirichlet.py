@@ -8,6 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.autograd.function import Function, once_differentiable
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.utils import formula
 from compat.nn import functional as F
 
 __all__ = ["Dirichlet"]
@@ -60,9 +61,7 @@ class Dirichlet(ExponentialFamily):
         a = self.concentration
         return torch.xlogy(a - 1.0, value).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.concentration.sum(-1, True)
+    mean = formula(lambda self: self.concentration / self.concentration.sum(-1, True))
 
     @property
     def mode(self) -> Any:
@@ -83,9 +82,7 @@ class Dirichlet(ExponentialFamily):
         sums = (k - total) * torch.digamma(total) + ((a - 1.0) * torch.digamma(a)).sum(-1)
         return torch.lgamma(a).sum(-1) - torch.lgamma(total) - sums
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (self.concentration,)
+    _natural_params = formula(lambda self: (self.concentration,))
 
     def _log_normalizer(self, x: Any) -> Any:
         return x.lgamma().sum(-1) - torch.lgamma(x.sum(-1))

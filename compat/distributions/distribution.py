@@ -28,7 +28,6 @@ class Distribution:
         ValueError: for parameters that they may not be.
 
     Example:
-        >>> import compat as torch
         >>> d = torch.distributions.Normal(torch.zeros(3), 1.0)
         >>> d.batch_shape, d.sample((2,)).shape, d.log_prob(torch.zeros(3))
         (torch.Size([3]), torch.Size([2, 3]), tensor([-0.9189, -0.9189, -0.9189]))

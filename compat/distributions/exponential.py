@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.utils import formula
 
 __all__ = ["Exponential"]
 
@@ -32,21 +33,10 @@ class Exponential(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None):
         super().__init__(self._take(rate=rate), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.rate.reciprocal()
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.rate)
-
-    @property
-    def stddev(self) -> Any:
-        return self.rate.reciprocal()
-
-    @property
-    def variance(self) -> Any:
-        return self.rate.pow(-2)
+    mean = formula(lambda self: self.rate.reciprocal())
+    mode = formula(lambda self: torch.zeros_like(self.rate))
+    stddev = formula(lambda self: self.rate.reciprocal())
+    variance = formula(lambda self: self.rate.pow(-2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.rate.new_empty(self._extended_shape(sample_shape)).exponential_() / self.rate
@@ -65,9 +55,7 @@ class Exponential(ExponentialFamily):
     def entropy(self) -> Any:
         return 1.0 - torch.log(self.rate)
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (-self.rate,)
+    _natural_params = formula(lambda self: (-self.rate,))
 
     def _log_normalizer(self, x: Any) -> Any:
         return -torch.log(-x)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.utils import formula
 
 __all__ = ["Gamma"]
 
@@ -34,17 +35,9 @@ class Gamma(ExponentialFamily):
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         super().__init__(self._take(concentration=concentration, rate=rate), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.rate
-
-    @property
-    def mode(self) -> Any:
-        return ((self.concentration - 1) / self.rate).clamp(min=0)
-
-    @property
-    def variance(self) -> Any:
-        return self.concentration / self.rate.pow(2)
+    mean = formula(lambda self: self.concentration / self.rate)
+    mode = formula(lambda self: ((self.concentration - 1) / self.rate).clamp(min=0))
+    variance = formula(lambda self: self.concentration / self.rate.pow(2))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -66,9 +59,7 @@ class Gamma(ExponentialFamily):
         a = self.concentration
         return a - torch.log(self.rate) + torch.lgamma(a) + (1.0 - a) * torch.digamma(a)
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (self.concentration - 1, -self.rate)
+    _natural_params = formula(lambda self: (self.concentration - 1, -self.rate))
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         return torch.lgamma(x + 1) + (x + 1) * torch.log(-y.reciprocal())

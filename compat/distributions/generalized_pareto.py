@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["GeneralizedPareto"]
 
@@ -87,9 +88,7 @@ class GeneralizedPareto(Distribution):
         c = torch.where(there, self.concentration, 0.5)
         return torch.where(there, self.loc + self.scale / (1 - c), torch.nan)
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode = formula(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:

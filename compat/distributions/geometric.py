@@ -8,7 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import broadcast_all
+from compat.distributions.utils import broadcast_all, formula
 from compat.nn import functional as F
 
 __all__ = ["Geometric"]
@@ -41,17 +41,9 @@ class Geometric(ProbsOrLogits, Distribution):
                     f"{self!r} to be positive but found invalid values:\n{value.data[~fits]}"
                 )
 
-    @property
-    def mean(self) -> Any:
-        return 1.0 / self.probs - 1.0
-
-    @property
-    def mode(self) -> Any:
-        return torch.zeros_like(self.probs)
-
-    @property
-    def variance(self) -> Any:
-        return (1.0 / self.probs - 1.0) / self.probs
+    mean = formula(lambda self: 1.0 / self.probs - 1.0)
+    mode = formula(lambda self: torch.zeros_like(self.probs))
+    variance = formula(lambda self: (1.0 / self.probs - 1.0) / self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

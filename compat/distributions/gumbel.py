@@ -10,7 +10,7 @@ from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, ExpTransform
 from compat.distributions.uniform import Uniform
-from compat.distributions.utils import euler_constant
+from compat.distributions.utils import euler_constant, formula
 
 __all__ = ["Gumbel"]
 
@@ -47,21 +47,10 @@ class Gumbel(TransformedDistribution):
         y = (self.loc - value) / self.scale
         return y - y.exp() - self.scale.log()
 
-    @property
-    def mean(self) -> Any:
-        return self.loc + self.scale * euler_constant
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
-
-    @property
-    def stddev(self) -> Any:
-        return math.pi / math.sqrt(6) * self.scale
-
-    @property
-    def variance(self) -> Any:
-        return self.stddev.pow(2)
+    mean = formula(lambda self: self.loc + self.scale * euler_constant)
+    mode = formula(lambda self: self.loc)
+    stddev = formula(lambda self: math.pi / math.sqrt(6) * self.scale)
+    variance = formula(lambda self: self.stddev.pow(2))
 
     def entropy(self) -> Any:
         return self.scale.log() + (1 + euler_constant)

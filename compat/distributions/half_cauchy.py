@@ -7,6 +7,7 @@ from typing import Any
 from compat._core.tensor.namespace import torch
 from compat.distributions._half import Half
 from compat.distributions.cauchy import Cauchy
+from compat.distributions.utils import formula
 
 __all__ = ["HalfCauchy"]
 
@@ -31,6 +32,4 @@ class HalfCauchy(Half):
     def mean(self) -> Any:
         return torch.full(self._extended_shape(), torch.inf, dtype=self.scale.dtype, device=self.scale.device)
 
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
+    variance = formula(lambda self: self.base_dist.variance)

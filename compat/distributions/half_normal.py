@@ -7,6 +7,7 @@ from typing import Any
 
 from compat.distributions._half import Half
 from compat.distributions.normal import Normal
+from compat.distributions.utils import formula
 
 __all__ = ["HalfNormal"]
 
@@ -27,10 +28,5 @@ class HalfNormal(Half):
     def __init__(self, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(0, scale, validate_args=False), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def variance(self) -> Any:
-        return self.scale.pow(2) * (1 - 2 / math.pi)
+    mean = formula(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = formula(lambda self: self.scale.pow(2) * (1 - 2 / math.pi))

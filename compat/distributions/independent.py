@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import _sum_rightmost
+from compat.distributions.utils import _sum_rightmost, formula
 
 __all__ = ["Independent"]
 
@@ -23,7 +23,6 @@ class Independent(Distribution):
         ValueError: if it has not so many.
 
     Example:
-        >>> import compat as torch
         >>> d = Independent(torch.distributions.Normal(torch.zeros(3), torch.ones(3)), 1)
         >>> d.batch_shape, d.event_shape, d.log_prob(torch.zeros(3))
         (torch.Size([]), torch.Size([3]), tensor(-2.7568))
@@ -52,9 +51,7 @@ class Independent(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    @property
-    def has_rsample(self) -> Any:
-        return self.base_dist.has_rsample
+    has_rsample = formula(lambda self: self.base_dist.has_rsample)
 
     @property
     def has_enumerate_support(self) -> Any:
@@ -66,17 +63,9 @@ class Independent(Distribution):
         n = self.reinterpreted_batch_ndims
         return constraints.independent(found, n) if n else found
 
-    @property
-    def mean(self) -> Any:
-        return self.base_dist.mean
-
-    @property
-    def mode(self) -> Any:
-        return self.base_dist.mode
-
-    @property
-    def variance(self) -> Any:
-        return self.base_dist.variance
+    mean = formula(lambda self: self.base_dist.mean)
+    mode = formula(lambda self: self.base_dist.mode)
+    variance = formula(lambda self: self.base_dist.variance)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         return self.base_dist.sample(sample_shape)

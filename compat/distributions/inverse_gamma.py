@@ -9,6 +9,7 @@ from compat.distributions import constraints
 from compat.distributions.gamma import Gamma
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import PowerTransform
+from compat.distributions.utils import formula
 
 __all__ = ["InverseGamma"]
 
@@ -43,13 +44,8 @@ class InverseGamma(TransformedDistribution):
         """The rate of that distribution."""
         return self.base_dist.rate
 
-    @property
-    def mean(self) -> Any:
-        return torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf)
-
-    @property
-    def mode(self) -> Any:
-        return self.rate / (self.concentration + 1)
+    mean = formula(lambda self: torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf))
+    mode = formula(lambda self: self.rate / (self.concentration + 1))
 
     @property
     def variance(self) -> Any:

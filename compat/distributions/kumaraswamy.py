@@ -9,7 +9,7 @@ from compat.distributions import constraints
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, PowerTransform
 from compat.distributions.uniform import Uniform
-from compat.distributions.utils import euler_constant
+from compat.distributions.utils import euler_constant, formula
 
 __all__ = ["Kumaraswamy"]
 
@@ -47,9 +47,7 @@ class Kumaraswamy(TransformedDistribution):
         a, b = 1 + n / self.concentration1, self.concentration0
         return b * torch.exp(torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b))
 
-    @property
-    def mean(self) -> Any:
-        return self._moment(1)
+    mean = formula(lambda self: self._moment(1))
 
     @property
     def mode(self) -> Any:
@@ -58,9 +56,7 @@ class Kumaraswamy(TransformedDistribution):
         log_mode[(b < 1) | (a < 1)] = torch.nan
         return log_mode.exp()
 
-    @property
-    def variance(self) -> Any:
-        return self._moment(2) - torch.pow(self.mean, 2)
+    variance = formula(lambda self: self._moment(2) - torch.pow(self.mean, 2))
 
     def entropy(self) -> Any:
         a, b = self.concentration1, self.concentration0

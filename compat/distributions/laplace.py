@@ -6,6 +6,7 @@ from typing import Any
 
 from compat._core.tensor.namespace import torch
 from compat.distributions._location_scale import LocationScale
+from compat.distributions.utils import formula
 
 __all__ = ["Laplace"]
 
@@ -24,13 +25,8 @@ class Laplace(LocationScale):
 
     _expands = ("loc", "scale")
 
-    @property
-    def variance(self) -> Any:
-        return 2 * self.scale.pow(2)
-
-    @property
-    def stddev(self) -> Any:
-        return 2**0.5 * self.scale
+    variance = formula(lambda self: 2 * self.scale.pow(2))
+    stddev = formula(lambda self: 2**0.5 * self.scale)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         eps = torch.finfo(self.loc.dtype).eps

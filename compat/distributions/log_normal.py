@@ -8,6 +8,7 @@ from compat.distributions import constraints
 from compat.distributions.normal import Normal
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import ExpTransform
+from compat.distributions.utils import formula
 
 __all__ = ["LogNormal"]
 
@@ -42,13 +43,8 @@ class LogNormal(TransformedDistribution):
         """The standard deviation of the logarithm."""
         return self.base_dist.scale
 
-    @property
-    def mean(self) -> Any:
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Any:
-        return (self.loc - self.scale.square()).exp()
+    mean = formula(lambda self: (self.loc + self.scale.pow(2) / 2).exp())
+    mode = formula(lambda self: (self.loc - self.scale.square()).exp())
 
     @property
     def variance(self) -> Any:

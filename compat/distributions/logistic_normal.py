@@ -19,7 +19,6 @@ class LogisticNormal(TransformedDistribution):
         loc, scale: means and standard deviations of the normal numbers.
 
     Example:
-        >>> import compat as torch
         >>> LogisticNormal(torch.zeros(3), torch.ones(3)).event_shape
         torch.Size([4])
     """

@@ -9,7 +9,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.multivariate_normal import mahalanobis, times_vector
-from compat.distributions.utils import _standard_normal, lazy_property
+from compat.distributions.utils import _standard_normal, formula, lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -80,17 +80,9 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
-    @property
-    def _parts(self) -> tuple[Any, Any]:
-        return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    _parts = formula(lambda self: (self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag))
+    mean = formula(lambda self: self.loc)
+    mode = formula(lambda self: self.loc)
 
     @lazy_property
     def variance(self) -> Any:

@@ -8,6 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["MixtureSameFamily"]
 
@@ -23,7 +24,6 @@ class MixtureSameFamily(Distribution):
         ValueError: if these do not match.
 
     Example:
-        >>> import compat as torch
         >>> components = torch.distributions.Normal(torch.tensor([-1.0, 3.0]), torch.ones(2))
         >>> MixtureSameFamily(torch.distributions.Categorical(torch.ones(2)), components).mean
         tensor(1.)
@@ -78,9 +78,7 @@ class MixtureSameFamily(Distribution):
         probs = probs.reshape((*probs.shape[:-1], *(1,) * more, probs.shape[-1], *(1,) * self._event_ndims))
         return torch.sum(probs * values, dim=-1 - self._event_ndims)
 
-    @property
-    def mean(self) -> Any:
-        return self._weighted(self._component_distribution.mean)
+    mean = formula(lambda self: self._weighted(self._component_distribution.mean))
 
     @property
     def variance(self) -> Any:

@@ -8,7 +8,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.binomial import Binomial
 from compat.distributions.categorical import Categorical, OfCategorical
-from compat.distributions.utils import broadcast_all
+from compat.distributions.utils import broadcast_all, formula
 
 __all__ = ["Multinomial"]
 
@@ -44,13 +44,8 @@ class Multinomial(OfCategorical):
     def support(self) -> Any:
         return constraints.multinomial(self.total_count)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs * self.total_count
-
-    @property
-    def variance(self) -> Any:
-        return self.total_count * self.probs * (1 - self.probs)
+    mean = formula(lambda self: self.probs * self.total_count)
+    variance = formula(lambda self: self.total_count * self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)

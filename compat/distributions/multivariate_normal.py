@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import _standard_normal, lazy_property
+from compat.distributions.utils import _standard_normal, formula, lazy_property
 
 __all__ = ["MultivariateNormal"]
 
@@ -109,13 +109,8 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self) -> Any:
         return self._matrix(torch.cholesky_inverse(self._unbroadcasted_scale_tril))
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = formula(lambda self: self.loc)
+    mode = formula(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:

@@ -9,7 +9,7 @@ from compat.distributions import constraints
 from compat.distributions._probs_or_logits import ProbsOrLogits
 from compat.distributions.distribution import Distribution
 from compat.distributions.gamma import Gamma
-from compat.distributions.utils import lazy_property
+from compat.distributions.utils import formula, lazy_property
 from compat.nn import functional as F
 
 __all__ = ["NegativeBinomial"]
@@ -41,17 +41,9 @@ class NegativeBinomial(ProbsOrLogits, Distribution):
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(self._take_counted(total_count, probs, logits), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.total_count * torch.exp(self.logits)
-
-    @property
-    def mode(self) -> Any:
-        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
-
-    @property
-    def variance(self) -> Any:
-        return self.mean / torch.sigmoid(-self.logits)
+    mean = formula(lambda self: self.total_count * torch.exp(self.logits))
+    mode = formula(lambda self: ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0))
+    variance = formula(lambda self: self.mean / torch.sigmoid(-self.logits))
 
     @lazy_property
     def _gamma(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from compat._core.tensor.namespace import torch
 from compat.distributions._location_scale import LocationScale
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.utils import _standard_normal
+from compat.distributions.utils import _standard_normal, formula
 
 __all__ = ["Normal"]
 
@@ -28,13 +28,8 @@ class Normal(LocationScale, ExponentialFamily):
     _mean_carrier_measure = 0
     _expands = ("loc", "scale")
 
-    @property
-    def stddev(self) -> Any:
-        return self.scale
-
-    @property
-    def variance(self) -> Any:
-        return self.scale.pow(2)
+    stddev = formula(lambda self: self.scale)
+    variance = formula(lambda self: self.scale.pow(2))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
@@ -62,9 +57,7 @@ class Normal(LocationScale, ExponentialFamily):
     def entropy(self) -> Any:
         return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal())
+    _natural_params = formula(lambda self: (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()))
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         return -0.25 * x.pow(2) / y + 0.5 * torch.log(-math.pi / y)

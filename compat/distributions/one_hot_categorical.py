@@ -7,6 +7,7 @@ from typing import Any
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.categorical import Categorical, OfCategorical
+from compat.distributions.utils import formula
 from compat.nn import functional as F
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
@@ -31,17 +32,9 @@ class OneHotCategorical(OfCategorical):
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(Categorical(probs, logits), validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.probs
-
-    @property
-    def mode(self) -> Any:
-        return F.one_hot(self.probs.argmax(dim=-1), num_classes=self.probs.shape[-1]).to(self.probs)
-
-    @property
-    def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
+    mean = formula(lambda self: self.probs)
+    mode = formula(lambda self: F.one_hot(self.probs.argmax(dim=-1), num_classes=self.probs.shape[-1]).to(self.probs))
+    variance = formula(lambda self: self.probs * (1 - self.probs))
 
     def sample(self, sample_shape: Any = ()) -> Any:
         drawn = self._categorical.sample(sample_shape)

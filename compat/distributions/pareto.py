@@ -8,6 +8,7 @@ from compat.distributions import constraints
 from compat.distributions.exponential import Exponential
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, ExpTransform
+from compat.distributions.utils import formula
 
 __all__ = ["Pareto"]
 
@@ -44,9 +45,7 @@ class Pareto(TransformedDistribution):
         a = self.alpha.clamp(min=1)
         return a * self.scale / (a - 1)
 
-    @property
-    def mode(self) -> Any:
-        return self.scale
+    mode = formula(lambda self: self.scale)
 
     @property
     def variance(self) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
-from compat.distributions.utils import broadcast_all
+from compat.distributions.utils import broadcast_all, formula
 
 __all__ = ["Poisson"]
 
@@ -31,17 +31,9 @@ class Poisson(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None):
         super().__init__(self._take(rate=rate), validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.rate
-
-    @property
-    def mode(self) -> Any:
-        return self.rate.floor()
-
-    @property
-    def variance(self) -> Any:
-        return self.rate
+    mean = formula(lambda self: self.rate)
+    mode = formula(lambda self: self.rate.floor())
+    variance = formula(lambda self: self.rate)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with torch.no_grad():
@@ -52,9 +44,7 @@ class Poisson(ExponentialFamily):
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return (torch.log(self.rate),)
+    _natural_params = formula(lambda self: (torch.log(self.rate),))
 
     def _log_normalizer(self, x: Any) -> Any:
         return torch.exp(x)

@@ -9,7 +9,7 @@ from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.chi2 import Chi2
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import _standard_normal
+from compat.distributions.utils import _standard_normal, formula
 
 __all__ = ["StudentT"]
 
@@ -50,9 +50,7 @@ class StudentT(Distribution):
         found[self.df <= 1] = torch.nan
         return found
 
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mode = formula(lambda self: self.loc)
 
     @property
     def variance(self) -> Any:

@@ -9,7 +9,7 @@ from compat.distributions import constraints
 from compat.distributions._transform import ComposeTransform, Transform
 from compat.distributions.distribution import Distribution
 from compat.distributions.independent import Independent
-from compat.distributions.utils import _sum_rightmost
+from compat.distributions.utils import _sum_rightmost, formula
 
 __all__ = ["TransformedDistribution"]
 
@@ -27,7 +27,6 @@ class TransformedDistribution(Distribution):
         ValueError: for anything else, or if X has too few dimensions.
 
     Example:
-        >>> import compat as torch
         >>> normal = torch.distributions.Normal(0.0, 1.0)
         >>> TransformedDistribution(normal, torch.distributions.ExpTransform()).log_prob(torch.tensor(1.0))
         tensor(-0.9189)
@@ -77,9 +76,7 @@ class TransformedDistribution(Distribution):
         more = len(self.event_shape) - found.event_dim
         return constraints.independent(found, more) if more > 0 else found
 
-    @property
-    def has_rsample(self) -> Any:
-        return self.base_dist.has_rsample
+    has_rsample = formula(lambda self: self.base_dist.has_rsample)
 
     def _forward(self, value: Any) -> Any:
         for transform in self.transforms:

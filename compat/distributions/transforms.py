@@ -19,7 +19,7 @@ from compat.distributions._transform import (
     Transform,
     _InverseTransform,
 )
-from compat.distributions.utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
+from compat.distributions.utils import broadcast_all, formula, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 from compat.nn import functional as F
 
 __all__ = [
@@ -52,7 +52,6 @@ class ReshapeTransform(Transform):
         ValueError: if these have different numbers of elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.arange(4.0))
         tensor([[0., 1.],
                 [2., 3.]])
@@ -104,7 +103,6 @@ class ExpTransform(_Plain):
     """``exp(x)``.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.ExpTransform()(torch.tensor([0.0, 1.0]))
         tensor([1.0000, 2.7183])
     """
@@ -131,7 +129,6 @@ class PowerTransform(Transform):
         exponent: a number or tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.PowerTransform(2.0)(torch.tensor([3.0]))
         tensor([9.])
     """
@@ -176,7 +173,6 @@ class SigmoidTransform(_Plain):
     """``1 / (1 + exp(-x))``.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0]))
         tensor([0.5000])
     """
@@ -202,7 +198,6 @@ class SoftplusTransform(_Plain):
     """``log(1 + exp(x))``.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0]))
         tensor([0.6931])
     """
@@ -226,7 +221,6 @@ class TanhTransform(_Plain):
     """``tanh(x)``, with a Jacobian that stays finite far out.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.TanhTransform()(torch.tensor([0.5]))
         tensor([0.4621])
     """
@@ -250,7 +244,6 @@ class AbsTransform(_Plain):
     """``|x|``; its inverse gives the positive one.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.AbsTransform()(torch.tensor([-1.0, 2.0]))
         tensor([1., 2.])
     """
@@ -273,7 +266,6 @@ class AffineTransform(Transform):
         event_dim: how many dimensions make one value.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.AffineTransform(loc=1.0, scale=2.0)(torch.tensor([3.0]))
         tensor([7.])
     """
@@ -287,9 +279,7 @@ class AffineTransform(Transform):
         self.scale = scale
         self._event_dim = event_dim
 
-    @property
-    def event_dim(self) -> Any:
-        return self._event_dim
+    event_dim = formula(lambda self: self._event_dim)
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
@@ -346,7 +336,6 @@ class CorrCholeskyTransform(Transform):
     The numbers, taken through ``tanh``, are partial correlations.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -393,7 +382,6 @@ class SoftmaxTransform(_Plain):
     """``softmax(x)``; its inverse, the logarithm, is one of many.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.SoftmaxTransform()(torch.zeros(2))
         tensor([0.5000, 0.5000])
     """
@@ -420,7 +408,6 @@ class StickBreakingTransform(_Plain):
     """From n numbers to n + 1 shares of one: each breaks a share off what is left.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.StickBreakingTransform()(torch.zeros(2))
         tensor([0.3333, 0.3333, 0.3333])
     """
@@ -464,7 +451,6 @@ class LowerCholeskyTransform(_Plain):
     """From matrices to lower triangular ones with a positive diagonal.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.LowerCholeskyTransform()(torch.zeros(2, 2))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -484,7 +470,6 @@ class PositiveDefiniteTransform(_Plain):
     """From matrices to positive definite ones.
 
     Example:
-        >>> import compat as torch
         >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))
         tensor([[1., 0.],
                 [0., 1.]])

@@ -7,6 +7,7 @@ from typing import Any
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
+from compat.distributions.utils import formula
 
 __all__ = ["Uniform"]
 
@@ -38,21 +39,10 @@ class Uniform(Distribution):
     def support(self) -> Any:
         return constraints.interval(self.low, self.high)
 
-    @property
-    def mean(self) -> Any:
-        return (self.high + self.low) / 2
-
-    @property
-    def mode(self) -> Any:
-        return torch.nan * self.high
-
-    @property
-    def stddev(self) -> Any:
-        return (self.high - self.low) / 12**0.5
-
-    @property
-    def variance(self) -> Any:
-        return (self.high - self.low).pow(2) / 12
+    mean = formula(lambda self: (self.high + self.low) / 2)
+    mode = formula(lambda self: torch.nan * self.high)
+    stddev = formula(lambda self: (self.high - self.low) / 12**0.5)
+    variance = formula(lambda self: (self.high - self.low).pow(2) / 12)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)

@@ -86,6 +86,14 @@ class lazy_property:
         return value
 
 
+class formula(property):
+    """A property that is a row, ``mean = formula(lambda self: self.loc)``, with the name of what it is assigned to."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        function: Any = self.fget
+        function.__name__, function.__qualname__ = name, f"{owner.__qualname__}.{name}"
+
+
 def _below(n: int, diag: int) -> Any:
     places = torch.arange(n)
     return places < places.view(-1, 1) + (diag + 1)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from compat._core.tensor.namespace import torch
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import lazy_property
+from compat.distributions.utils import formula, lazy_property
 
 __all__ = ["VonMises"]
 
@@ -71,13 +71,8 @@ class VonMises(Distribution):
                 done = done | accepted
             return ((x + math.pi + loc) % (2 * math.pi) - math.pi).to(self.loc.dtype)
 
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
+    mean = formula(lambda self: self.loc)
+    mode = formula(lambda self: self.loc)
 
     @lazy_property
     def variance(self) -> Any:

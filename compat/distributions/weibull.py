@@ -9,7 +9,7 @@ from compat.distributions import constraints
 from compat.distributions.exponential import Exponential
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.transforms import AffineTransform, PowerTransform
-from compat.distributions.utils import euler_constant
+from compat.distributions.utils import euler_constant, formula
 
 __all__ = ["Weibull"]
 
@@ -42,9 +42,7 @@ class Weibull(TransformedDistribution):
         ]
         super().__init__(base, transforms, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Any:
-        return self.scale * torch.exp(torch.lgamma(1 + self.concentration_reciprocal))
+    mean = formula(lambda self: self.scale * torch.exp(torch.lgamma(1 + self.concentration_reciprocal)))
 
     @property
     def mode(self) -> Any:

@@ -12,7 +12,7 @@ from compat.distributions import constraints
 from compat.distributions.chi2 import Chi2
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.multivariate_normal import half_logdet, scale_tril_of
-from compat.distributions.utils import lazy_property
+from compat.distributions.utils import formula, lazy_property
 
 __all__ = ["Wishart"]
 
@@ -109,9 +109,7 @@ class Wishart(ExponentialFamily):
         """A number for each matrix, to multiply it with."""
         return values.view((*self._batch_shape, 1, 1))
 
-    @property
-    def mean(self) -> Any:
-        return self._each(self.df) * self.covariance_matrix
+    mean = formula(lambda self: self._each(self.df) * self.covariance_matrix)
 
     @property
     def mode(self) -> Any:
@@ -170,9 +168,7 @@ class Wishart(ExponentialFamily):
         found = found + torch.mvlgamma(nu / 2, p=p)
         return found - (nu - p - 1) / 2 * _mvdigamma(nu / 2, p=p) + nu * p / 2
 
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        return -self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2
+    _natural_params = formula(lambda self: (-self.precision_matrix / 2, (self.df - self._event_shape[-1] - 1) / 2))
 
     def _log_normalizer(self, x: Any, y: Any) -> Any:
         p = self._event_shape[-1]

@@ -2,7 +2,6 @@
 
 Example:
     >>> import io
-    >>> import compat as torch
     >>> file = io.BytesIO()
     >>> program = torch.export.export(torch.nn.Linear(2, 1), (torch.ones(3, 2),))
     >>> torch.export.save(program, file)

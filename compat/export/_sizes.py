@@ -52,7 +52,6 @@ class Dim:
         STATIC: it may not.
 
     Example:
-        >>> import compat as torch
         >>> batch = torch.export.Dim("batch", min=1)
         >>> program = torch.export.export(
         ...     torch.nn.Linear(2, 1), (torch.ones(3, 2),), dynamic_shapes=({0: batch},)

@@ -19,7 +19,6 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         recurse: whether all transforms around the tensor are taken off, rather than the innermost.
 
     Example:
-        >>> import compat as torch
         >>> shapes = []
         >>> def f(x):
         ...     shapes.append((x.shape, torch.func.debug_unwrap(x).shape))

@@ -38,7 +38,6 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
             returns something else than tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.jvp(lambda x: x * x, (torch.tensor(3.0),), (torch.tensor(1.0),))
         (tensor(9.), tensor(6.))
     """
@@ -90,7 +89,6 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         RuntimeError: from the linear function, if tangents are not of the primals' structure, shapes and dtypes.
 
     Example:
-        >>> import compat as torch
         >>> y, push = torch.func.linearize(torch.sin, torch.zeros(2))
         >>> push(torch.ones(2))
         tensor([1., 1.])

@@ -22,7 +22,6 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         RuntimeError: for another ``remove``.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
         tensor([1., 1.])
     """

@@ -36,7 +36,6 @@ def jacrev(
         ValueError: for a ``chunk_size`` that is not positive.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
         tensor([[2., 0.],
                 [0., 4.]])
@@ -91,7 +90,6 @@ def jacfwd(
         randomness: of random numbers that ``func`` draws, as for ``vmap``.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.jacfwd(lambda x: x * x)(torch.tensor([1.0, 2.0]))
         tensor([[2., 0.],
                 [0., 4.]])
@@ -131,7 +129,6 @@ def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any
     """A function that gives the second derivatives of ``func``: forward over reverse.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
         tensor([[ 6.,  0.],
                 [ 0., 12.]])

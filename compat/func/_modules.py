@@ -35,7 +35,6 @@ def functional_call(
         RuntimeError: where names are missing or unknown, and ``strict``.
 
     Example:
-        >>> import compat as torch
         >>> linear = torch.nn.Linear(2, 1)
         >>> weights = {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}
         >>> torch.func.functional_call(linear, weights, torch.ones(2))
@@ -76,7 +75,6 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
         RuntimeError: for no models, for different classes or modes, and where one requires grad and another does not.
 
     Example:
-        >>> import compat as torch
         >>> params, buffers = torch.func.stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
         >>> params["weight"].shape
         torch.Size([4, 3, 2])
@@ -110,7 +108,6 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     Running statistics are written in place, which ``vmap`` cannot do where they are not batched.
 
     Example:
-        >>> import compat as torch
         >>> norm = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))
         >>> norm.running_mean is None, norm.track_running_stats
         (True, False)

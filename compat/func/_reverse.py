@@ -37,7 +37,6 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             cotangents are not of the value's structure and shapes.
 
     Example:
-        >>> import compat as torch
         >>> y, pullback = torch.func.vjp(torch.sin, torch.zeros(2))
         >>> pullback(torch.ones(2))
         (tensor([1., 1.]),)
@@ -116,7 +115,6 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
         A function of the same arguments that returns ``(gradient, value)``, or ``(gradient, (value, aux))``.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.grad_and_value(lambda x: (x**3).sum())(torch.tensor([2.0]))
         (tensor([12.]), tensor(8.))
     """
@@ -166,7 +164,6 @@ def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) 
             too.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.grad(lambda x: (x**3).sum())(torch.tensor([2.0]))
         tensor([12.])
     """

@@ -54,7 +54,6 @@ def vmap(
         ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
 
     Example:
-        >>> import compat as torch
         >>> torch.func.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
         tensor([2., 2., 2.])
     """

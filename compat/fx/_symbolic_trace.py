@@ -330,7 +330,6 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
         TraceError: if one does.
 
     Example:
-        >>> import compat as torch
         >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
         >>> print(traced.code.strip())
         def forward(self, x):

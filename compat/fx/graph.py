@@ -91,7 +91,6 @@ class Graph:
         owning_module: the ``GraphModule`` whose graph it is.
 
     Example:
-        >>> import compat as torch
         >>> graph = torch.fx.Graph()
         >>> x = graph.placeholder("x")
         >>> _ = graph.output(graph.call_function(torch.neg, (x,)))

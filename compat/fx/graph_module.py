@@ -53,7 +53,6 @@ class GraphModule(Module):
         code: its ``forward`` as Python.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.fx.symbolic_trace(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()))
         >>> for node in net.graph.nodes:
         ...     if node.target == "1":

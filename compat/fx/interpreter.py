@@ -26,7 +26,6 @@ class Interpreter:
         env: the values of nodes that have run.
 
     Example:
-        >>> import compat as torch
         >>> class Sines(torch.fx.Interpreter):
         ...     def call_function(self, target, args, kwargs):
         ...         return super().call_function(torch.sin if target is torch.cos else target, args, kwargs)
@@ -159,7 +158,6 @@ class Transformer(Interpreter):
         module: the ``GraphModule``.
 
     Example:
-        >>> import compat as torch
         >>> class Sines(torch.fx.Transformer):
         ...     def call_function(self, target, args, kwargs):
         ...         return super().call_function(torch.sin if target is torch.cos else target, args, kwargs)

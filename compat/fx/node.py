@@ -37,7 +37,6 @@ def map_arg(a: Argument, fn: Callable[[Node], Any]) -> Any:
     """``fn`` applied to each node in an argument; other values stay.
 
     Example:
-        >>> import compat as torch
         >>> graph = torch.fx.symbolic_trace(lambda x: x + 1).graph
         >>> torch.fx.node.map_arg(graph.output_node().args, lambda n: n.name)
         ('add',)

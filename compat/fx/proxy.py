@@ -114,7 +114,6 @@ class Proxy:
     """A placeholder for the value of a node; operations on it become further nodes.
 
     Example:
-        >>> import compat as torch
         >>> graph = torch.fx.Graph()
         >>> x = torch.fx.Proxy(graph.placeholder("x"))
         >>> _ = graph.output((torch.relu(x) + 1).node)

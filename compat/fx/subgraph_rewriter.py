@@ -69,7 +69,6 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
         The parts that were found; those that overlap an earlier one stay.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
         >>> found = torch.fx.replace_pattern(net, lambda a: torch.relu(a), lambda a: torch.sigmoid(a))
         >>> len(found), net(torch.zeros(1)).item()

@@ -46,7 +46,6 @@ class Attribute(NamedTuple):
     """A value of a module with its type as TorchScript is to see it.
 
     Example:
-        >>> import compat as torch
         >>> torch.jit.Attribute(0.1, float).value
         0.1
     """
@@ -73,7 +72,6 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
 
     Example:
         >>> import warnings
-        >>> import compat as torch
         >>> with warnings.catch_warnings(action="ignore"):  # it is deprecated
         ...     torch.jit.wait(torch.jit.fork(torch.add, torch.ones(2), 1))
         tensor([2., 2.])
@@ -106,7 +104,6 @@ def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
         example_inputs: not looked at, like what else there is.
 
     Example:
-        >>> import compat as torch
         >>> @torch.jit.script
         ... def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
         ...     return x * factor
@@ -133,7 +130,6 @@ def trace(
         RuntimeError: without an example.
 
     Example:
-        >>> import compat as torch
         >>> doubled = torch.jit.trace(lambda x: x + x, torch.ones(2))
         >>> doubled(torch.arange(3))
         tensor([0, 2, 4])
@@ -324,7 +320,6 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     """Whether ``obj`` is of ``target_type``, or of one of several in a tuple; what a ``list[int]`` holds is looked at.
 
     Example:
-        >>> import compat as torch
         >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "2"], list[int])
         (True, False)
     """

@@ -2,7 +2,6 @@
 
 Example:
     >>> import numpy as np
-    >>> import compat as torch
     >>> @torch.library.custom_op("docs::sine", mutates_args=())
     ... def sine(x: torch.Tensor) -> torch.Tensor:
     ...     return torch.from_numpy(np.sin(x.numpy(force=True)))

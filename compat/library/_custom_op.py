@@ -108,7 +108,6 @@ def custom_op(
         NotImplementedError: for tensors that are given by name.
 
     Example:
-        >>> import compat as torch
         >>> @torch.library.custom_op("docs_op::shifted", mutates_args=())
         ... def shifted(x: torch.Tensor, by: int = 1) -> torch.Tensor:
         ...     return x + by

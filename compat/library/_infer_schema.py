@@ -38,7 +38,6 @@ def infer_schema(
         ValueError: for parameters without annotation, or of types that schemas do not have.
 
     Example:
-        >>> import compat as torch
         >>> def scaled(x: torch.Tensor, k: float = 2.0) -> torch.Tensor:
         ...     return x * k
         >>> infer_schema(scaled, mutates_args=())
@@ -104,10 +103,7 @@ def _default(p: inspect.Parameter, wrong: Callable[[str], ValueError]) -> str:
         return f'="{value}"'
     if isinstance(value, dtype):
         return f"={repr(value).removeprefix('torch.')}"
-    raise wrong(
-        f"Parameter {p.name} has an unsupported default value type {type(value)}. Please file an issue on GitHub so we "
-        "can prioritize this."
-    )
+    raise wrong(f"Parameter {p.name} has an unsupported default value type {type(value)}.")
 
 
 def _name(hint: Any) -> str | None:

@@ -48,7 +48,6 @@ def opcheck(
         OpCheckError: for what fails, unless ``raise_exception`` is False.
 
     Example:
-        >>> import compat as torch
         >>> @torch.library.custom_op("docs_check::double", mutates_args=())
         ... def double(x: torch.Tensor) -> torch.Tensor:
         ...     return x * 2

@@ -40,7 +40,6 @@ class Library:
         ValueError: for another kind, and for names that are taken.
 
     Example:
-        >>> import compat as torch
         >>> library = torch.library.Library("docs_lib", "DEF")
         >>> library.define("twice(Tensor x) -> Tensor")
         'twice'
@@ -193,7 +192,6 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
         RuntimeError: for a schema that is none, or one that is there.
 
     Example:
-        >>> import compat as torch
         >>> torch.library.define("docs_def::half", "(Tensor x) -> Tensor")
         >>> @torch.library.impl("docs_def::half", "cpu")
         ... def half(x):

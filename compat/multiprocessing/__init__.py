@@ -5,7 +5,6 @@ operating system that both have: what one writes the other reads. ``share_memory
 forked children have it as well.
 
 Example:
-    >>> import compat as torch
     >>> from compat import multiprocessing as mp
     >>> x = torch.zeros(2).share_memory_()
     >>> child = mp.get_context("fork").Process(target=x.fill_, args=(3,))

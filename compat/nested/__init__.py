@@ -1,7 +1,6 @@
 """``torch.nested``: tensors of sequences of different lengths, without padding.
 
 Example:
-    >>> import compat as torch
     >>> x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
     >>> torch.nn.functional.linear(x, torch.ones(5, 3)).unbind()[0]
     tensor([[3., 3., 3., 3., 3.],
@@ -61,7 +60,6 @@ def nested_tensor(
         RuntimeError: for sequences that the layout cannot represent, and for another layout.
 
     Example:
-        >>> import compat as torch
         >>> torch.nested.nested_tensor([[1, 2, 3], [4]], layout=torch.jagged).values()
         tensor([1, 2, 3, 4])
     """
@@ -83,7 +81,6 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
         RuntimeError: for sequences that the layout cannot represent, and for a nested tensor of another layout.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2, 3, requires_grad=True)
         >>> (torch.nested.as_nested_tensor([x, x], layout=torch.jagged) * 2).sum().backward()
         >>> x.grad
@@ -156,7 +153,6 @@ def nested_tensor_from_jagged(
         TypeError: for offsets that are no tensor.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.nested.nested_tensor_from_jagged(torch.arange(5), torch.tensor([0, 2, 5]))
         >>> x.unbind()
         (tensor([0, 1]), tensor([2, 3, 4]))
@@ -185,7 +181,6 @@ def narrow(tensor: Tensor, dim: int, start: Any, length: Any, layout: Any = stri
         RuntimeError: for another dimension with ``torch.jagged``, and for another layout.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.arange(6).reshape(2, 3)
         >>> torch.nested.narrow(x, 1, torch.tensor([0, 1]), torch.tensor([1, 2]), layout=torch.jagged).unbind()
         (tensor([0]), tensor([4, 5]))
@@ -217,7 +212,6 @@ def masked_select(tensor: Tensor, mask: Tensor) -> Tensor:
         RuntimeError: for a tensor that is not dense.
 
     Example:
-        >>> import compat as torch
         >>> x, keep = torch.arange(4).reshape(2, 2), torch.tensor([[True, True], [False, True]])
         >>> torch.nested.masked_select(x, keep).unbind()
         (tensor([0, 1]), tensor([3]))
@@ -243,7 +237,6 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
         NotImplementedError: for a dense tensor.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.nested.nested_tensor([[1, 2], [3]], layout=torch.jagged)
         >>> torch.nested.to_padded_tensor(x, 0)
         tensor([[1, 2],

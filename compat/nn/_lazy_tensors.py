@@ -18,7 +18,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
         device, dtype: where and as what it is to be.
 
     Example:
-        >>> import compat as torch
         >>> weight = torch.nn.UninitializedParameter()
         >>> weight
         <UninitializedParameter>

@@ -24,7 +24,6 @@ class PackedSequence(PackedSequence_):
         unsorted_indices: the inverse of it.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).data
         tensor([1, 4, 2, 5, 3])
     """
@@ -103,7 +102,6 @@ def invert_permutation(permutation: Any) -> Any:
     """The permutation that undoes one; None of None.
 
     Example:
-        >>> import compat as torch
         >>> invert_permutation(torch.tensor([2, 0, 1]))
         tensor([1, 2, 0])
     """

@@ -28,7 +28,6 @@ _DOC = """The gradient of a loss with respect to the {what} of ``conv{n}d``.
         RuntimeError: if the result of such a convolution is not as large as ``grad_output``.
 
     Example:
-        >>> import compat as torch
         >>> x, w = torch.ones({x}), torch.ones({w}, requires_grad=True)
         >>> loss = torch.nn.functional.conv{n}d(x, w).sum()
         >>> torch.equal(conv{n}d_weight(x, w.shape, torch.ones({out})), torch.autograd.grad(loss, w)[0])

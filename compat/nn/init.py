@@ -78,7 +78,6 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
     """Uniform numbers from ``[a, b)``.
 
     Example:
-        >>> import compat as torch
         >>> generator = torch.Generator().manual_seed(0)
         >>> uniform_(torch.empty(2), generator=generator)
         tensor([0.4963, 0.7682])
@@ -95,7 +94,6 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
         generator: where the numbers come from.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.normal_(torch.empty(2, 3)).shape
         torch.Size([2, 3])
     """
@@ -114,7 +112,6 @@ def trunc_normal_(
         generator: where the numbers come from.
 
     Example:
-        >>> import compat as torch
         >>> bool((torch.nn.init.trunc_normal_(torch.empty(9)).abs() <= 2).all())
         True
     """
@@ -130,7 +127,6 @@ def constant_(tensor: Any, val: float) -> Any:
     """The number ``val`` everywhere.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.constant_(torch.empty(2), 0.5)
         tensor([0.5000, 0.5000])
     """
@@ -142,7 +138,6 @@ def ones_(tensor: Any) -> Any:
     """Ones.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.ones_(torch.empty(2))
         tensor([1., 1.])
     """
@@ -153,7 +148,6 @@ def zeros_(tensor: Any) -> Any:
     """Zeros.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.zeros_(torch.empty(2))
         tensor([0., 0.])
     """
@@ -167,7 +161,6 @@ def eye_(tensor: Any) -> Any:
         ValueError: unless the tensor has two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.eye_(torch.empty(2, 3))
         tensor([[1., 0., 0.],
                 [0., 1., 0.]])
@@ -187,7 +180,6 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
         ValueError: for another number of dimensions, or outputs that ``groups`` does not divide.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.dirac_(torch.empty(1, 1, 3))
         tensor([[[0., 1., 0.]]])
     """
@@ -214,7 +206,6 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         ValueError: unless the tensor has two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> int((torch.nn.init.sparse_(torch.empty(4, 2), sparsity=0.5) == 0).sum())
         4
     """
@@ -245,7 +236,6 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
         ValueError: for fewer than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> bool((torch.nn.init.xavier_uniform_(torch.empty(3, 3)).abs() <= 1).all())
         True
     """
@@ -264,7 +254,6 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
         ValueError: for fewer than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.xavier_normal_(torch.empty(3, 3)).shape
         torch.Size([3, 3])
     """
@@ -291,7 +280,6 @@ def kaiming_uniform_(
         ValueError: for fewer than two dimensions, or an unknown mode or nonlinearity.
 
     Example:
-        >>> import compat as torch
         >>> bool((torch.nn.init.kaiming_uniform_(torch.empty(2, 6), nonlinearity="relu").abs() <= 1).all())
         True
     """
@@ -308,7 +296,6 @@ def kaiming_normal_(
     """Normal numbers of variance ``gain**2 / fan``; the arguments are those of ``kaiming_uniform_``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.init.kaiming_normal_(torch.empty(2, 6)).shape
         torch.Size([2, 6])
     """
@@ -337,7 +324,6 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         ValueError: for fewer than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> (lambda q: torch.allclose(q @ q.mT, torch.eye(2), atol=1e-6))(torch.nn.init.orthogonal_(torch.empty(2, 4)))
         True
     """

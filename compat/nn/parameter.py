@@ -43,7 +43,6 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         RuntimeError: if ``requires_grad`` is true for a dtype without derivatives.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Parameter(torch.ones(2))
         Parameter containing:
         tensor([1., 1.], requires_grad=True)
@@ -103,7 +102,6 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         persistent: whether it is part of the module's ``state_dict``.
 
     Example:
-        >>> import compat as torch
         >>> module = torch.nn.Module()
         >>> module.mean = torch.nn.Buffer(torch.zeros(2))
         >>> dict(module.named_buffers())

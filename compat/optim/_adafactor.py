@@ -70,7 +70,6 @@ class Adafactor(Together):
         RuntimeError: for complex parameters, at the first step.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.ones(2, 3))
         >>> optimizer = torch.optim.Adafactor([w])
         >>> w.sum().backward()

@@ -77,7 +77,6 @@ class Muon(Together):
         ValueError: for settings out of range and parameters of other dimensions.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.Linear(4, 4, bias=False)
         >>> optimizer = torch.optim.Muon(layer.parameters(), lr=0.1)
         >>> layer(torch.ones(1, 4)).sum().backward()

@@ -39,7 +39,6 @@ class Adadelta(Stateful):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.Adadelta([w], lr=1.0)
         >>> (w * w).sum().backward()

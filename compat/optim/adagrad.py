@@ -43,7 +43,6 @@ class Adagrad(Stateful):
         ValueError: for negative settings.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
         >>> (w * w).sum().backward()

@@ -56,7 +56,6 @@ class Adam(Stateful):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.Adam([w], lr=0.1)
         >>> (w * w).sum().backward()

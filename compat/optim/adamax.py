@@ -34,7 +34,6 @@ class Adamax(Stateful):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.Adamax([w], lr=0.1)
         >>> (w * w).sum().backward()

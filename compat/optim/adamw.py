@@ -18,7 +18,6 @@ class AdamW(Adam):
         weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.AdamW([w], lr=0.1)
         >>> (w * w).sum().backward()

@@ -34,7 +34,6 @@ class LBFGS(Optimizer):
         ValueError: for a negative learning rate, or several groups.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([3.0, -2.0], requires_grad=True)
         >>> optimizer = torch.optim.LBFGS([x], line_search_fn="strong_wolfe")
         >>> def closure():

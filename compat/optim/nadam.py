@@ -41,7 +41,6 @@ class NAdam(Stateful):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.NAdam([w], lr=0.1)
         >>> (w * w).sum().backward()

@@ -43,7 +43,6 @@ class RAdam(Stateful):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.RAdam([w], lr=0.1)
         >>> (w * w).sum().backward()

@@ -55,7 +55,6 @@ class RMSprop(Stateful):
         ValueError: for negative settings.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
         >>> (w * w).sum().backward()

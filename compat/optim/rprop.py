@@ -40,7 +40,6 @@ class Rprop(Stateful):
         ValueError: for a negative ``lr``, or ``etas`` that do not shrink and grow.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.Rprop([w], lr=0.1)
         >>> (w * w).sum().backward()

@@ -57,7 +57,6 @@ class SGD(Together):
         ValueError: for negative settings, or ``nesterov`` without momentum or with dampening.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))
         >>> optimizer = torch.optim.SGD([w], lr=0.1)
         >>> (w * w).sum().backward()
@@ -175,7 +174,6 @@ def sgd(
         momentum_buffer_list: their means; None where there is none yet, which is put in.
 
     Example:
-        >>> import compat as torch
         >>> w, means = torch.ones(2), [None]
         >>> settings = dict(weight_decay=0, momentum=0.9, lr=0.1, dampening=0, nesterov=False, maximize=False)
         >>> sgd([w], [torch.tensor([1.0, 2.0])], means, **settings)

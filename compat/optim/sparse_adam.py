@@ -27,7 +27,6 @@ class SparseAdam(Together):
         RuntimeError: at a step, for dense gradients.
 
     Example:
-        >>> import compat as torch
         >>> table = torch.nn.Embedding(3, 1, sparse=True, _weight=torch.zeros(3, 1))
         >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.5)
         >>> table(torch.tensor([2])).sum().backward()

@@ -101,7 +101,6 @@ class AveragedModel(Module):
         AssertionError: if both functions are given.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.nn.Linear(1, 1, bias=False)
         >>> mean = torch.optim.swa_utils.AveragedModel(net)
         >>> for value in (1.0, 2.0, 6.0):

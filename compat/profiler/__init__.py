@@ -162,7 +162,6 @@ class record_function:
         args: accepted.
 
     Example:
-        >>> import compat as torch
         >>> with torch.profiler.profile() as profiler:
         ...     with torch.profiler.record_function("product"):
         ...         x = torch.ones(8, 8) @ torch.ones(8, 8)
@@ -211,7 +210,6 @@ def schedule(
         AssertionError: for numbers that make no cycle.
 
     Example:
-        >>> import compat as torch
         >>> plan = torch.profiler.schedule(wait=1, warmup=0, active=2)
         >>> [plan(step).name for step in range(4)]
         ['NONE', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
@@ -251,7 +249,6 @@ class profile:
         options: other arguments of PyTorch's profiler, ignored.
 
     Example:
-        >>> import compat as torch
         >>> plan = torch.profiler.schedule(wait=0, warmup=0, active=2, repeat=1)
         >>> done = []
         >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: done.append(len(p.events()))) as p:

@@ -74,7 +74,6 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> torch.signal.windows.exponential(3)
         tensor([0.3679, 1.0000, 0.3679])
     """
@@ -147,7 +146,6 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         TypeError, ValueError: if ``a`` is no list, or empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
         tensor([0., 1., 0.])
     """

@@ -1,7 +1,6 @@
 """``torch.sparse``: tensors that keep only some of their elements, by coordinates or by compressed rows or columns.
 
 Example:
-    >>> import compat as torch
     >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     >>> s = x.to_sparse()
     >>> torch.sparse.mm(s, torch.ones(2, 1)).sum().backward()

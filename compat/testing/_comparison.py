@@ -83,7 +83,6 @@ def assert_close(
         RuntimeError: if one is negative.
 
     Example:
-        >>> import compat as torch
         >>> torch.testing.assert_close(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5]))
         Traceback (most recent call last):
         AssertionError: Tensor-likes are not close!

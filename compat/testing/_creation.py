@@ -43,7 +43,6 @@ def make_tensor(
         ValueError: for an interval that is empty or has no values of the dtype, and for what does not go together.
 
     Example:
-        >>> import compat as torch
         >>> _ = torch.manual_seed(0)
         >>> torch.testing.make_tensor(3, dtype=torch.float32, device="cpu", low=0, high=1)
         tensor([0.4963, 0.7682, 0.0885])

@@ -41,7 +41,6 @@ def detach_variable(inputs: tuple) -> tuple:
         RuntimeError: if they are no tuple.
 
     Example:
-        >>> import compat as torch
         >>> detach_variable((torch.ones(2, requires_grad=True) * 3, "mean"))
         (tensor([3., 3.], requires_grad=True), 'mean')
     """

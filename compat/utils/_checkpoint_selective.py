@@ -170,7 +170,6 @@ def create_selective_checkpoint_contexts(
 
     Example:
         >>> import functools
-        >>> import compat as torch
         >>> from compat.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts
         >>> x = torch.ones(2, 2, requires_grad=True)
         >>> context_fn = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])

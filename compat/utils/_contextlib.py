@@ -17,7 +17,6 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
         func: the function.
 
     Example:
-        >>> import compat as torch
         >>> from compat.utils._contextlib import context_decorator
         >>> context_decorator(torch.no_grad, torch.is_grad_enabled)()
         False

@@ -43,7 +43,6 @@ def _group_tensors_by_device_and_dtype(
         By device and dtype the lists' parts, and indices or an empty list.
 
     Example:
-        >>> import compat as torch
         >>> from compat.utils._foreach_utils import _group_tensors_by_device_and_dtype
         >>> groups = _group_tensors_by_device_and_dtype([[torch.ones(1), torch.ones(1, dtype=torch.int64)]], True)
         >>> [(str(kind), indices) for (_, kind), (_, indices) in groups.items()]

@@ -23,7 +23,6 @@ class TorchDispatchMode:
     operation, ``aten.mul_backward.default``.
 
     Example:
-        >>> import compat as torch
         >>> class Names(TorchDispatchMode):
         ...     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         ...         print(func)

@@ -91,7 +91,6 @@ class Timer:
         env, num_threads, language: accepted; the statement is Python.
 
     Example:
-        >>> import compat as torch
         >>> from compat.utils.benchmark import Timer
         >>> found = Timer("x @ x", globals={"x": torch.ones(8, 8)}).timeit(10)
         >>> found.number_per_run, found.median > 0

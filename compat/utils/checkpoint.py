@@ -99,7 +99,6 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         enable: whether they do.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2, requires_grad=True)
         >>> with set_checkpoint_early_stop(False):
         ...     out = checkpoint(lambda x: x.exp().log(), x, use_reentrant=False)
@@ -347,7 +346,6 @@ def checkpoint(
         RuntimeError: from the backward pass, if an argument was changed in place since.
 
     Example:
-        >>> import compat as torch
         >>> from compat.utils.checkpoint import checkpoint
         >>> x = torch.ones(2, requires_grad=True)
         >>> checkpoint(lambda x: x.exp().log(), x, use_reentrant=False).sum().backward()

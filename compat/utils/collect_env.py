@@ -53,7 +53,6 @@ def get_pretty_env_info() -> str:
     """The same as text.
 
     Example:
-        >>> import compat as torch
         >>> print(torch.utils.collect_env.get_pretty_env_info())
         PyTorch version: 2.13.0 (compat)
         ...

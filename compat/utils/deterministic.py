@@ -5,7 +5,6 @@ Attributes:
         largest value, instead of zeros, so that reading them is noticed; True at first.
 
 Example:
-    >>> import compat as torch
     >>> torch.use_deterministic_algorithms(True)
     >>> torch.empty(2)
     tensor([nan, nan])

@@ -5,7 +5,6 @@ is its own for PyTorch; this registers the same one for ``compat``. Layers (``ei
 themselves, and need it to be installed.
 
 Example:
-    >>> import compat as torch
     >>> import compat.utils.einops
     >>> from einops import rearrange
     >>> rearrange(torch.arange(6), "(rows columns) -> columns rows", rows=2)

@@ -123,7 +123,6 @@ class FlopCounterMode(TorchDispatchMode):
         custom_mapping: flop formulas of other operations, of the shapes of their arguments and of ``out_shape``.
 
     Example:
-        >>> import compat as torch
         >>> with FlopCounterMode(display=False) as counter:
         ...     _ = torch.ones(2, 3) @ torch.ones(3, 4)
         >>> counter.get_total_flops()

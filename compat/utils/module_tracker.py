@@ -20,7 +20,6 @@ class ModuleTracker:
         parents: their dotted names, from the outermost module's class on, ``"Global"`` among them.
 
     Example:
-        >>> import compat as torch
         >>> class Ask(torch.nn.Module):
         ...     def forward(self, x):
         ...         print(sorted(tracker.parents))

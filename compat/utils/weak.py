@@ -25,7 +25,6 @@ class WeakIdRef(ref):
         callback: called, with the reference, when the object is gone.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2)
         >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(x.clone())
         (True, False)
@@ -58,7 +57,6 @@ class WeakIdKeyDictionary(MutableMapping):
         ref_type: makes the weak reference of a key.
 
     Example:
-        >>> import compat as torch
         >>> x, y = torch.ones(2), torch.ones(2)
         >>> names = WeakIdKeyDictionary({x: "x", y: "y"})
         >>> del y
@@ -150,7 +148,6 @@ class TensorWeakRef:
     """A weak reference to a tensor; two are equal if they are to the same one.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2)
         >>> TensorWeakRef(x)() is x
         True

@@ -111,6 +111,8 @@ def test_examples(name: str) -> None:
     runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)
     report: list[str] = []
     for test in examples(module):
+        if name.startswith("compat"):
+            test.globs["torch"] = importlib.import_module("compat")
         if test.examples:
             runner.run(test, out=report.append)
     assert runner.failures == 0, "\n" + "".join(report)

@@ -108,6 +108,8 @@ def paragraph(text: str, link: Link) -> str:
 def _section(name: str, lines: list[str], link: Link) -> str:
     if name.startswith("Example"):
         text = "\n".join(lines)
+        if re.search(r"\btorch\.", text) and "import compat" not in text:
+            text = text.replace(">>> ", ">>> import compat as torch\n>>> ", 1)
         blocks = re.split(r"\n\s*\n(?!>>>)", text)
         return "".join(code(b, console=True) if b.startswith(">>>") else paragraph(b, link) for b in blocks if b)
     if name not in LISTED:

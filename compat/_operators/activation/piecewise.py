@@ -46,7 +46,6 @@ def relu(input):
         RuntimeError: for bools.
 
     Example:
-        >>> import compat as torch
         >>> torch.relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
@@ -68,7 +67,6 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
         inplace: whether to overwrite ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
@@ -118,7 +116,6 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
         NotImplementedError: for bool and complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.threshold(torch.tensor([0.5, 2.0]), 1.0, 20.0)
         tensor([20.,  2.])
     """
@@ -160,7 +157,6 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         ValueError: if ``min_val`` is the larger.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5]))
         tensor([-1.0000,  0.5000])
     """
@@ -180,7 +176,6 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
         inplace: whether to overwrite ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.relu6(torch.tensor([-2.0, 9.0]))
         tensor([0., 6.])
     """
@@ -222,7 +217,6 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
         tensor([-0.1000,  2.0000])
     """
@@ -264,7 +258,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         RuntimeError: for a weight of another dtype, or of a size that does not fit.
 
     Example:
-        >>> import compat as torch
         >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
         tensor([-0.2500,  2.0000])
     """
@@ -328,7 +321,6 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.hardswish(torch.tensor([-3.0, 3.0]))
         tensor([-0., 3.])
     """
@@ -363,7 +355,6 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.hardsigmoid(torch.tensor([-3.0, 0.0]))
         tensor([0.0000, 0.5000])
     """
@@ -392,7 +383,6 @@ def hardshrink(input, lambd):
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.hardshrink(torch.tensor([0.25, 2.0]))
         tensor([0., 2.])
     """
@@ -433,7 +423,6 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.softshrink(torch.tensor([0.25, 2.0]))
         tensor([0.0000, 1.5000])
     """

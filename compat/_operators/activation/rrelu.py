@@ -85,9 +85,7 @@ def _check(input: Any, lower: float, upper: float) -> None:
     "Generator? generator=None) -> Tensor",
     names="torch.rrelu",
 )
-def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
-) -> Tensor:
+def rrelu(input, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     """As ``torch.nn.functional.rrelu``."""
     _check(input, lower, upper)
     noise = _noise(input, lower, upper, training, generator)
@@ -99,9 +97,7 @@ def rrelu(
     "Generator? generator=None) -> Tensor(a!)",
     names="torch.rrelu_ F.rrelu_",
 )
-def rrelu_(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
-) -> Tensor:
+def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False, generator=None):
     """``rrelu`` in place."""
     _check(input, lower, upper)
     noise = _noise(input, lower, upper, training, generator)
@@ -123,7 +119,6 @@ def functional_rrelu(
     Source: B. Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 1.0]), 0.25, 0.75)
         tensor([-0.5000,  1.0000])
     """

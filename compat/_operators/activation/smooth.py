@@ -74,7 +74,6 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.elu(torch.tensor([0.0, 2.0]))
         tensor([0., 2.])
     """
@@ -120,7 +119,6 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
         inplace: whether to overwrite ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.selu(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 1.0507])
     """
@@ -166,7 +164,6 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         RuntimeError: for an ``alpha`` of 0.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.celu(torch.tensor([0.0, 2.0]), alpha=2.0)
         tensor([0., 2.])
     """
@@ -215,7 +212,6 @@ def gelu(input, *, approximate):
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.gelu(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.8413])
     """
@@ -247,7 +243,6 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
         NotImplementedError: for integers and bools.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.silu(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.7311])
     """
@@ -289,7 +284,6 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.mish(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.8651])
     """
@@ -313,7 +307,6 @@ def softplus(input, beta, threshold):
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.softplus(torch.tensor([0.0, 1.0]))
         tensor([0.6931, 1.3133])
     """
@@ -366,7 +359,6 @@ def logsigmoid(input: Tensor) -> Tensor:
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
         tensor([-0.6931])
     """
@@ -382,7 +374,6 @@ def softsign(input: Tensor) -> Tensor:
         input: a tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.softsign(torch.tensor([1.0, -3.0]))
         tensor([ 0.5000, -0.7500])
     """
@@ -397,7 +388,6 @@ def tanhshrink(input: Tensor) -> Tensor:
         input: a tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.tanhshrink(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.2384])
     """
@@ -438,7 +428,6 @@ def glu(input, dim):
         NotImplementedError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.glu(torch.tensor([4.0, 0.0]))
         tensor([2.])
     """

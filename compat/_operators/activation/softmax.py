@@ -123,7 +123,6 @@ def softmax(
         NotImplementedError: for a tensor that is not floating-point.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).softmax(0)
         tensor([0.5000, 0.5000])
     """
@@ -146,7 +145,6 @@ def log_softmax(
     """The logarithm of ``softmax``, exact where that underflows; arguments as for ``softmax``.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([0.0, 1000.0]).log_softmax(0)
         tensor([-1000.,     0.])
     """
@@ -173,7 +171,6 @@ def functional_softmax(
         dtype: the dtype to convert to first.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
@@ -185,7 +182,6 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
     """``softmax`` of the negated input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
@@ -203,7 +199,6 @@ def functional_log_softmax(
         dtype: the dtype to convert to first.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
         tensor([-0.6931, -0.6931])
     """

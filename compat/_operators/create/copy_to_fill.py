@@ -72,7 +72,6 @@ def clone(input, *, memory_format):
     """A copy with memory of its own.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2)
         >>> y = x.clone()
         >>> y[0] = 5
@@ -93,7 +92,6 @@ def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguou
         RuntimeError: for ``preserve_format``, which says nothing here.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).t().contiguous().stride()
         (2, 1)
     """
@@ -167,7 +165,6 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         RuntimeError: for a device that is not there.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1.7]).to(torch.int64)
         tensor([1])
     """
@@ -227,13 +224,10 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     "type(Tensor self, Any dtype=None, bool non_blocking=False, *, MemoryFormat? memory_format=None) -> Tensor",
     names="Tensor.type",
 )
-def type_(
-    self: Tensor, dtype: Any = None, non_blocking: bool = False, *, memory_format: MemoryFormat | None = None
-) -> Any:
+def type_(self, dtype=None, non_blocking=False, *, memory_format=None):
     """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2).type(), torch.ones(2).type(torch.float64).dtype
         ('torch.FloatTensor', torch.float64)
     """
@@ -262,7 +256,6 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor in the dtype of ``other``, and on its device.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2).type_as(torch.tensor([1j])).dtype
         torch.complex64
     """
@@ -297,7 +290,6 @@ def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tenso
         NotImplementedError: on the meta device, where it has no values.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2).cpu().device
         device(type='cpu')
     """
@@ -327,7 +319,6 @@ def resolve_conj(input: Tensor) -> Tensor:
     """A copy with the conjugation done, if there is one to do; else the tensor itself.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1 + 2j]).conj().resolve_conj().is_conj()
         False
     """
@@ -376,7 +367,6 @@ def copy(input, other, non_blocking):
     """Writes the elements of ``other``, broadcast and cast, into the tensor; returns it.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, dtype=torch.int64).copy_(torch.tensor(3.7))
         tensor([3, 3])
     """
@@ -422,7 +412,6 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         value: a number, or a tensor without dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).fill_(5.0)
         tensor([5., 5.])
     """
@@ -450,7 +439,6 @@ def zero(input):
     """Writes zero everywhere; returns the tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2).zero_()
         tensor([0., 0.])
     """

@@ -298,7 +298,6 @@ def full(
         dtype, device, requires_grad: of the result.
 
     Example:
-        >>> import compat as torch
         >>> torch.full((2, 2), 0.5)
         tensor([[0.5000, 0.5000],
                 [0.5000, 0.5000]])
@@ -330,9 +329,7 @@ def _fill_value(name: str, given: Any, argument: str = "fill_value", position: i
 
 
 @composite(f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", names="torch.scalar_tensor", errors="before")
-def scalar_tensor(
-    s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
-) -> Tensor:
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor without dimensions; of the default floating-point dtype unless given.
 
     Args:
@@ -340,7 +337,6 @@ def scalar_tensor(
         dtype, device, requires_grad: of the result.
 
     Example:
-        >>> import compat as torch
         >>> torch.scalar_tensor(2.5)
         tensor(2.5000)
     """
@@ -349,23 +345,13 @@ def scalar_tensor(
 
 
 @composite(f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor", names="torch.empty_strided")
-def empty_strided(
-    size: Sequence[int],
-    stride: Sequence[int],
-    *,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of given strides, of no particular values (zeros, here).
 
     Raises:
         RuntimeError: if there are not as many strides as sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.empty_strided((2, 3), (1, 2)).stride()
         (1, 2)
     """
@@ -434,7 +420,6 @@ def full_like(
         dtype, device, requires_grad, memory_format: of the result, where other than the input's.
 
     Example:
-        >>> import compat as torch
         >>> torch.full_like(torch.zeros(2), 7)
         tensor([7., 7.])
     """
@@ -487,16 +472,7 @@ _new("new_empty", UNSET, "no particular values (zeros, here)")
     f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
     names="Tensor.new_full",
 )
-def new_full(
-    self: Tensor,
-    size: Any,
-    fill_value: Any,
-    *,
-    dtype: Dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **more: Any,
-) -> Tensor:
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor of one value, of this one's dtype."""
     made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)
@@ -506,16 +482,7 @@ def new_full(
     f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
     names="Tensor.new_empty_strided",
 )
-def new_empty_strided(
-    self: Tensor,
-    size: Any,
-    stride: Any,
-    *,
-    dtype: Dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    **more: Any,
-) -> Tensor:
+def new_empty_strided(self, size, stride, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor of given strides, of this one's dtype."""
     made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(batched_like(made, self), requires_grad)

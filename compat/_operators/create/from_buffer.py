@@ -70,7 +70,6 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
 
     Example:
         >>> import numpy as np
-        >>> import compat as torch
         >>> array = np.zeros(2)
         >>> torch.from_numpy(array).add_(1)
         tensor([1., 1.], dtype=torch.float64)
@@ -100,7 +99,6 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
         ValueError: if the object exposes no memory, or not as much.
 
     Example:
-        >>> import compat as torch
         >>> torch.frombuffer(bytearray(b"abcd"), dtype=torch.uint8, offset=1)
         tensor([ 98,  99, 100], dtype=torch.uint8)
     """
@@ -136,16 +134,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
     f"from_file(str filename, bool? shared=None, int? size=0, *, {OPTIONS}) -> Tensor",
     names="torch.from_file", errors="before",
 )  # fmt: skip
-def from_file(
-    filename: Any,
-    shared: bool = False,
-    size: int = 0,
-    *,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-) -> Tensor:
+def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
     """A tensor of one dimension with the first elements of a file; if ``shared``, writes go to the file.
 
     Args:
@@ -177,7 +166,6 @@ def as_tensor(data: Any = MISSING, dtype: Dtype | None = None, device: Any = Non
     """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy.
 
     Example:
-        >>> import compat as torch
         >>> torch.as_tensor([1.0, 2.0])
         tensor([1., 2.])
     """
@@ -213,7 +201,6 @@ def asarray(
         ValueError: where ``copy=False`` cannot be.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.ones(2)
         >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
         (True, False)
@@ -286,7 +273,6 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     Example:
         >>> import numpy as np
-        >>> import compat as torch
         >>> torch.from_dlpack(np.arange(3))
         tensor([0, 1, 2])
     """

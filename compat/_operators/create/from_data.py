@@ -241,7 +241,6 @@ def tensor(
         TypeError, RuntimeError: for no data, what is not a number, or does not fit the dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4.5]])
         tensor([[1.0000, 2.0000],
                 [3.0000, 4.5000]])
@@ -275,13 +274,10 @@ def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: 
     "bool pin_memory=False) -> Tensor",
     names="Tensor.new_tensor", errors="before",
 )  # fmt: skip
-def new_tensor(
-    self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
-) -> Tensor:
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, **more):
     """A tensor with a copy of ``data``, of this one's dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2]).dtype
         torch.float64
     """

@@ -178,7 +178,6 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
         TypeError: for arguments of other kinds, and a tensor of another dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1, 2]).new([3, 4, 5])
         tensor([3, 4, 5])
     """

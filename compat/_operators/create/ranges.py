@@ -47,7 +47,6 @@ def arange(
         RuntimeError: for a step of zero, or one in the wrong direction.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(1, 2.5, 0.5)
         tensor([1.0000, 1.5000, 2.0000])
     """
@@ -161,7 +160,6 @@ def linspace(
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included.
 
     Example:
-        >>> import compat as torch
         >>> torch.linspace(0, 1, 3)
         tensor([0.0000, 0.5000, 1.0000])
     """
@@ -229,24 +227,13 @@ def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
     f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) -> Tensor",
     names="torch.eye",
 )
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: Dtype | None = None,
-    layout: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-) -> Tensor:
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
     """A matrix of zeros with ones on the diagonal.
 
     Raises:
         RuntimeError: for a negative size.
 
     Example:
-        >>> import compat as torch
         >>> torch.eye(2)
         tensor([[1., 0.],
                 [0., 1.]])

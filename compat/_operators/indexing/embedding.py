@@ -127,7 +127,6 @@ def functional_embedding(
         AssertionError: for a ``padding_idx`` outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.embedding(torch.tensor([1, 1]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor([[3., 4.],
                 [3., 4.]])
@@ -165,7 +164,6 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         RuntimeError: for another dtype, and classes outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
         tensor([[1, 0, 0],
                 [0, 0, 1]])

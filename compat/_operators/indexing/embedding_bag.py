@@ -274,7 +274,6 @@ def functional_embedding_bag(
         RuntimeError: for indices and offsets outside.
 
     Example:
-        >>> import compat as torch
         >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
         >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 1], [1, 1]]), table)
         tensor([[2., 3.],

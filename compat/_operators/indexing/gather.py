@@ -223,7 +223,6 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         IndexError: for positions outside, masks of another size, and indices that do not broadcast.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(6).view(2, 3)[:, torch.tensor([2, 0])]
         tensor([[2, 0],
                 [5, 3]])
@@ -281,7 +280,6 @@ def index_select(input, dim, index):
         RuntimeError: for an index of another dtype, and for positions outside along the second dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4]]).index_select(0, torch.tensor([1, 1]))
         tensor([[3, 4],
                 [3, 4]])
@@ -343,7 +341,6 @@ def gather(input, dim, index, *, sparse_grad):
         RuntimeError: for positions outside, sizes that do not match, and an index of another dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[1], [0]]))
         tensor([[2],
                 [3]])
@@ -414,7 +411,6 @@ def take(input, index):
         IndexError: for positions outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4]]).take(torch.tensor([0, -1]))
         tensor([1, 4])
     """
@@ -432,7 +428,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         RuntimeError: for indices that are not int64, or have another number of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([[3, 1], [2, 4]])
         >>> torch.take_along_dim(x, x.argmax(1, keepdim=True), 1)
         tensor([[3],
@@ -502,7 +497,6 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         RuntimeError: for a mask that is not bool, or does not broadcast.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([3, 1, 2])
         >>> x.masked_select(x > 1)
         tensor([3, 2])
@@ -519,7 +513,6 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     """Where the elements are nonzero: one row of positions for each, or, ``as_tuple``, one tensor for each dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.nonzero(torch.tensor([0, 7, 7]))
         tensor([[1],
                 [2]])
@@ -559,7 +552,6 @@ def argwhere(input: Tensor) -> Tensor:
     """Where the elements are nonzero, one row of positions for each.
 
     Example:
-        >>> import compat as torch
         >>> torch.argwhere(torch.tensor([0, 5, 7]))
         tensor([[1],
                 [2]])

@@ -264,7 +264,6 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         IndexError: for an index out of bounds, too many of them, or of the wrong kind.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.arange(6).view(2, 3)
         >>> x[1, ::2], x[..., -1]
         (tensor([3, 5]), tensor([2, 5]))
@@ -313,7 +312,6 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         RuntimeError: where the value does not broadcast.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.zeros(2, 2)
         >>> x[0] = torch.tensor([1.0, 2.0])
         >>> x

@@ -94,7 +94,6 @@ def index_add(input, dim, index, source, *, alpha):
         IndexError: for positions outside of a vector.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).index_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
         tensor([0., 0., 3.])
     """
@@ -169,7 +168,6 @@ def index_copy(input, dim, index, source):
         RuntimeError: for other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
         tensor([2., 0., 1.])
     """
@@ -238,7 +236,6 @@ def index_fill_number(input, dim, index, value):
         RuntimeError: for a value that is not one number.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).index_fill(0, torch.tensor([2, 0]), 1)
         tensor([1., 0., 1.])
     """

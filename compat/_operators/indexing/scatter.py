@@ -100,7 +100,6 @@ def masked_scatter(input, mask, source):
         RuntimeError: for a mask that is not bool, other dtypes, and too few elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).masked_scatter(torch.tensor([True, False, True]), torch.tensor([1.0, 2.0]))
         tensor([1., 0., 2.])
     """
@@ -210,7 +209,6 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         RuntimeError: for another dtype, and values that do not broadcast.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).index_put([torch.tensor([0, 2])], torch.tensor(1.0))
         tensor([1., 0., 1.])
     """
@@ -229,7 +227,6 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     """Writes ``values`` at indices, in place; arguments as for ``index_put``.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).index_put_([torch.tensor([0, 2])], torch.tensor(1.0))
         tensor([1., 0., 1.])
     """
@@ -270,7 +267,6 @@ def put(input, index, source, accumulate):
     """The input with the elements of ``source`` at positions counted through all of the tensor, row by row.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 2).put(torch.tensor([1]), torch.tensor([5.0]))
         tensor([[0., 5.],
                 [0., 0.]])
@@ -360,7 +356,6 @@ def scatter_tensor(input, dim, index, src):
         RuntimeError: for positions outside, sizes that do not match, other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).scatter(0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
         tensor([2., 0., 1.])
     """
@@ -385,7 +380,6 @@ def scatter_add(input, dim, index, src):
     """As ``scatter``, adding.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).scatter_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
         tensor([0., 0., 3.])
     """

@@ -89,7 +89,6 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
         RuntimeError: for complex numbers.
 
     Example:
-        >>> import compat as torch
         >>> torch.sort(torch.tensor([3, 1, 2])).indices
         tensor([1, 2, 0])
     """
@@ -136,7 +135,6 @@ def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
     """Where the elements would come from, were they sorted along a dimension; arguments as for ``sort``.
 
     Example:
-        >>> import compat as torch
         >>> torch.argsort(torch.tensor([3, 1, 2]))
         tensor([1, 2, 0])
     """
@@ -148,7 +146,6 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.msort(torch.tensor([3, 1, 2]))
         tensor([1, 2, 3])
     """
@@ -190,7 +187,6 @@ def topk(input, k, dim, largest, sorted):
         RuntimeError: for more than there are, and for bools and complex numbers.
 
     Example:
-        >>> import compat as torch
         >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
         tensor([3, 2])
     """

@@ -119,7 +119,6 @@ def unique(
         RuntimeError: for slices without elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
@@ -140,13 +139,10 @@ def unique(
     "Tensor, Tensor)",
     names="torch._unique2",
 )
-def unique2(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+def unique2(input, sorted=True, return_inverse=False, return_counts=False):
     """``unique`` of all elements with all three results; results that were not requested are empty.
 
     Example:
-        >>> import compat as torch
         >>> torch._unique2(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([], dtype=torch.int64), tensor([1, 2]))
     """
@@ -158,13 +154,10 @@ def unique2(
     "(Tensor, Tensor, Tensor)",
     names="torch.unique_dim",
 )
-def unique_dim(
-    input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
-) -> tuple[Tensor, Tensor, Tensor]:
+def unique_dim(input, dim, sorted=True, return_inverse=False, return_counts=False):
     """``unique`` of slices along a dimension with all three results; what was not asked for is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique_dim(torch.tensor([[1, 1], [1, 1]]), 0)[0]
         tensor([[1, 1]])
     """
@@ -179,7 +172,6 @@ def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) ->
     """``_unique2`` without counts.
 
     Example:
-        >>> import compat as torch
         >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
         (tensor([1, 3]), tensor([1, 0, 1]))
     """
@@ -193,7 +185,6 @@ def unique_consecutive(
     """The elements without repetitions of the one before; arguments as for ``unique``.
 
     Example:
-        >>> import compat as torch
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
@@ -229,7 +220,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         NotImplementedError: for numbers that are not integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.bincount(torch.tensor([0, 2, 2]))
         tensor([1, 0, 2])
     """
@@ -300,7 +290,6 @@ def histc(input, bins, min, max):
         RuntimeError: for no parts, and an empty range.
 
     Example:
-        >>> import compat as torch
         >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=2)
         tensor([0., 3.])
     """
@@ -416,16 +405,7 @@ def _searched(sorted_sequence, input, right, sorter, int32):
     "str? side=None, Tensor? sorter=None) -> Tensor",
     names="torch.searchsorted",
 )
-def searchsorted(
-    sorted_sequence: Tensor,
-    input: Any,
-    *,
-    out_int32: bool = False,
-    right: bool = False,
-    side: str | None = None,
-    sorter: Tensor | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where values would go among sorted elements: before equal ones.
 
     Args:
@@ -441,7 +421,6 @@ def searchsorted(
         RuntimeError: for rows that do not go together, and other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
         tensor([1, 3])
     """
@@ -463,9 +442,7 @@ def searchsorted(
     "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
     names="torch.bucketize", without_out="Scalar",
 )  # fmt: skip
-def bucketize(
-    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
-) -> Tensor:
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The bucket that each value falls into: how many boundaries lie before it.
 
     Args:
@@ -479,7 +456,6 @@ def bucketize(
         RuntimeError: for boundaries that are no vector.
 
     Example:
-        >>> import compat as torch
         >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
         tensor([0, 1, 3])
     """
@@ -512,9 +488,7 @@ def _isin(elements, test_elements, *, invert):
     "bool invert=False) -> Tensor",
     names="torch.isin",
 )
-def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
-) -> Tensor:
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element is among others.
 
     Args:
@@ -524,7 +498,6 @@ def isin(
         invert: whether each is not.
 
     Example:
-        >>> import compat as torch
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
         tensor([False,  True, False])
     """

@@ -51,7 +51,6 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
         ValueError: for negative sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.unravel_index(torch.tensor([1, 5]), (3, 2))
         (tensor([0, 2]), tensor([1, 1]))
     """
@@ -72,7 +71,6 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     """The coordinates of the first ``size`` nonzero elements; rows of ``fill_value`` where there are fewer.
 
     Example:
-        >>> import compat as torch
         >>> torch.nonzero_static(torch.tensor([0, 7]), size=2)
         tensor([[ 1],
                 [-1]])
@@ -105,7 +103,6 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         RuntimeError: for an argument that is not a vector, and a negative number of powers.
 
     Example:
-        >>> import compat as torch
         >>> torch.vander(torch.tensor([1, 2, 3]))
         tensor([[1, 1, 1],
                 [4, 2, 1],

@@ -79,9 +79,7 @@ def _put(input: Any, index: tuple, src: Any) -> Any:
     return _still_of(input, src, np.at(input)[index].set(_as(src, input)))
 
 
-def _check_slice(
-    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> None:
+def _check_slice(input, src, dim=0, start=None, end=None, step=1):
     _check_part(slice_view(input.detach(), dim, start, end, step), src)
     _check_recorded("slice_scatter", input, src)
 
@@ -94,7 +92,6 @@ def slice_scatter(input, src, dim, start, end, step):
     """A copy of the input with ``src`` in place of ``input[start:end:step]`` along a dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
         tensor([0., 1., 1.])
     """
@@ -115,7 +112,6 @@ def select_scatter(input, src, dim, index):
     """A copy of the input with ``src`` in place of one place along a dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
         tensor([[0., 0.],
                 [1., 1.]])
@@ -137,7 +133,6 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
     """A copy of the input with ``src`` on a diagonal.
 
     Example:
-        >>> import compat as torch
         >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -164,7 +159,6 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         RuntimeError: for fewer than two dimensions, and more of different sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 2).fill_diagonal_(1)
         tensor([[1., 0.],
                 [0., 1.]])
@@ -197,7 +191,6 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     """A copy of the input with ``src`` in place of its ``as_strided`` view.
 
     Example:
-        >>> import compat as torch
         >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
         tensor([[1., 0.],
                 [0., 1.]])
@@ -262,9 +255,7 @@ def _check_reduction(reduce: str, allowed: str) -> None:
         )
 
 
-def _check_scatter_reduce(
-    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
-) -> None:
+def _check_scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     _check_reduction(reduce, "scatter")
     check_index_size(input, dim, index, "scatter", src)
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
@@ -299,7 +290,6 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
         RuntimeError: for another reduction, positions outside, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).scatter_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
         tensor([0., 3.])
     """
@@ -311,9 +301,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self):
     return reshape(_reduced(x, places, flat(part), reduce, include_self), shape=type_of(input).shape)
 
 
-def _check_index_reduce(
-    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
-) -> None:
+def _check_index_reduce(input, dim, index, source, reduce, *, include_self=True):
     wrap_dim(dim, input.dim())
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
@@ -350,7 +338,6 @@ def index_reduce(input, dim, index, source, reduce, *, include_self):
         IndexError: for positions outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).index_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
         tensor([0., 3.])
     """

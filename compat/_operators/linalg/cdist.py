@@ -49,7 +49,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         RuntimeError: for integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
         tensor([0.7071])
     """
@@ -82,7 +81,6 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         keepdim: leave the last dimension with size 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), eps=0.0)
         tensor([5.])
     """
@@ -118,7 +116,6 @@ def dist(input, other, p):
         RuntimeError: for integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.dist(torch.tensor([3.0, 4.0]), torch.zeros(2))
         tensor(5.)
     """
@@ -254,7 +251,6 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
         tensor([[5., 1.]])
     """
@@ -309,7 +305,6 @@ def pdist(input, p):
         RuntimeError: for no matrix, and a negative order.
 
     Example:
-        >>> import compat as torch
         >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
         tensor([5.0000, 1.0000, 4.2426])
     """
@@ -366,7 +361,6 @@ def renorm(input, p, dim, maxnorm):
         RuntimeError: for less than two dimensions, an order that is not positive, and a negative bound.
 
     Example:
-        >>> import compat as torch
         >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
         tensor([[0.6000, 0.8000],
                 [0.3000, 0.4000]])
@@ -405,7 +399,6 @@ def trace(input):
         RuntimeError: for no matrix.
 
     Example:
-        >>> import compat as torch
         >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
         tensor(5)
     """
@@ -451,7 +444,6 @@ def linalg_cross(input, other, *, dim):
         RuntimeError: for vectors that have not three elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
         tensor([0., 0., 1.])
     """
@@ -472,7 +464,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         RuntimeError: for vectors that have not three elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
         tensor([0, 0, 1])
     """
@@ -503,7 +494,6 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
         RuntimeError: for different dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.vecdot(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
         tensor([3, 7])
     """
@@ -582,7 +572,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))
         tensor([[6., 6., 6., 6.]])
     """

@@ -35,7 +35,6 @@ class Equation:
         RuntimeError: for an equation that is not well formed or does not fit the operands.
 
     Example:
-        >>> import compat as torch
         >>> Equation("ij,j", [torch.ones(2, 3), torch.ones(3)]).output
         ['i']
     """
@@ -319,7 +318,6 @@ def einsum(*args: Any) -> Tensor:
         RuntimeError: for an equation that is not well formed or does not fit the operands.
 
     Example:
-        >>> import compat as torch
         >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
         tensor([3., 7.])
     """

@@ -105,7 +105,6 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
         A named tuple of ``L``, not finite where there is none, and ``info``, int32, 0 where all is well.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.cholesky_ex(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).info
         tensor(2, dtype=torch.int32)
     """
@@ -128,7 +127,6 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
         LinAlgError: for a matrix that is not positive definite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
         tensor([[2., 0.],
                 [1., 2.]])
@@ -217,7 +215,6 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, o
         A named tuple of ``LU``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
         tensor(1, dtype=torch.int32)
     """
@@ -252,7 +249,6 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
         RuntimeError: where a pivot is zero.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]])).LU
         tensor([[4.0000, 4.0000],
                 [0.2500, 1.0000]])
@@ -315,7 +311,6 @@ def linalg_lu(A, *, pivot):
         A: ``(*, m, n)``.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.lu(torch.tensor([[1.0, 2.0], [4.0, 4.0]])).U
         tensor([[4., 4.],
                 [0., 1.]])
@@ -386,7 +381,6 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
         RuntimeError: for pivots that name no row.
 
     Example:
-        >>> import compat as torch
         >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))).P
         tensor([[0., 1.],
                 [1., 0.]])
@@ -470,7 +464,6 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
         RuntimeError: for another mode.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.qr(torch.ones(3, 2)).Q.shape
         torch.Size([3, 2])
     """

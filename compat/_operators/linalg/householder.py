@@ -32,7 +32,6 @@ def geqrf(input):
         A named tuple of ``a`` and ``tau``, the factors of the reflections; without a derivative.
 
     Example:
-        >>> import compat as torch
         >>> torch.geqrf(torch.ones(3, 2)).tau.shape
         torch.Size([2])
     """
@@ -89,7 +88,6 @@ def householder_product(input, tau):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
         >>> torch.linalg.householder_product(a, tau).abs()
         tensor([[0.6000, 0.8000],
@@ -165,7 +163,6 @@ def ormqr(input, input2, input3, left, transpose):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
         >>> torch.ormqr(*torch.geqrf(x), x, transpose=True).abs().triu().round(decimals=4)
         tensor([[5.0000, 2.2000],

@@ -58,7 +58,6 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
         A named tuple of ``inverse`` and ``info``, int32, 0 where all is well.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
         tensor(1, dtype=torch.int32)
     """
@@ -80,7 +79,6 @@ def inv(A: Tensor) -> Tensor:
         LinAlgError: for a singular matrix.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.2500]])
@@ -95,7 +93,6 @@ def inverse(input: Tensor) -> Tensor:
     """As ``torch.linalg.inv``.
 
     Example:
-        >>> import compat as torch
         >>> torch.inverse(torch.tensor([[2.0]]))
         tensor([[0.5000]])
     """
@@ -116,7 +113,6 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
         LinAlgError: where it is singular.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.tensorinv(torch.eye(6).reshape(6, 2, 3), ind=1).shape
         torch.Size([2, 3, 6])
     """
@@ -148,7 +144,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
         LinAlgError: where it is singular.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
         torch.Size([6])
     """
@@ -203,7 +198,6 @@ def det(A: Tensor) -> Tensor:
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor(-2.)
     """
@@ -242,7 +236,6 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
         A named tuple of ``sign``, of magnitude 1 or 0, and ``logabsdet``.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.slogdet(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).logabsdet
         tensor(0.6931)
     """
@@ -254,7 +247,6 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """As ``torch.linalg.slogdet``.
 
     Example:
-        >>> import compat as torch
         >>> torch.slogdet(torch.tensor([[-2.0]])).sign
         tensor(-1.)
     """
@@ -266,7 +258,6 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: ``-inf`` for 0, and NaN for a negative one.
 
     Example:
-        >>> import compat as torch
         >>> torch.logdet(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
         tensor(0.)
     """

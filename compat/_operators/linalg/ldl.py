@@ -156,7 +156,6 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
         A named tuple of ``LD``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info
         tensor(1, dtype=torch.int32)
     """
@@ -185,7 +184,6 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
         RuntimeError: where a pivot is zero.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
         torch.return_types.linalg_ldl_factor(
         LD=tensor([[2.0000, 0.0000],
@@ -265,7 +263,6 @@ def ldl_solve(LD, pivots, B, *, hermitian):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> a = torch.tensor([[0.0, 2.0], [2.0, 0.0]])
         >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), torch.tensor([[2.0], [4.0]]))
         tensor([[2.],

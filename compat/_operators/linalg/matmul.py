@@ -117,7 +117,6 @@ def mm(input, mat2):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.mm(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
         tensor([[11]])
     """
@@ -157,7 +156,6 @@ def addmm(input, mat1, mat2, *, beta, alpha):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.addmm(torch.ones(1), torch.ones(1, 3), torch.ones(3, 2), alpha=2)
         tensor([[7., 7.]])
     """
@@ -196,7 +194,6 @@ def dot(input, tensor):
         RuntimeError: unless both are vectors of one size and dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))
         tensor(11)
     """
@@ -211,7 +208,6 @@ def vdot(input, other):
         RuntimeError: unless both are vectors of one size and dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
         tensor(1.+0.j)
     """
@@ -250,7 +246,6 @@ def mv(input, vec):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
         tensor([3, 7])
     """
@@ -285,7 +280,6 @@ def addmv(input, mat, vec, *, beta, alpha):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
         tensor([4., 4.])
     """
@@ -320,7 +314,6 @@ def addr(input, vec1, vec2, *, beta, alpha):
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.addr(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
         tensor([[3., 4.],
                 [6., 8.]])
@@ -360,7 +353,6 @@ def bmm(input, mat2):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
         tensor([3., 3.])
     """
@@ -392,7 +384,6 @@ def baddbmm(input, batch1, batch2, *, beta, alpha):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.baddbmm(torch.zeros(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1), alpha=2)
         tensor([[[6.]]])
     """
@@ -434,7 +425,6 @@ def addbmm(input, batch1, batch2, *, beta, alpha):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.addbmm(torch.zeros(1), torch.ones(5, 1, 3), torch.ones(5, 3, 1))
         tensor([[15.]])
     """
@@ -478,7 +468,6 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape
         torch.Size([5, 2])
     """
@@ -577,7 +566,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3), torch.ones(1))
         tensor([[4.],
                 [4.]])

@@ -32,7 +32,6 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
         dim1, dim2: the dimensions of the matrices.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
         tensor([1, 4])
     """
@@ -115,7 +114,6 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         RuntimeError: for less than two, and where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
         tensor([12., 12.])
     """
@@ -174,7 +172,6 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         LinAlgError: for a singular matrix and a negative ``n``.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.matrix_power(torch.tensor([[1, 1], [0, 1]]), 5)
         tensor([[1, 5],
                 [0, 1]])
@@ -226,7 +223,6 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
         RuntimeError: unless ``N`` is greater than 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
         tensor([[1, 2, 4],
                 [1, 3, 9]])

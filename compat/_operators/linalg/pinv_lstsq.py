@@ -137,7 +137,6 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         LinAlgError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
         tensor([[0.5000, 0.0000],
                 [0.0000, 0.0000]])
@@ -150,7 +149,6 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As ``torch.linalg.pinv``, with another default.
 
     Example:
-        >>> import compat as torch
         >>> torch.pinverse(torch.tensor([[2.0], [0.0]]))
         tensor([[0.5000, 0.0000]])
     """
@@ -249,7 +247,6 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         RuntimeError: where sizes or dtypes do not match, and for another driver.
 
     Example:
-        >>> import compat as torch
         >>> a = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
         >>> torch.linalg.lstsq(a, torch.tensor([[1.0], [2.0], [3.0]])).solution.round(decimals=4)
         tensor([[1.],
@@ -303,7 +300,6 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
         LinAlgError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
         tensor(1)
     """
@@ -346,7 +342,6 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         RuntimeError: for another order.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
         tensor(2.)
     """

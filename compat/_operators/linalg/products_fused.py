@@ -59,7 +59,6 @@ def int_mm(input, mat2):
         RuntimeError: for other sizes and dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch._int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
         tensor([[20000]], dtype=torch.int32)
     """
@@ -67,9 +66,7 @@ def int_mm(input, mat2):
     return contract(*wide, contract=((1,), (0,)), batch=((), ()))
 
 
-def _check_addmm_activation(
-    input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
-) -> None:
+def _check_addmm_activation(input, mat1, mat2, beta=1, alpha=1, use_gelu=False):
     check_addmm(input, mat1, mat2, beta, alpha)
     if use_gelu and not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")
@@ -84,7 +81,6 @@ def addmm_activation(input, mat1, mat2, *, beta, alpha, use_gelu):
     """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; PyTorch has no derivative for it.
 
     Example:
-        >>> import compat as torch
         >>> torch._addmm_activation(torch.tensor([0.0, -9.0]), torch.ones(1, 3), torch.ones(3, 2))
         tensor([[3., 0.]])
     """

@@ -6,7 +6,6 @@ from compat._core.operators.composite import composite
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import FLOAT8
-from compat._core.types.dtype import dtype as Dtype
 
 
 @composite(
@@ -14,16 +13,7 @@ from compat._core.types.dtype import dtype as Dtype
     "Tensor? scale_result=None, ScalarType? out_dtype=None, bool use_fast_accum=False) -> Tensor",
     names="torch._scaled_mm", errors="before", out=True,
 )  # fmt: skip
-def _scaled_mm(
-    input: Tensor,
-    mat2: Tensor,
-    scale_a: Tensor,
-    scale_b: Tensor,
-    bias: Tensor | None = None,
-    scale_result: Tensor | None = None,
-    out_dtype: Dtype | None = None,
-    use_fast_accum: bool = False,
-) -> Tensor:
+def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     """``scale_a * input @ (scale_b * mat2) + bias`` of matrices of eight bits, computed in float32.
 
     Args:
@@ -41,7 +31,6 @@ def _scaled_mm(
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([[1.0, 2.0]]).to(torch.float8_e4m3fn)
         >>> torch._scaled_mm(x, x.t(), torch.tensor(2.0), torch.tensor(0.5), out_dtype=torch.float32)
         tensor([[5.]])

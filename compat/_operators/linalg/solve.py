@@ -42,9 +42,7 @@ from funcgrad.primitives.shape import expanded, reshape
 # ---------------------------------------------------------------- triangular systems
 
 
-def _check_solve_triangular(
-    input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> None:
+def _check_solve_triangular(input, B, *, upper, left=True, unitriangular=False):
     name = "linalg.solve_triangular"
     check_square(name, input)
     check_matrix(name, B, "B")
@@ -80,7 +78,6 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> a = torch.tensor([[2.0, 2.0], [0.0, 4.0]])
         >>> torch.linalg.solve_triangular(a, torch.tensor([[2.0], [4.0]]), upper=True)
         tensor([[0.],
@@ -107,9 +104,7 @@ def check_systems(name: str, b: Tensor, A: Tensor) -> None:
         )
 
 
-def _check_triangular_solve(
-    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> None:
+def _check_triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
     for what, x in (("b", input), ("A", A)):
         if x.dim() < 2:
             raise RuntimeError(
@@ -136,15 +131,7 @@ def _triangular_solve_of(input, A, upper, transpose, unitriangular):
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
     "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
 )
-def triangular_solve(
-    input: Tensor,
-    A: Tensor,
-    upper: bool = True,
-    transpose: bool = False,
-    unitriangular: bool = False,
-    *,
-    out: Any = None,
-) -> Any:
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
     """The deprecated form of ``torch.linalg.solve_triangular``, with the right-hand side first.
 
     Returns:
@@ -195,7 +182,6 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.cholesky_solve(torch.tensor([[4.0], [9.0]]), torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
         tensor([[1.],
                 [1.]])
@@ -232,7 +218,6 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
         LinAlgError: for a zero on the diagonal.
 
     Example:
-        >>> import compat as torch
         >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor([[0.2500, 0.0000],
                 [0.0000, 1.0000]])
@@ -326,7 +311,6 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
         A named tuple of ``result`` and ``info``, int32, 0 where all is well.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.solve_ex(torch.zeros(2, 2), torch.ones(2)).info
         tensor(1, dtype=torch.int32)
     """
@@ -352,7 +336,6 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         LinAlgError: for a singular matrix.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
         tensor([1.0000, 0.5000])
     """
@@ -451,7 +434,6 @@ def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> a = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
         >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), torch.tensor([[2.0], [2.0]]))
         tensor([[1.0000],

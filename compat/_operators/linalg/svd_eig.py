@@ -134,7 +134,6 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         LinAlgError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
         tensor([2., 1.])
     """
@@ -153,7 +152,6 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
         LinAlgError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
         tensor([2., 1.])
     """
@@ -177,7 +175,6 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
         A named tuple of ``U``, ``S`` and ``V``, with vectors in columns.
 
     Example:
-        >>> import compat as torch
         >>> torch.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
         tensor([2., 1.])
     """
@@ -229,7 +226,6 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         RuntimeError: for another ``UPLO``.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
         tensor([1., 2.])
     """
@@ -248,7 +244,6 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
         tensor([1., 2.])
     """
@@ -310,7 +305,6 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
         RuntimeError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.eig(torch.tensor([[1.0, 5.0], [0.0, 2.0]])).eigenvalues
         tensor([1.+0.j, 2.+0.j])
     """
@@ -331,7 +325,6 @@ def eigvals(input: Tensor) -> Tensor:
         RuntimeError: for numbers that are not finite.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.eigvals(torch.tensor([[1.0, 5.0], [0.0, 2.0]]))
         tensor([1.+0.j, 2.+0.j])
     """
@@ -358,7 +351,6 @@ def matrix_exp(input):
         input: ``(*, n, n)``.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
         tensor([[1., 1.],
                 [0., 1.]])

@@ -47,7 +47,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         RuntimeError: where the sizes of a pair differ, unless one of them is 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
         torch.Size([2, 5])
     """
@@ -93,7 +92,6 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         RuntimeError: where the last dimensions differ.
 
     Example:
-        >>> import compat as torch
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))
         tensor(11)
     """
@@ -116,7 +114,6 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of the first times the whole second, laid out as blocks.
 
     Example:
-        >>> import compat as torch
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
         tensor([ 1,  2, 10, 20])
     """
@@ -146,7 +143,6 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         RuntimeError: for tensors that are no vectors.
 
     Example:
-        >>> import compat as torch
         >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10]))
         tensor([[ 1, 10],
                 [ 2, 20]])

@@ -91,7 +91,6 @@ def cosine_embedding_loss(
         RuntimeError: where the numbers of dimensions do not go together.
 
     Example:
-        >>> import compat as torch
         >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
         >>> torch.nn.functional.cosine_embedding_loss(x, y, torch.tensor([1]))
         tensor(1.)
@@ -121,7 +120,6 @@ def hinge_embedding_loss(
     """The input, a distance, where the target is 1; ``max(0, margin - input)`` where it is -1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.5]), torch.tensor([1.0, -1.0]))
         tensor(0.5000)
     """
@@ -151,7 +149,6 @@ def margin_ranking_loss(
         RuntimeError: for different numbers of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
         tensor(2.)
     """
@@ -217,7 +214,6 @@ def triplet_margin_loss(
         RuntimeError: for different numbers of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> a, b = torch.zeros(1, 2), torch.ones(1, 2)
         >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=2.0, eps=0.0)
         tensor(0.5858)
@@ -271,7 +267,6 @@ def multilabel_soft_margin_loss(
         weight: factors of the classes.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]))
         tensor(0.6931)
     """
@@ -326,7 +321,6 @@ def poisson_nll_loss(
         ValueError: for an unknown reduction.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
         tensor(1.)
     """
@@ -371,7 +365,6 @@ def gaussian_nll_loss(
         ValueError: for negative variances, and those of another size.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
         tensor(2.)
     """
@@ -401,7 +394,6 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     Source: E. Jang et al., "Categorical reparameterization with Gumbel-softmax", ICLR 2017.
 
     Example:
-        >>> import compat as torch
         >>> sample = torch.nn.functional.gumbel_softmax(torch.zeros(4), hard=True)
         >>> sample.sum()
         tensor(1.)

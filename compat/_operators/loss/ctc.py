@@ -188,10 +188,7 @@ def ctc_rows(log_probs, targets, input_lengths, target_lengths, blank, zero_infi
 
 
 @ctc_rows.backward
-def ctc_backward(
-    ct0: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool,
-    longest: int,
-) -> Any:  # fmt: skip
+def ctc_backward(ct0, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, longest):
     targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()  # anew, not as saved: so this has a derivative
@@ -262,10 +259,7 @@ def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: 
     "int reduction=Mean, bool zero_infinity=False) -> Tensor",
     names="torch.ctc_loss",
 )
-def ctc_loss_number(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: int = MEAN, zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+def ctc_loss_number(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=MEAN, zero_infinity=False):
     """As ``torch.nn.functional.ctc_loss``, the reduction as a number."""
     if log_probs.dtype not in (dtypes.float32, dtypes.float64):
         raise lacks("ctc_loss_cpu", log_probs.dtype)
@@ -316,7 +310,6 @@ def ctc_loss(
         RuntimeError: where sizes and lengths do not match.
 
     Example:
-        >>> import compat as torch
         >>> log_probs = torch.full((2, 1, 2), 0.5).log()
         >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1])
         tensor(0.2877)

@@ -53,7 +53,6 @@ def linear_cross_entropy(
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> x, w = torch.ones(2, 3), torch.zeros(4, 3)
         >>> torch.nn.functional.linear_cross_entropy(x, w, torch.tensor([0, 3]))
         tensor(1.3863)

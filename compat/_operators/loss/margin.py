@@ -68,7 +68,6 @@ def soft_margin_loss(
         target: 1 or -1 for each.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -102,9 +101,7 @@ def _check_scalar_type(t: Tensor, wanted: dtypes.dtype) -> None:
         raise RuntimeError(f"expected scalar type {wanted.scalar_name} but found {t.dtype.scalar_name}")
 
 
-def _check_multi_margin(
-    input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None, reduction: int
-) -> None:
+def _check_multi_margin(input, target, p, margin, weight, reduction):
     _check_scores(input)
     rows, classes = (input.shape[0], input.shape[1]) if input.dim() == 2 else (1, max(input.numel(), 1))
     if target.dim() > 1 or target.numel() != rows:
@@ -169,7 +166,6 @@ def multi_margin_loss(
         RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0]]), torch.tensor([0]))
         tensor(0.7500)
     """
@@ -238,7 +234,6 @@ def multilabel_margin_loss(
         RuntimeError: where sizes do not match, and for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0]), torch.tensor([0, -1]))
         tensor(0.7500)
     """

@@ -171,7 +171,6 @@ def nll_loss(
         IndexError: for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
         tensor(2.5000)
     """
@@ -254,7 +253,6 @@ def cross_entropy(
         IndexError: for a target that is no class.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
         tensor(1.3863)
     """

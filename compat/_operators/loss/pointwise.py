@@ -129,7 +129,6 @@ def mse_loss(
         NotImplementedError: for tensors that are not floating-point.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
         tensor(5.)
     """
@@ -148,7 +147,6 @@ def l1_loss(
     """Absolute differences; arguments as for ``mse_loss``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
         tensor(2.)
     """
@@ -187,7 +185,6 @@ def smooth_l1_loss(
         RuntimeError: for a negative ``beta``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]), reduction="none")
         tensor([0.1250, 2.5000])
     """
@@ -226,7 +223,6 @@ def huber_loss(
         RuntimeError: for a ``delta`` that is not positive.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.huber_loss(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]), reduction="none")
         tensor([0.1250, 2.5000])
     """
@@ -300,7 +296,6 @@ def binary_cross_entropy(
         RuntimeError: for elements outside.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -315,9 +310,7 @@ def binary_cross_entropy(
     return binary_pairs.function(input, target, weight, how)
 
 
-def _check_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
-) -> None:
+def _check_logits(input, target, weight, pos_weight, reduction):
     if not input.dtype.is_floating_point:
         raise lacks("log_sigmoid_cpu", input.dtype)
     if target.dtype is dtypes.bool_:
@@ -365,7 +358,6 @@ def binary_cross_entropy_with_logits(
         ValueError: for different sizes.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -380,10 +372,7 @@ def binary_cross_entropy_with_logits(
     "int reduction=Mean) -> Tensor",
     names="torch.binary_cross_entropy_with_logits",
 )  # fmt: skip
-def binary_cross_entropy_with_logits_number(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None,
-    reduction: int = MEAN,
-) -> Tensor:  # fmt: skip
+def binary_cross_entropy_with_logits_number(input, target, weight=None, pos_weight=None, reduction=MEAN):
     """As ``torch.nn.functional.binary_cross_entropy_with_logits``, the reduction as a number; sizes broadcast.
 
     Raises:
@@ -431,7 +420,6 @@ def kl_div(
         log_target: whether ``target`` are logarithms too.
 
     Example:
-        >>> import compat as torch
         >>> p = torch.tensor([[0.5, 0.5]])
         >>> torch.nn.functional.kl_div(torch.tensor([[0.25, 0.75]]).log(), p, reduction="batchmean")
         tensor(0.1438)

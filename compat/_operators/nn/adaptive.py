@@ -235,7 +235,6 @@ _DOC = """The {what} of windows over the last {n} dimensions, so many that the r
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.{name}(torch.ones(1, 4, {size}), 2).shape
         torch.Size([1, 4, {out}])
     """

@@ -180,17 +180,7 @@ def _check_output_padding(output_padding: Dims, stride: Dims, dilation: Dims) ->
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {values}")
 
 
-def _check(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: Dims,
-    padding: Dims,
-    dilation: Dims,
-    transposed: bool,
-    output_padding: Dims,
-    groups: int,
-) -> None:
+def _check(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     size, kernel = tuple(input.shape), tuple(weight.shape)
     if bias is not None and bias.dtype is not input.dtype and not transposed:
         _check_dtypes(input.dtype, weight, bias, transposed, False)
@@ -237,7 +227,6 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     """The convolution that all others are made of; every parameter is given per dimension, or once for all.
 
     Example:
-        >>> import compat as torch
         >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
         tensor([[[2., 2.]]])
     """
@@ -373,7 +362,6 @@ def _declare_conv(n: int) -> None:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
         torch.Size([1, 5, {ones}])
     """
@@ -420,7 +408,6 @@ def _declare_conv_transpose(n: int) -> None:
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape
         torch.Size([1, 5, {", ".join("9" * n)}])
     """

@@ -48,7 +48,6 @@ def conv_tbc(input, weight, bias, pad):
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.conv_tbc(torch.ones(4, 1, 2), torch.ones(3, 2, 5), torch.zeros(5)).shape
         torch.Size([2, 1, 5])
     """

@@ -141,7 +141,6 @@ _DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.fractional_max_pool{n}d(torch.ones(1, 4, {size}), 2, output_ratio=0.5).shape
         torch.Size([1, 4, {out}])
     """

@@ -200,9 +200,7 @@ _SAMPLERS = {n: _declare(n) for n in (2, 3)}
     "grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
     names="torch.grid_sampler",
 )
-def grid_sampler(
-    input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
-) -> Tensor:
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """``grid_sample`` with its modes as numbers."""
     _check_sampler(input, grid)
     if input.dim() not in (4, 5) or grid.dim() != input.dim():
@@ -243,7 +241,6 @@ def grid_sample(
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> x, grid = torch.tensor([[[[1.0, 3.0]]]]), torch.tensor([[[[0.0, 0.0]]]])
         >>> torch.nn.functional.grid_sample(x, grid, align_corners=False)
         tensor([[[[2.]]]])
@@ -328,7 +325,6 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         NotImplementedError: for images without two or three dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.affine_grid(torch.eye(2, 3)[None], (1, 1, 1, 2), align_corners=False)
         tensor([[[[-0.5000,  0.0000],
                   [ 0.5000,  0.0000]]]])

@@ -428,7 +428,6 @@ def interpolate(
         RuntimeError: for empty tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.interpolate(torch.tensor([[[0.0, 2.0]]]), 4, mode="linear")
         tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
     """

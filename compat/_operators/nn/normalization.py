@@ -165,9 +165,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 
 
 @native_layer_norm.backward
-def native_layer_norm_backward(
-    ct0: Any, ct1: Any, ct2: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
-) -> Any:
+def native_layer_norm_backward(ct0, ct1, ct2, input, normalized_shape, weight, bias, result1, result2):
     axes = _last_axes(input, normalized_shape)
     ct, x, mean, inverse = (_wide(v) for v in (ct0, input, result1, result2))
     through = ct if weight is None else np.multiply(ct, _wide(weight))
@@ -184,9 +182,7 @@ def native_layer_norm_backward(
     "Tensor, Tensor)",
     names="torch.native_layer_norm",
 )
-def layer_norm_and_statistics(
-    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor, Tensor]:
+def layer_norm_and_statistics(input, normalized_shape, weight, bias, eps):
     """As ``torch.nn.functional.layer_norm``; also the means and the inverses of the deviations."""
     out, mean, inverse = native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)
     return out, mean.detach(), inverse.detach()
@@ -213,7 +209,6 @@ def layer_norm(
         RuntimeError: for sizes or dtypes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
         tensor([[-1.,  1.]])
     """
@@ -273,7 +268,6 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """``group_norm`` of (N, C, ...), the rest ``HxW`` elements; and each group's mean and inverse deviation (N, group).
 
     Example:
-        >>> import compat as torch
         >>> out, mean, inverse = torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)
         >>> out, mean, inverse
         (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
@@ -289,9 +283,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 
 
 @native_group_norm.backward
-def native_group_norm_backward(
-    ct0: Any, ct1: Any, ct2: Any, input: Any, weight: Any, bias: Any, N: int, group: int, result1: Any, result2: Any
-) -> Any:
+def native_group_norm_backward(ct0, ct1, ct2, input, weight, bias, N, group, result1, result2):
     ct, x = _wide(ct0), _grouped(_wide(input), N, group)
     stats = [reshape(_wide(s), shape=(N, group, 1)) for s in (result1, result2, ct1, ct2)]
     mean, inverse, ct_mean, ct_inverse = stats
@@ -321,7 +313,6 @@ def functional_group_norm(
         ValueError: for groups of one value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
         tensor([[-1.,  1., -1.,  1.]])
     """
@@ -338,10 +329,7 @@ def functional_group_norm(
     "bool cudnn_enabled=True) -> Tensor",
     names="torch.group_norm",
 )
-def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
-    cudnn_enabled: bool = True,
-) -> Tensor:  # fmt: skip
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """As ``torch.nn.functional.group_norm``, which besides refuses groups of one value.
 
     Raises:
@@ -363,16 +351,7 @@ def _others(x: Any) -> Axes:
     return tuple(d for d in range(type_of(x).ndim) if d != 1)
 
 
-def _check_batch(
-    input: Tensor,
-    weight: Any,
-    bias: Any,
-    running_mean: Any,
-    running_var: Any,
-    training: bool,
-    momentum: Any,
-    eps: float,
-) -> None:
+def _check_batch(input, weight, bias, running_mean, running_var, training, momentum, eps):
     features = input.shape[1] if input.dim() > 1 else 0
     for name, t in (("running_mean", running_mean), ("running_var", running_var)):
         if t is None and not training:
@@ -494,10 +473,7 @@ _SHARED_STATISTICS = (
     "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     names="torch.native_batch_norm",
 )
-def batch_norm_and_statistics(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+def batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """As ``torch.nn.functional.batch_norm``; also the means that were used and the inverses of the deviations, which
     are empty unless ``training``."""
     out, mean, inverse, *moved = native_batch_norm.function(
@@ -527,7 +503,6 @@ def batch_norm(
         RuntimeError: for sizes that do not match, missing statistics, and running ones that require grad.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
         tensor([[-1.0000],
                 [ 1.0000]])
@@ -546,10 +521,7 @@ def batch_norm(
     "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
     names="torch.batch_norm",
 )
-def batch_norm_positional(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
-) -> Tensor:  # fmt: skip
+def batch_norm_positional(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled=False):
     """As ``torch.nn.functional.batch_norm``, with the arguments in another order."""
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
@@ -571,7 +543,6 @@ def instance_norm(
         ValueError: for a single value per channel of a sample, if its own statistics are used.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]), eps=0.0)
         tensor([[[-1.,  1.]]])
     """

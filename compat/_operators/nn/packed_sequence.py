@@ -183,9 +183,7 @@ def _pad_rows_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
     "int total_length) -> (Tensor, Tensor)",
     names="torch._pad_packed_sequence",
 )
-def _pad_packed_sequence(
-    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
-) -> tuple[Tensor, Tensor]:
+def _pad_packed_sequence(data, batch_sizes, batch_first, padding_value, total_length):
     """Packed sequences padded to one length, and their lengths."""
     sizes = array_of(batch_sizes)
     batch = int(sizes[0])

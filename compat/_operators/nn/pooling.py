@@ -245,7 +245,6 @@ _POOL_DOC = """The {what} of windows over the last {n} dimensions.
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.{name}({example}, 2)
         {result}
     """
@@ -467,14 +466,7 @@ for _n in (2, 3):
     "bool count_include_pad=True) -> Tensor",
     names="torch.avg_pool1d F.avg_pool1d",
 )
-def avg_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Tensor:
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
     tensor_argument("avg_pool1d", "input", 1, input)
     if input.dim() not in (2, 3):
         raise _dimensions("avg_pool1d", input)

@@ -60,7 +60,6 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     """The maxima of ``output_size`` windows over the last dimension, and their indices.
 
     Example:
-        >>> import compat as torch
         >>> torch.adaptive_max_pool1d(torch.arange(4.0).view(1, 4), 2)
         (tensor([[1., 3.]]), tensor([[1, 3]]))
     """

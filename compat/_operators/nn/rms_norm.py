@@ -30,7 +30,6 @@ def rms_norm(
         RuntimeError: for sizes that do not fit.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))
         tensor([[1., 1.]])
     """

@@ -288,7 +288,6 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
         RuntimeError: for states and weights that are not as many as the layers need, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.nn.LSTM(3, 4)
         >>> states = torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
         >>> out, h, c = torch.lstm(torch.ones(5, 2, 3), states, [*net.parameters()], True, 1, 0.0, True, False, False)

@@ -49,10 +49,7 @@ def _check(input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tenso
     "Tensor? b_hh=None) -> (Tensor, Tensor)",
     names="torch.lstm_cell",
 )
-def lstm_cell(
-    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-    b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of an LSTM.
 
     Args:
@@ -67,7 +64,6 @@ def lstm_cell(
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> h, c = torch.lstm_cell(torch.ones(2, 3), [torch.zeros(2, 1)] * 2, torch.ones(4, 3), torch.ones(4, 1))
         >>> h.shape
         torch.Size([2, 1])
@@ -92,9 +88,7 @@ def lstm_step(of_input: Callable[[], Tensor], h: Tensor, c: Tensor, w_hh: Tensor
     "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor",
     names="torch.gru_cell",
 )
-def gru_cell(
-    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-) -> Tensor:
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of a GRU; as ``lstm_cell``, with one state, and rows for the reset, update and new gates."""
     _check(input, hx, None, w_ih, w_hh)
     return gru_step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)

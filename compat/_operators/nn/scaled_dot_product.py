@@ -147,10 +147,7 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
 
 
 @flash_attention.backward
-def flash_attention_backward(
-    ct0: Any, ct1: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: Any, result0: Any,
-    result1: Any,
-) -> Any:  # fmt: skip
+def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, scale, result0, result1):
     dtype, heads = type_of(query).dtype, _Heads(query, key)
     query, key, value, attn_mask, ct, output = _wide(query, key, value, attn_mask, ct0, result0)
     factor = _factor(scale, heads.e)
@@ -297,7 +294,6 @@ def scaled_dot_product_attention(
         RuntimeError: where sizes or dtypes do not match.
 
     Example:
-        >>> import compat as torch
         >>> q = torch.zeros(1, 1, 1, 2)
         >>> v = torch.tensor([[[[1.0, 0.0], [3.0, 2.0]]]])
         >>> torch.nn.functional.scaled_dot_product_attention(q, torch.ones(1, 1, 2, 2), v)

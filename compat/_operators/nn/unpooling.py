@@ -173,7 +173,6 @@ _LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the
         ceil_mode: whether a window may reach past the end.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.lp_pool{n}d(torch.ones({ones}), 1.0, 2).flatten()
         tensor([{sum}.])
     """
@@ -216,7 +215,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         ValueError: for fewer than three dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.local_response_norm(torch.ones(1, 1, 1), 1, alpha=1.0, beta=1.0)
         tensor([[[0.5000]]])
     """

@@ -36,7 +36,6 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 
     Example:
-        >>> import compat as torch
         >>> torch._weight_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[10.0]]))
         tensor([[6., 8.]])
     """

@@ -43,7 +43,6 @@ def addcmul(input, tensor1, tensor2, *, value):
         NotImplementedError: for bool tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.addcmul(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), value=10)
         tensor([31., 81.])
     """
@@ -86,7 +85,6 @@ def addcdiv(input, tensor1, tensor2, *, value):
         RuntimeError: if ``tensor1`` and ``tensor2`` are both integer.
 
     Example:
-        >>> import compat as torch
         >>> torch.addcdiv(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]), value=10)
         tensor([6., 6.])
     """
@@ -163,7 +161,6 @@ def lerp(input: Any, end: Any, weight: Any) -> Op:
         NotImplementedError: for integers and bools.
 
     Example:
-        >>> import compat as torch
         >>> torch.lerp(torch.zeros(2), torch.tensor([10.0, 20.0]), 0.5)
         tensor([ 5., 10.])
     """

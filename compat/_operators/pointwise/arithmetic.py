@@ -129,7 +129,6 @@ def add(input, other, *, alpha):
         RuntimeError: for sizes that do not broadcast, and an ``alpha`` that the result's dtype cannot hold.
 
     Example:
-        >>> import compat as torch
         >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
         tensor([21., 42.])
     """
@@ -156,7 +155,6 @@ def sub(input, other, *, alpha):
         RuntimeError: for bool tensors, sizes that do not broadcast, and an ``alpha`` that the result cannot hold.
 
     Example:
-        >>> import compat as torch
         >>> torch.sub(torch.tensor([10.0, 20.0]), torch.tensor([1.0, 2.0]), alpha=2)
         tensor([ 8., 16.])
     """
@@ -222,7 +220,6 @@ def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
         RuntimeError: as ``sub``.
 
     Example:
-        >>> import compat as torch
         >>> torch.rsub(torch.tensor([1.0, 2.0]), 10)
         tensor([9., 8.])
     """
@@ -360,7 +357,6 @@ def positive(input: Tensor) -> Tensor:
         RuntimeError: for a bool tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.positive(torch.tensor([1, 2]))
         tensor([1, 2])
     """

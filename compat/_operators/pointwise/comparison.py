@@ -114,7 +114,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
         TypeError: for anything that is not a tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
         True
     """
@@ -136,9 +135,7 @@ def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     return np.logical_or(same, np.logical_and(np.isfinite(y), np.absolute(x - y) <= room))
 
 
-def _check_isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> None:
+def _check_isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
     for name, value in (("rtol", rtol), ("atol", atol)):
@@ -162,7 +159,6 @@ def isclose(input, other, rtol, atol, equal_nan):
         RuntimeError: for different dtypes and negative tolerances.
 
     Example:
-        >>> import compat as torch
         >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0000001, 2.1]))
         tensor([ True, False])
     """
@@ -174,7 +170,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     """Whether all elements differ by at most ``atol + rtol * abs(other)``; the arguments as for ``isclose``.
 
     Example:
-        >>> import compat as torch
         >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
         True
     """
@@ -371,7 +366,6 @@ def copysign(input: Any, other: Any) -> Op:
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
         tensor([-1., -2.])
     """
@@ -409,7 +403,6 @@ def heaviside(input, values):
         RuntimeError: for complex tensors and different dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
         tensor([0.0000, 0.5000, 1.0000])
     """

@@ -65,7 +65,6 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
         RuntimeError: for other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.complex(torch.tensor([1.0]), torch.tensor([2.0]))
         tensor([1.+2.j])
     """
@@ -92,7 +91,6 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
         RuntimeError: for other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.polar(torch.tensor([2.0]), torch.tensor([0.0]))
         tensor([2.+0.j])
     """
@@ -162,7 +160,6 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.conj_physical(torch.tensor([1.0 + 2.0j]))
         tensor([1.-2.j])
     """

@@ -146,7 +146,6 @@ def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
         RuntimeError: for sizes that do not broadcast, and any other ``rounding_mode``.
 
     Example:
-        >>> import compat as torch
         >>> torch.div(torch.tensor([7.0, -7.0]), 2, rounding_mode="floor")
         tensor([ 3., -4.])
     """
@@ -176,7 +175,6 @@ def floor_divide(input, other):
         NotImplementedError: for bool and complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.floor_divide(torch.tensor([7, -7]), 2)
         tensor([ 3, -4])
     """
@@ -239,7 +237,6 @@ def remainder(input: Any, other: Any) -> Op:
         NotImplementedError: for bool and complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.remainder(torch.tensor([-3.0, 5.0]), 2)
         tensor([1., 1.])
     """
@@ -279,7 +276,6 @@ def fmod(input: Any, other: Any) -> Op:
         NotImplementedError: for bool and complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.fmod(torch.tensor([-3.0, 5.0]), 2)
         tensor([-1.,  1.])
     """

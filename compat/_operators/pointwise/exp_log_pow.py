@@ -317,7 +317,6 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
         RuntimeError: for integers to the power of a negative Python integer.
 
     Example:
-        >>> import compat as torch
         >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
         tensor([1., 4., 9.])
     """
@@ -349,7 +348,6 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.square(torch.tensor([1.0, -3.0]))
         tensor([1., 9.])
     """
@@ -383,7 +381,6 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
         RuntimeError: for an ``out`` of another dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.float_power(torch.tensor([1, 2]), -1)
         tensor([1.0000, 0.5000], dtype=torch.float64)
     """
@@ -495,7 +492,6 @@ def xlogy(input: Any, other: Any) -> Op:
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
         tensor([0., 0.])
     """

@@ -135,7 +135,6 @@ def frexp(input):
         RuntimeError: for tensors that are not floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.frexp(torch.tensor([1.0, -6.0]))
         torch.return_types.frexp(
         mantissa=tensor([ 0.5000, -0.7500]),

@@ -104,7 +104,6 @@ def round(input: Any, *, decimals: int | None = None) -> Op:
         NotImplementedError: for bool and complex tensors, and integers with ``decimals``.
 
     Example:
-        >>> import compat as torch
         >>> torch.round(torch.tensor([0.5, 1.5, -1.7]))
         tensor([ 0.,  2., -2.])
     """

@@ -70,7 +70,6 @@ def ndtr(input: Tensor) -> Tensor:
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.special.ndtr(torch.tensor([0.0]))
         tensor([0.5000])
     """
@@ -142,7 +141,6 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
         RuntimeError: for a negative ``n``.
 
     Example:
-        >>> import compat as torch
         >>> torch.polygamma(1, torch.tensor([1.0]))
         tensor([1.6449])
     """
@@ -188,7 +186,6 @@ def mvlgamma(input, p):
         RuntimeError: for a ``p`` below 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.mvlgamma(torch.tensor([2.0]), 1)
         tensor([0.])
     """
@@ -243,7 +240,6 @@ def logit(input, eps):
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.logit(torch.tensor([0.5]))
         tensor([0.])
     """

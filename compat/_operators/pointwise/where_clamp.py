@@ -72,7 +72,6 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         RuntimeError: for a condition of another dtype.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([-1.0, 2.0])
         >>> torch.where(x > 0, x, 0.0)
         tensor([0., 2.])
@@ -91,7 +90,6 @@ def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """The tensor where ``condition`` is true, ``other`` elsewhere.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([-1.0, 2.0]).where(torch.tensor([True, False]), torch.zeros(2))
         tensor([-1.,  0.])
     """
@@ -171,7 +169,6 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Op:
         RuntimeError: for a mask of another dtype, and a value that ``input`` cannot hold.
 
     Example:
-        >>> import compat as torch
         >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), 0)
         tensor([0., 2.])
     """
@@ -323,7 +320,6 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
         tensor([0.0000, 0.5000, 1.0000])
     """
@@ -404,7 +400,6 @@ def clamp_min(input: Any, min: Any) -> Op:
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
         tensor([0., 2.])
     """
@@ -424,7 +419,6 @@ def clamp_max(input: Any, max: Any) -> Op:
         NotImplementedError: for complex tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
         tensor([-1.,  0.])
     """
@@ -457,7 +451,6 @@ def nan_to_num(input, nan, posinf, neginf):
         out: a tensor to write the result into.
 
     Example:
-        >>> import compat as torch
         >>> torch.nan_to_num(torch.tensor([1.0, torch.nan]), nan=5.0)
         tensor([1., 5.])
     """

@@ -64,7 +64,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         NotImplementedError: for those of an integer dtype.
 
     Example:
-        >>> import compat as torch
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
@@ -112,9 +111,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
 @composite(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
 )
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
-) -> Tensor:
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the weights that each row of ``input`` holds; all different unless ``replacement``.
 
     Args:
@@ -129,7 +126,6 @@ def multinomial(
             are fewer than ``num_samples``.
 
     Example:
-        >>> import compat as torch
         >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
         tensor([1])
     """

@@ -136,7 +136,6 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
         ValueError: unless ``p`` is between 0 and 1.
 
     Example:
-        >>> import compat as torch
         >>> _ = torch.manual_seed(0)
         >>> torch.nn.functional.dropout(torch.ones(4), 0.5)
         tensor([0., 0., 2., 0.])
@@ -152,7 +151,6 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.alpha_dropout(torch.ones(2), training=False)
         tensor([1., 1.])
     """
@@ -165,7 +163,6 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
     """``alpha_dropout`` of whole channels (dimension 1).
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2), training=False)
         tensor([[1., 1.]])
     """
@@ -182,7 +179,6 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         RuntimeError: for another number of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
         torch.Size([1, 2, 3])
     """
@@ -204,7 +200,6 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         ValueError: unless ``p`` is between 0 and 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
         torch.Size([1, 2, 3, 3])
     """
@@ -229,7 +224,6 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
         ValueError: unless ``p`` is between 0 and 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
         torch.Size([1, 2, 3, 3, 3])
     """

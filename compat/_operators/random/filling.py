@@ -151,7 +151,6 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
         RuntimeError: if ``from`` exceeds ``to``, or the dtype is not floating point.
 
     Example:
-        >>> import compat as torch
         >>> torch.empty(2).uniform_(1, 2, generator=torch.Generator().manual_seed(0))
         tensor([1.4963, 1.7682])
     """
@@ -190,7 +189,6 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
         RuntimeError: if there are none between the bounds, or the dtype cannot hold them.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(3).random_(1)
         tensor([0., 0., 0.])
     """
@@ -219,7 +217,6 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
         RuntimeError: for a negative ``std``.
 
     Example:
-        >>> import compat as torch
         >>> torch.empty(2, 3).normal_().shape
         torch.Size([2, 3])
     """
@@ -284,7 +281,6 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         RuntimeError: for probabilities outside ``[0, 1]``, and sizes that do not broadcast.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).bernoulli_(1.0)
         tensor([1., 1.])
     """

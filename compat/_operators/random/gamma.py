@@ -48,7 +48,6 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Gamma numbers of the shape parameters that ``input`` holds and rate one.
 
     Example:
-        >>> import compat as torch
         >>> torch._standard_gamma(torch.ones(2)).shape
         torch.Size([2])
     """
@@ -106,7 +105,6 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     gradient, these have none.
 
     Example:
-        >>> import compat as torch
         >>> torch._sample_dirichlet(torch.ones(3)).sum().round()
         tensor(1.)
     """

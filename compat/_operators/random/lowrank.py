@@ -28,7 +28,6 @@ def svd_lowrank(
         The vectors ``(*, m, q)``, the values ``(*, q)`` in descending order, the other vectors ``(*, n, q)``.
 
     Example:
-        >>> import compat as torch
         >>> A = torch.outer(torch.arange(4.0), torch.ones(3))
         >>> torch.svd_lowrank(A, q=1)[1]
         tensor([6.4807])
@@ -61,7 +60,6 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
         ValueError: if ``q`` or ``niter`` is not in range.
 
     Example:
-        >>> import compat as torch
         >>> samples = torch.tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
         >>> torch.pca_lowrank(samples, q=1)[2].abs().flatten()
         tensor([0.7071, 0.7071])

@@ -128,7 +128,6 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
         options: ``out``, ``dtype``, ``device``, ``requires_grad``, …
 
     Example:
-        >>> import compat as torch
         >>> torch.rand(2, 3).shape
         torch.Size([2, 3])
     """
@@ -144,7 +143,6 @@ def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of standard normal numbers; the arguments are those of ``rand``.
 
     Example:
-        >>> import compat as torch
         >>> torch.randn(2, 3).shape
         torch.Size([2, 3])
     """
@@ -183,7 +181,6 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
         RuntimeError: if there are none, or the dtype cannot hold them.
 
     Example:
-        >>> import compat as torch
         >>> torch.randint(3, 10, (2, 2), generator=torch.Generator().manual_seed(0))
         tensor([[7, 6],
                 [3, 5]])
@@ -220,7 +217,6 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
         RuntimeError: for a negative ``n``, or one that the dtype cannot hold.
 
     Example:
-        >>> import compat as torch
         >>> torch.randperm(4, generator=torch.Generator().manual_seed(0))
         tensor([0, 1, 3, 2])
     """
@@ -243,7 +239,6 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
     """A tensor of uniform numbers from ``[0, 1)``, of the size, dtype and memory order of ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.rand_like(torch.zeros(2, 3)).shape
         torch.Size([2, 3])
     """
@@ -261,7 +256,6 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
     """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.randn_like(torch.zeros(2, 3)).shape
         torch.Size([2, 3])
     """
@@ -292,7 +286,6 @@ def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: An
     """A tensor of integers from ``[0, high)`` or ``[low, high)``, of the size, dtype and memory order of ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.randint_like(torch.zeros(2, 3), 10).shape
         torch.Size([2, 3])
     """

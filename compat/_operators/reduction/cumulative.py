@@ -88,7 +88,6 @@ def cumsum(input, dim, *, dtype):
         IndexError: for a dimension that does not exist.
 
     Example:
-        >>> import compat as torch
         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
         tensor([1, 3, 6])
     """
@@ -106,7 +105,6 @@ def cumprod(input, dim, *, dtype):
     """The running product along a dimension; arguments as for ``cumsum``.
 
     Example:
-        >>> import compat as torch
         >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
         tensor([1, 2, 6])
     """
@@ -150,7 +148,6 @@ def logcumsumexp(input, dim):
     algorithms", CACM 29, 1986).
 
     Example:
-        >>> import compat as torch
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
         tensor([0.0000, 0.6931])
     """

@@ -163,15 +163,7 @@ def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
     "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, "
     "bool density=False) -> (Tensor hist, Tensor bin_edges)",
 )
-def histogram(
-    input: Tensor,
-    bins: Any = 100,
-    *,
-    range: Any = None,
-    weight: Tensor | None = None,
-    density: bool = False,
-    out: Any = None,
-) -> Any:
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """How many elements lie in each part of a range.
 
     Args:
@@ -188,7 +180,6 @@ def histogram(
         RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
         tensor([0., 2., 1., 0.])
     """
@@ -221,9 +212,7 @@ def histogram(
     "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
     names="torch.histogramdd", errors="before",
 )  # fmt: skip
-def histogramdd(
-    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
-) -> Any:
+def histogramdd(input, bins, range=None, weight=None, density=False):
     """How many vectors lie in each cell of a grid.
 
     Args:
@@ -240,7 +229,6 @@ def histogramdd(
         RuntimeError: as for ``histogram``.
 
     Example:
-        >>> import compat as torch
         >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
         >>> torch.histogramdd(points, [2, 2]).hist
         tensor([[0., 1.],

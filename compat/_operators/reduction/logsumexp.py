@@ -47,7 +47,6 @@ def logsumexp(input, dim, keepdim):
     """``log(sum(exp(input)))`` over dimensions, without overflow; integers become floating.
 
     Example:
-        >>> import compat as torch
         >>> torch.logsumexp(torch.tensor([100.0, 100.0]), 0)
         tensor(100.6931)
     """

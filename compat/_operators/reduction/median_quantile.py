@@ -184,7 +184,6 @@ def kthvalue(input, k, dim, keepdim):
         IndexError: for a dimension that does not exist, or is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
         tensor(2)
     """
@@ -217,7 +216,6 @@ def mode(input, dim, keepdim):
         IndexError: for a dimension that does not exist, or is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
         tensor(3)
     """
@@ -322,7 +320,6 @@ _QUANTILE_DOC = """The elements at fractions of the way through the sorted input
         RuntimeError: for fractions outside 0 to 1, other dtypes, and empty tensors.
 
     Example:
-        >>> import compat as torch
         >>> torch.{name}(torch.tensor([1.0, 2.0, 4.0]), 0.75)
         tensor(3.)
     """
@@ -361,7 +358,6 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
         RuntimeError: for integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(2.)
     """

@@ -75,17 +75,12 @@ def _offsets(lengths: Any) -> Any:
     return np.concatenate([none, np.cumsum(lengths, axis=-1)], -1)
 
 
-def _check(
-    data: Tensor, reduce: str, lengths: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool, initial: Any
-) -> None:
+def _check(data, reduce, lengths, offsets, axis, unsafe, initial):
     given = lengths if lengths is not None else offsets
     if given is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if data.dim() < given.dim():
-        raise RuntimeError(
-            "Expected data.dim() >= lengths_value.dim() to be true, but got false.  (Could this error message be "
-            "improved?  If so, please report an enhancement request to PyTorch.)"
-        )
+        raise RuntimeError("Expected data.dim() >= lengths_value.dim() to be true, but got false.")
     along = wrap_dim(axis, data.dim())
     name = "lengths" if lengths is not None else "offsets"
     if along != given.dim() - 1:
@@ -102,9 +97,7 @@ def _check(
         )
 
 
-def _inspect(
-    data: Tensor, reduce: str, lengths: Tensor | None, offsets: Tensor | None, axis: int, unsafe: bool, initial: Any
-) -> None:
+def _inspect(data, reduce, lengths, offsets, axis, unsafe, initial):
     if unsafe or lengths is None:
         return
     values = values_of(lengths)
@@ -137,9 +130,7 @@ def segments_reduced(data, reduce, lengths, offsets, axis, unsafe, initial):  # 
 
 
 @segments_reduced.backward
-def segments_reduced_backward(
-    ct: Any, data: Any, reduce: str, lengths: Any, offsets: Any, initial: Any, result: Any
-) -> Any:
+def segments_reduced_backward(ct, data, reduce, lengths, offsets, initial, result):
     reduce, rows = _REDUCTIONS[reduce], _Rows(data, lengths, offsets)
     x, each = rows.rows(data), rows.spread(ct)
     ones = np.ones(type_of(x).shape, type_of(x).dtype)
@@ -179,17 +170,7 @@ def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
     "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor",
     names="torch.segment_reduce torch._segment_reduce",
 )
-def segment_reduce(
-    data: Tensor,
-    reduce: str,
-    *,
-    lengths: Tensor | None = None,
-    indices: Tensor | None = None,
-    offsets: Tensor | None = None,
-    axis: int = 0,
-    unsafe: bool = False,
-    initial: float | None = None,
-) -> Tensor:
+def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """Segments along a dimension, each reduced to one element.
 
     Args:
@@ -210,7 +191,6 @@ def segment_reduce(
         NotImplementedError: for other dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.segment_reduce(torch.tensor([1.0, 2.0, 3.0]), "sum", lengths=torch.tensor([1, 2]))
         tensor([1., 5.])
     """

@@ -111,7 +111,6 @@ def sum_all(input, *, dtype):
         IndexError: for a dimension that does not exist.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).sum(0)
         tensor([2., 2., 2.])
     """
@@ -137,7 +136,6 @@ def nansum(input, dim, keepdim, *, dtype):
     """The sum over dimensions with NaN counted as zero; arguments as for ``sum``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
         tensor(3.)
     """
@@ -157,7 +155,6 @@ def count_nonzero(input, dim):
     """How many elements are not zero, over dimensions, by default over all; int64.
 
     Example:
-        >>> import compat as torch
         >>> torch.count_nonzero(torch.tensor([0, 3, 5]))
         tensor(2)
     """
@@ -211,7 +208,6 @@ def mean_all(input, *, dtype):
         RuntimeError: for integers and bools.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1.0, 3.0]).mean()
         tensor(2.)
     """
@@ -257,7 +253,6 @@ def prod_all(input, *, dtype):
         IndexError: for a dimension that does not exist.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([2.0, 3.0]).prod()
         tensor(6.)
     """
@@ -320,7 +315,6 @@ def all(input, dim, keepdim):
     """Whether every element is nonzero, over dimensions, by default over all.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[True, False], [True, True]]).all(1)
         tensor([False,  True])
     """
@@ -337,7 +331,6 @@ def any(input, dim, keepdim):
     """Whether some element is nonzero, over dimensions, by default over all.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[True, False], [False, False]]).any(1)
         tensor([ True, False])
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from compat._core.operators.composite import composite
@@ -154,9 +154,7 @@ def _no_complex(name: str, ord: Any) -> None:
         raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
 
 
-def _check_vector_norm(
-    input: Tensor, ord: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
-) -> None:
+def _check_vector_norm(input, ord, dim=None, keepdim=False, *, dtype=None):
     _no_complex("linalg.vector_norm", ord)
     if isinstance(ord, str) or not isinstance(ord, int | float):
         raise wrong_argument("linalg_vector_norm", "ord", 2, "Number", ord)
@@ -198,9 +196,7 @@ def _wider(x: Any, result: Any) -> Any:
     "ScalarType? dtype=None) -> Tensor",
     names="linalg.vector_norm",
 )
-def vector_norm(
-    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
-) -> Tensor:
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """The norm of vectors: ``sum(|x| ** ord) ** (1 / ord)``.
 
     Args:
@@ -215,7 +211,6 @@ def vector_norm(
         RuntimeError: for integers, an ``out`` of another dtype, and for the norm of nothing where there is none.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
         tensor(5.)
     """
@@ -267,9 +262,7 @@ _OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
     "ScalarType? dtype=None) -> Tensor",
     names="linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")),
 )  # fmt: skip
-def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """The norm of matrices.
 
     Args:
@@ -285,7 +278,6 @@ def matrix_norm(
         RuntimeError: for other orders, dimensions or dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
         tensor(6.)
     """
@@ -349,7 +341,6 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
         RuntimeError: where it is neither, or there is no norm of that order.
 
     Example:
-        >>> import compat as torch
         >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
         tensor(5.)
     """
@@ -386,7 +377,6 @@ def norm(
         RuntimeError: for integers, and unknown orders.
 
     Example:
-        >>> import compat as torch
         >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
         tensor([ 5., 10.])
     """
@@ -405,7 +395,6 @@ def tensor_norm(
     """As ``torch.norm``.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([3.0, 4.0]).norm()
         tensor(5.)
     """
@@ -481,7 +470,6 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
         dim: a dimension, or several.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
         tensor([[0.6000, 0.8000]])
     """

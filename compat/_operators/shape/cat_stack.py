@@ -86,7 +86,6 @@ def cat(tensors, dim):
         RuntimeError: where sizes do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
         tensor([1, 2, 3])
     """
@@ -132,7 +131,6 @@ def stack(tensors, dim):
         RuntimeError: where sizes differ.
 
     Example:
-        >>> import compat as torch
         >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
         tensor([[1, 2],
                 [3, 4]])
@@ -152,7 +150,6 @@ def atleast_1d(*tensors: Any) -> Any:
     """Tensors with one dimension at least; those that have it are returned themselves.
 
     Example:
-        >>> import compat as torch
         >>> torch.atleast_1d(torch.tensor(5))
         tensor([5])
     """
@@ -164,7 +161,6 @@ def atleast_2d(*tensors: Any) -> Any:
     """Tensors with two dimensions at least, new ones in front.
 
     Example:
-        >>> import compat as torch
         >>> torch.atleast_2d(torch.tensor([5, 6]))
         tensor([[5, 6]])
     """
@@ -176,7 +172,6 @@ def atleast_3d(*tensors: Any) -> Any:
     """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side.
 
     Example:
-        >>> import compat as torch
         >>> torch.atleast_3d(torch.tensor([5, 6])).shape
         torch.Size([1, 2, 1])
     """
@@ -204,7 +199,6 @@ def hstack(tensors: Any) -> Tensor:
     """Tensors side by side: along the second dimension, vectors along their only one.
 
     Example:
-        >>> import compat as torch
         >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
         tensor([1, 2])
     """
@@ -217,7 +211,6 @@ def vstack(tensors: Any) -> Tensor:
     """Tensors below each other: along the first dimension, vectors as rows.
 
     Example:
-        >>> import compat as torch
         >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
         tensor([[1],
                 [2]])
@@ -230,7 +223,6 @@ def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other: along the third dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.dstack([torch.ones(2), torch.zeros(2)]).shape
         torch.Size([1, 2, 2])
     """
@@ -242,7 +234,6 @@ def column_stack(tensors: Any) -> Tensor:
     """Tensors side by side, vectors as columns.
 
     Example:
-        >>> import compat as torch
         >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
         tensor([[1, 3],
                 [2, 4]])
@@ -262,7 +253,6 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         RuntimeError: where ``start_dim`` comes after ``end_dim``.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 3, 4).flatten(1).shape
         torch.Size([2, 12])
     """
@@ -283,7 +273,6 @@ def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension; without a copy where the memory order allows.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).ravel().shape
         torch.Size([6])
     """
@@ -299,7 +288,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         RuntimeError: where the sizes do not multiply up to the dimension's.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 12).unflatten(1, (3, -1)).shape
         torch.Size([2, 3, 4])
     """
@@ -348,7 +336,6 @@ def repeat(input, *repeats):
     """The tensor as a tile, laid ``repeats`` times along each dimension, new ones in front.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1, 2]).repeat(2, 2)
         tensor([[1, 2, 1, 2],
                 [1, 2, 1, 2]])
@@ -366,7 +353,6 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     """``repeat``, where missing counts are 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.tile(torch.tensor([[1, 2]]), (2,))
         tensor([[1, 2, 1, 2]])
     """
@@ -381,7 +367,6 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """Tensors expanded to the size that all broadcast to.
 
     Example:
-        >>> import compat as torch
         >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
         [torch.Size([2, 3]), torch.Size([2, 3])]
     """
@@ -402,7 +387,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         RuntimeError: for tensors of more dimensions or of different dtypes.
 
     Example:
-        >>> import compat as torch
         >>> torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")[0]
         tensor([[0, 0, 0],
                 [1, 1, 1]])
@@ -438,7 +422,6 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """All combinations of one element of each vector, as rows; a single vector itself.
 
     Example:
-        >>> import compat as torch
         >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
         tensor([[1, 3],
                 [1, 4],

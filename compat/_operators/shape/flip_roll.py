@@ -40,7 +40,6 @@ def flip(input, *dims):
         RuntimeError: for one named twice.
 
     Example:
-        >>> import compat as torch
         >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), [0])
         tensor([[3, 4],
                 [1, 2]])
@@ -54,7 +53,6 @@ def fliplr(input: Tensor) -> Tensor:
     """Columns in reverse.
 
     Example:
-        >>> import compat as torch
         >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
         tensor([[2, 1],
                 [4, 3]])
@@ -69,7 +67,6 @@ def flipud(input: Tensor) -> Tensor:
     """Rows in reverse.
 
     Example:
-        >>> import compat as torch
         >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
         tensor([[3, 4],
                 [1, 2]])
@@ -119,7 +116,6 @@ def roll(input, shifts, dims):
         dims: along which dimensions; without, the elements are moved as if in one dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.roll(torch.tensor([1, 2, 3]), 1)
         tensor([3, 1, 2])
     """
@@ -161,7 +157,6 @@ def rot90(input, k, dims):
     """A plane turned by 90 degrees, ``k`` times, from the first dimension towards the second.
 
     Example:
-        >>> import compat as torch
         >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
         tensor([[2, 4],
                 [1, 3]])

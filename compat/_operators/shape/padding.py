@@ -63,7 +63,6 @@ def constant_pad_nd(input, pad, value):
         RuntimeError: for an odd number of paddings, more than twice the dimensions, or a cut of more than there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 0, 0, 1), 7)
         tensor([[7, 1, 2],
                 [7, 7, 7]])
@@ -205,7 +204,6 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         NotImplementedError: for a mode, or a number of dimensions in it, that there is not.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (2, 0), mode="reflect")
         tensor([[3., 2., 1., 2., 3.]])
     """

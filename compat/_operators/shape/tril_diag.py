@@ -61,7 +61,6 @@ def tril(input, diagonal):
         RuntimeError: for fewer than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.tril(torch.ones(2, 2))
         tensor([[1., 0.],
                 [1., 1.]])
@@ -80,7 +79,6 @@ def triu(input, diagonal):
         RuntimeError: for fewer than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.triu(torch.ones(2, 2))
         tensor([[1., 1.],
                 [0., 1.]])
@@ -160,7 +158,6 @@ def diag_embed(input, offset, dim1, dim2):
         dim1, dim2: where the matrices' dimensions lie in the result.
 
     Example:
-        >>> import compat as torch
         >>> torch.diag_embed(torch.tensor([1, 2]))
         tensor([[1, 0],
                 [0, 2]])
@@ -216,7 +213,6 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         RuntimeError: for other numbers of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
         tensor([1, 4])
     """
@@ -231,7 +227,6 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements of a tensor on its diagonal.
 
     Example:
-        >>> import compat as torch
         >>> torch.diagflat(torch.tensor([1, 2]))
         tensor([[1, 0],
                 [0, 2]])
@@ -269,7 +264,6 @@ def block_diag(*tensors: Tensor) -> Tensor:
         RuntimeError: for more than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.block_diag(torch.tensor([[1, 1]]), torch.tensor(2))
         tensor([[1, 1, 0],
                 [0, 0, 2]])
@@ -318,7 +312,6 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     """Where the lower triangle of a matrix is: rows, then columns.
 
     Example:
-        >>> import compat as torch
         >>> torch.tril_indices(2, 2)
         tensor([[0, 1, 1],
                 [0, 0, 1]])
@@ -335,7 +328,6 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     """Where the upper triangle of a matrix is: rows, then columns.
 
     Example:
-        >>> import compat as torch
         >>> torch.triu_indices(2, 2)
         tensor([[0, 0, 1],
                 [0, 1, 1]])
@@ -351,9 +343,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
     "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 )
-def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element along a dimension repeated on the spot.
 
     Args:
@@ -366,7 +356,6 @@ def repeat_interleave(
         RuntimeError: for negative counts, or not as many as there are places.
 
     Example:
-        >>> import compat as torch
         >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
         tensor([1, 1, 2, 2])
     """

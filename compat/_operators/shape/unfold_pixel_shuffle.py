@@ -115,9 +115,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
     return reshape(columns, shape=(*lead[:-1], lead[-1] * len(parts), prod(counts)))
 
 
-def _check_folded(
-    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> None:
+def _check_folded(input, output_size, kernel_size, dilation, padding, stride):
     _check_blocks(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
     _check_numbers(kernel_size, dilation, padding, stride)
     size = tuple(input.shape)
@@ -200,7 +198,6 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
         tensor([[[0., 1.],
                  [1., 2.],
@@ -225,7 +222,6 @@ def fold(
         RuntimeError: where these do not match the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
         tensor([[[[1., 2., 1.]]]])
     """
@@ -279,7 +275,6 @@ def pixel_shuffle(input, upscale_factor):
         RuntimeError: where the channels cannot be divided so.
 
     Example:
-        >>> import compat as torch
         >>> torch.pixel_shuffle(torch.arange(4).reshape(4, 1, 1), 2)
         tensor([[[0, 1],
                  [2, 3]]])
@@ -309,7 +304,6 @@ def pixel_unshuffle(input, downscale_factor):
     """Places become channels, the other way round than by ``pixel_shuffle``.
 
     Example:
-        >>> import compat as torch
         >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 2, 2), 2).flatten()
         tensor([0, 1, 2, 3])
     """
@@ -346,7 +340,6 @@ def channel_shuffle(input, groups):
         RuntimeError: where the channels cannot be divided so.
 
     Example:
-        >>> import compat as torch
         >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
         tensor([0, 2, 1, 3])
     """

@@ -34,8 +34,8 @@ def sequential_vmap(name: str) -> Callable[[Function], Function]:
             if over is None:
                 return function(*args, **kwargs)
             warn(
-                f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. "
-                "Please file us an issue on GitHub so that we can prioritize its implementation."
+                f"There is a performance drop because aten::{name} is called with one batch element after the other: "
+                "sizes of its results depend on values."
             )
             found = [
                 call(*[_of(x, over, i) for x in args], **{key: _of(x, over, i) for key, x in kwargs.items()})

@@ -35,9 +35,7 @@ def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
     "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
     out=True, last="sub",
 )  # fmt: skip
-def diff(
-    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
-) -> Tensor:
+def diff(input, n=1, dim=-1, prepend=None, append=None):
     """Each element less the one before it, along a dimension.
 
     Args:
@@ -49,7 +47,6 @@ def diff(
         RuntimeError: for a tensor without dimensions, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.diff(torch.tensor([1, 4, 9]))
         tensor([3, 5])
     """
@@ -150,7 +147,6 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         RuntimeError: for places that do not match the values.
 
     Example:
-        >>> import compat as torch
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor(4.)
     """
@@ -173,7 +169,6 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
     """The integrals up to each place but the first; arguments as for ``trapezoid``.
 
     Example:
-        >>> import compat as torch
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor([1.5000, 4.0000])
     """
@@ -210,9 +205,7 @@ def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
 
 
 @composite("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
-def cov(
-    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
-) -> Tensor:
+def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariances of variables: the rows of the input, whose columns are observations.
 
     Args:
@@ -225,7 +218,6 @@ def cov(
         RuntimeError: for more dimensions, and weights that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.cov(torch.tensor([[0.0, 2.0], [1.0, 5.0]]))
         tensor([[2., 4.],
                 [4., 8.]])
@@ -262,7 +254,6 @@ def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables; arguments as for ``cov``.
 
     Example:
-        >>> import compat as torch
         >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [1.0, 3.0, 5.0]]))
         tensor([[1., 1.],
                 [1., 1.]])

@@ -224,7 +224,6 @@ Raises:
     IndexError: for dimensions that do not exist.
 
 Example:
-    >>> import compat as torch
     >>> torch.fft.{name}(torch.ones({ones})).shape
     {shown}
 """
@@ -477,7 +476,6 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any
         RuntimeError: for a negative ``n``, and dtypes of integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.fft.fftfreq(4)
         tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
@@ -493,7 +491,6 @@ def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: An
     """The frequency of each element of ``rfft``; arguments as for ``fftfreq``.
 
     Example:
-        >>> import compat as torch
         >>> torch.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
@@ -516,7 +513,6 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
         dim: a dimension or several; all if not given.
 
     Example:
-        >>> import compat as torch
         >>> torch.fft.fftshift(torch.tensor([0, 1, -2, -1]))
         tensor([-2, -1,  0,  1])
     """
@@ -531,7 +527,6 @@ def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
         dim: a dimension or several; all if not given.
 
     Example:
-        >>> import compat as torch
         >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
         tensor([ 0,  1, -2, -1])
     """

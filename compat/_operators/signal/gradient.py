@@ -113,7 +113,6 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
         RuntimeError: for too few samples, and spacings that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
         (tensor([3., 4., 6., 7.]),)
     """

@@ -82,7 +82,6 @@ def stft(
         RuntimeError: for sizes and dtypes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> torch.stft(torch.ones(16), 8, window=torch.ones(8), return_complex=True).abs()[0, 0]
         tensor(8.)
     """
@@ -210,7 +209,6 @@ def istft(
         RuntimeError: for sizes and dtypes that do not match, and windows that leave out parts of the signal.
 
     Example:
-        >>> import compat as torch
         >>> window = torch.hann_window(8)
         >>> torch.istft(torch.stft(torch.ones(16), 8, window=window, return_complex=True), 8, window=window).mean()
         tensor(1.)

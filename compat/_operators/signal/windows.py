@@ -49,7 +49,6 @@ def aminmax(input, *, dim, keepdim):
         IndexError: for a dimension that does not exist, or is empty.
 
     Example:
-        >>> import compat as torch
         >>> torch.aminmax(torch.tensor([2, 1, 3])).max
         tensor(3)
     """
@@ -96,7 +95,6 @@ _DOC = """The {name} window: {formula}.
         RuntimeError: for a negative size, and integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.{function}(2).shape
         torch.Size([2])
     """
@@ -148,19 +146,10 @@ _publish("bartlett", "a triangle", _bartlett)
     f"{OPTIONS}) -> Tensor",
     names="torch.hamming_window", errors="before",
 )  # fmt: skip
-def hamming_window(
-    window_length: int,
-    periodic: bool = True,
-    alpha: float = 0.54,
-    beta: float = 0.46,
-    *,
-    dtype: Dtype | None = None,
-    **options: Any,
-) -> Tensor:
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, **options):
     """The Hamming window: ``alpha - beta cos x``, x going round once; arguments as for ``hann_window``.
 
     Example:
-        >>> import compat as torch
         >>> torch.hamming_window(2)
         tensor([0.0800, 1.0000])
     """
@@ -174,16 +163,13 @@ def hamming_window(
     f"kaiser_window.beta(int window_length, bool periodic, float beta, *, {OPTIONS}) -> Tensor",
     names="torch.kaiser_window", errors="before",
 )  # fmt: skip
-def kaiser_window(
-    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None, **options: Any
-) -> Tensor:
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **options):
     """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; otherwise as ``hann_window``.
 
     Args:
         beta: how narrow it is.
 
     Example:
-        >>> import compat as torch
         >>> torch.kaiser_window(3, False, 2.0)
         tensor([0.4387, 1.0000, 0.4387])
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -198,7 +199,6 @@ def sparse_compressed_tensor(
         RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], layout=torch.sparse_csc).to_dense()
         tensor([[0., 3.],
                 [2., 0.]])
@@ -209,161 +209,69 @@ def sparse_compressed_tensor(
     return _make(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants)
 
 
-_CSR = "Tensor crow_indices, Tensor col_indices, Tensor values"
+_DOCUMENT = """A sparse tensor with compressed {0}, of its parts.
+
+Args:
+    {1}: where the elements of each {2} begin, and the end of the last.
+    {3}.
+    values: the elements; gradients flow to them.
+    size: the size; by default as small as the indices allow.
+    dtype: the elements' dtype.
+    layout: ``torch.sparse_{4}`` or None.
+    requires_grad: whether gradients are to be computed for the tensor itself.
+    check_invariants: whether to check the parts.
+
+Raises:
+    RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
+
+Example:
+    >>> torch.sparse_{4}_tensor({5}).to_dense()
+    tensor([[0., {6}.],
+            [{7}., {8}.]])
+"""
 
 
-@composite(
-    f"sparse_csr_tensor.crow_col_value_size({_CSR}, int[] size, *, {_OPTIONS}) -> Tensor",
-    f"sparse_csr_tensor.crow_col_value({_CSR}, *, {_OPTIONS}) -> Tensor",
-    names="torch.sparse_csr_tensor",
-)
-def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """A sparse tensor with compressed rows, of its parts.
+def _declare(kind: str, by: str, example: str, shown: tuple[int, int, int]) -> None:
+    """The constructor of a layout; its parameters have the layout's names."""
+    name, layout = f"sparse_{kind}_tensor", LAYOUTS[f"sparse_{kind}"]
+    major, minor = ("row", "column") if layout in BY_ROWS else ("column", "row")
+    counted = ", counted in blocks" if layout in BLOCKED else ""
+    block = " of blocks" if layout in BLOCKED else ""
 
-    Args:
-        crow_indices: where the elements of each row begin, and the end of the last.
-        col_indices: the column of each element.
-        values: the elements; gradients flow to them.
-        size: the size; by default as small as the indices allow.
-        dtype: the elements' dtype.
-        layout: ``torch.sparse_csr`` or None.
-        requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to check the parts.
+    def made(given: Any, *parts: Any) -> Tensor:
+        if given is not None and given is not layout:
+            raise RuntimeError(f"{name}: the layout is {layout}, not {given}")
+        return _make(layout, *parts)
 
-    Raises:
-        RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
+    def by_rows(
+        crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        return made(layout, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants)
 
-    Example:
-        >>> import compat as torch
-        >>> torch.sparse_csr_tensor([0, 1, 2], [1, 0], [2.0, 3.0]).to_dense()
-        tensor([[0., 2.],
-                [3., 0.]])
-    """
-    _check_layout("sparse_csr_tensor", layout, LAYOUTS["sparse_csr"])
-    made = LAYOUTS["sparse_csr"]
-    return _make(made, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants)
+    def by_columns(
+        ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        return made(layout, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants)
 
-
-_CSC = "Tensor ccol_indices, Tensor row_indices, Tensor values"
-
-
-@composite(
-    f"sparse_csc_tensor.ccol_row_value_size({_CSC}, int[] size, *, {_OPTIONS}) -> Tensor",
-    f"sparse_csc_tensor.ccol_row_value({_CSC}, *, {_OPTIONS}) -> Tensor",
-    names="torch.sparse_csc_tensor",
-)
-def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """A sparse tensor with compressed columns, of its parts.
-
-    Args:
-        ccol_indices: where the elements of each column begin, and the end of the last.
-        row_indices: the row of each element.
-        values: the elements; gradients flow to them.
-        size: the size; by default as small as the indices allow.
-        dtype: the elements' dtype.
-        layout: ``torch.sparse_csc`` or None.
-        requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to check the parts.
-
-    Raises:
-        RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.sparse_csc_tensor([0, 1, 2], [1, 0], [2.0, 3.0]).to_dense()
-        tensor([[0., 3.],
-                [2., 0.]])
-    """
-    _check_layout("sparse_csc_tensor", layout, LAYOUTS["sparse_csc"])
-    made = LAYOUTS["sparse_csc"]
-    return _make(made, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants)
+    make = by_rows if layout in BY_ROWS else by_columns
+    first, second = list(signature(make).parameters)[:2]
+    make.__name__ = make.__qualname__ = name
+    where = f"{second}: the {minor} of each {'block' if block else 'element'}{counted}"
+    make.__doc__ = _DOCUMENT.format(f"{major}s{block}", first, major + block, where, kind, example, *shown)
+    parts = f"Tensor {first}, Tensor {second}, Tensor values"
+    composite(
+        f"{name}.{by}_value_size({parts}, int[] size, *, {_OPTIONS}) -> Tensor",
+        f"{name}.{by}_value({parts}, *, {_OPTIONS}) -> Tensor",
+        names=f"torch.{name}",
+    )(make)
 
 
-_BSR = "Tensor crow_indices, Tensor col_indices, Tensor values"
-
-
-@composite(
-    f"sparse_bsr_tensor.crow_col_value_size({_BSR}, int[] size, *, {_OPTIONS}) -> Tensor",
-    f"sparse_bsr_tensor.crow_col_value({_BSR}, *, {_OPTIONS}) -> Tensor",
-    names="torch.sparse_bsr_tensor",
-)
-def sparse_bsr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """A sparse tensor with compressed rows of blocks, of its parts.
-
-    Args:
-        crow_indices: where the elements of each row of blocks begin, and the end of the last.
-        col_indices: the column of each block, counted in blocks.
-        values: the elements; gradients flow to them.
-        size: the size; by default as small as the indices allow.
-        dtype: the elements' dtype.
-        layout: ``torch.sparse_bsr`` or None.
-        requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to check the parts.
-
-    Raises:
-        RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.sparse_bsr_tensor([0, 1], [1], [[[2.0], [3.0]]]).to_dense()
-        tensor([[0., 2.],
-                [0., 3.]])
-    """
-    _check_layout("sparse_bsr_tensor", layout, LAYOUTS["sparse_bsr"])
-    made = LAYOUTS["sparse_bsr"]
-    return _make(made, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants)
-
-
-_BSC = "Tensor ccol_indices, Tensor row_indices, Tensor values"
-
-
-@composite(
-    f"sparse_bsc_tensor.ccol_row_value_size({_BSC}, int[] size, *, {_OPTIONS}) -> Tensor",
-    f"sparse_bsc_tensor.ccol_row_value({_BSC}, *, {_OPTIONS}) -> Tensor",
-    names="torch.sparse_bsc_tensor",
-)
-def sparse_bsc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-) -> Tensor:  # fmt: skip
-    """A sparse tensor with compressed columns of blocks, of its parts.
-
-    Args:
-        ccol_indices: where the elements of each column of blocks begin, and the end of the last.
-        row_indices: the row of each block, counted in blocks.
-        values: the elements; gradients flow to them.
-        size: the size; by default as small as the indices allow.
-        dtype: the elements' dtype.
-        layout: ``torch.sparse_bsc`` or None.
-        requires_grad: whether gradients are to be computed for the tensor itself.
-        check_invariants: whether to check the parts.
-
-    Raises:
-        RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.sparse_bsc_tensor([0, 0, 1], [0], [[[2.0], [3.0]]]).to_dense()
-        tensor([[0., 2.],
-                [0., 3.]])
-    """
-    _check_layout("sparse_bsc_tensor", layout, LAYOUTS["sparse_bsc"])
-    made = LAYOUTS["sparse_bsc"]
-    return _make(made, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants)
-
-
-def _check_layout(name: str, given: Any, wanted: Any) -> None:
-    if given is not None and given is not wanted:
-        raise RuntimeError(f"{name}: the layout is {wanted}, not {given}")
+_declare("csr", "crow_col", "[0, 1, 2], [1, 0], [2.0, 3.0]", (2, 3, 0))
+_declare("csc", "ccol_row", "[0, 1, 2], [1, 0], [2.0, 3.0]", (3, 2, 0))
+_declare("bsr", "crow_col", "[0, 1], [1], [[[2.0], [3.0]]]", (2, 0, 3))
+_declare("bsc", "ccol_row", "[0, 0, 1], [0], [[[2.0], [3.0]]]", (2, 0, 3))
 
 
 # ---------------------------------------------------------------- checks by name

@@ -70,7 +70,6 @@ def sparse_coo_tensor(
         RuntimeError: for parts that do not go together.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
         tensor(indices=tensor([[0, 1, 1],
                                [2, 0, 2]]),
@@ -139,7 +138,6 @@ class Invariants:
     A context manager and a decorator, and switches.
 
     Example:
-        >>> import compat as torch
         >>> with torch.sparse.check_sparse_tensor_invariants():
         ...     torch.sparse_coo_tensor([[5]], [1.0], (3,))
         Traceback (most recent call last):

@@ -39,7 +39,6 @@ def to_sparse(
             pair of layouts between which PyTorch does not convert.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]])
         >>> x.to_sparse()
         tensor(indices=tensor([[0, 1],
@@ -217,7 +216,6 @@ def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
         RuntimeError: for a layout that PyTorch does not convert to this one.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csr().crow_indices()
         tensor([0, 1, 3])
     """
@@ -232,7 +230,6 @@ def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
         dense_dim: how many of the last dimensions belong to the elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse_csc().row_indices()
         tensor([1, 0, 1])
     """
@@ -251,7 +248,6 @@ def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
         dense_dim: how many of the last dimensions belong to the elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.eye(4).to_sparse_bsr((2, 2)).values().shape
         torch.Size([2, 2, 2])
     """
@@ -270,7 +266,6 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
         dense_dim: how many of the last dimensions belong to the elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.eye(4).to_sparse_bsc((2, 2)).ccol_indices()
         tensor([0, 1, 2])
     """

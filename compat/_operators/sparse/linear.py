@@ -196,7 +196,6 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
         mat2: dense.
 
     Example:
-        >>> import compat as torch
         >>> torch.hspmm(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse(), torch.ones(2, 2))
         tensor(indices=tensor([[0]]),
                values=tensor([[2., 2.]]),
@@ -217,7 +216,6 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
     """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``: sparse.
 
     Example:
-        >>> import compat as torch
         >>> one = torch.eye(2).to_sparse()
         >>> torch.sspaddmm(one, one, torch.ones(2, 2)).to_dense()
         tensor([[2., 1.],
@@ -238,7 +236,6 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
         tensor([[1., 1.],
                 [1., 1.]])
@@ -254,7 +251,6 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """``torch.mm`` under its deprecated name.
 
     Example:
-        >>> import compat as torch
         >>> torch.spmm(torch.eye(2).to_sparse(), torch.tensor([[3.0], [4.0]]))
         tensor([[3.],
                 [4.]])
@@ -276,7 +272,6 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         RuntimeError: for operands that are not matching matrices, and for another ``reduce``.
 
     Example:
-        >>> import compat as torch
         >>> adjacency = torch.sparse_coo_tensor([[0, 1, 1], [1, 0, 1]], [1.0, 0.5, 0.5], (2, 2))
         >>> torch.sparse.mm(adjacency, torch.tensor([[1.0], [3.0]]))
         tensor([[3.],
@@ -379,7 +374,6 @@ def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0, al
         mat2: dense.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse.addmm(torch.ones(2, 2), torch.eye(2).to_sparse(), torch.ones(2, 2))
         tensor([[2., 2.],
                 [2., 2.]])
@@ -403,7 +397,6 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1.0,
         RuntimeError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> places = torch.eye(2).to_sparse_csr()
         >>> torch.sparse.sampled_addmm(places, torch.ones(2, 3), torch.ones(3, 2)).to_dense()
         tensor([[4., 0.],

@@ -119,7 +119,6 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
         A sparse tensor, or a dense one where no dimension with coordinates is left.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse.sum(torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse(), 0)
         tensor(indices=tensor([[0, 1]]),
                values=tensor([3., 6.]),
@@ -216,7 +215,6 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         dtype: the dtype to convert to before.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse.softmax(torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).to_dense()
         tensor([[0.0000, 1.0000],
                 [0.5000, 0.5000]])
@@ -234,7 +232,6 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
         dtype: the dtype to convert to before.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse.log_softmax(torch.tensor([[0.0, 2.0]]).to_sparse(), 1).to_dense()
         tensor([[0., 0.]])
     """
@@ -257,7 +254,6 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
         RuntimeError: for diagonals and offsets that do not go together.
 
     Example:
-        >>> import compat as torch
         >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0]]), torch.tensor([0]), (2, 2)).to_dense()
         tensor([[1., 0.],
                 [0., 2.]])

@@ -44,7 +44,6 @@ def apply_(self: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
         RuntimeError: if it requires grad.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1.0, 2.0]).apply_(lambda x: x * x)
         tensor([1., 4.])
     """

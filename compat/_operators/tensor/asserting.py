@@ -63,7 +63,6 @@ def check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Me
     """As ``check_with``, for all elements of a bool tensor.
 
     Example:
-        >>> import compat as torch
         >>> check_tensor_all_with(ValueError, torch.tensor([True, True]))
     """
     if not isinstance(cond, Tensor):
@@ -121,7 +120,6 @@ def is_all_true(input: Tensor) -> Tensor:
     """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
 
     Example:
-        >>> import compat as torch
         >>> is_all_true(torch.tensor([True, False]))
         tensor(False)
     """
@@ -133,7 +131,6 @@ def is_any_true(input: Tensor) -> Tensor:
     """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.vmap(is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
         tensor(True)
     """
@@ -149,7 +146,6 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raises ``RuntimeError`` unless the one element of a tensor is not zero.
 
     Example:
-        >>> import compat as torch
         >>> assert_async(torch.tensor(1.0))
     """
     if not bool(input):

@@ -31,7 +31,6 @@ def storage_type(self: Tensor) -> Any:
     """The class of its typed storage, which is deprecated; None for a dtype that has none.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2).storage_type()
         <class 'torch.FloatStorage'>
     """
@@ -57,7 +56,6 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
         RuntimeError: if the order does not name each dimension once.
 
     Example:
-        >>> import compat as torch
         >>> torch.empty_permuted((2, 3), (1, 0)).stride()
         (1, 2)
     """
@@ -88,7 +86,6 @@ def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
         TypeError: for another ``ambiguity_check``.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).t().dim_order()
         (1, 0)
     """
@@ -258,7 +255,6 @@ def has_internal_overlap(input: Tensor) -> int:
     """Whether elements share a place: 0 no, 1 yes, 2 if that would have to be found out.
 
     Example:
-        >>> import compat as torch
         >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))
         1
     """

@@ -194,7 +194,6 @@ def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> t
     """The norm of all elements of each tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch._foreach_norm([torch.tensor([3.0, 4.0])])
         (tensor(5.),)
     """
@@ -208,7 +207,6 @@ def foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The largest element of each tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch._foreach_max([torch.tensor([3.0, 4.0])])
         (tensor(4.),)
     """

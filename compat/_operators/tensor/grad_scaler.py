@@ -1,7 +1,6 @@
 """``GradScaler``'s operations on gradients and on its scale, without reading values.
 
 Example:
-    >>> import compat as torch
     >>> grads, infinite = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, float("inf")])], torch.zeros(())
     >>> torch._amp_foreach_non_finite_check_and_unscale_(grads, infinite, torch.tensor(0.5))
     >>> grads, infinite
@@ -66,14 +65,7 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
     "float scale_backoff_factor, int growth_interval) -> Tensor(a!)",
     names="torch._amp_update_scale_",
 )
-def amp_update_scale_(
-    self: Tensor,
-    growth_tracker: Tensor,
-    found_inf: Tensor,
-    scale_growth_factor: float,
-    scale_backoff_factor: float,
-    growth_interval: int,
-) -> Tensor:
+def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scale_backoff_factor, growth_interval):
     """A scale, in place, after a step: smaller if something was infinite, larger if nothing was for long enough.
 
     Args:
@@ -87,7 +79,6 @@ def amp_update_scale_(
         RuntimeError: if one of the tensors has another dtype, or not one element.
 
     Example:
-        >>> import compat as torch
         >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)
         >>> amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 2), steps
         (tensor(8.), tensor(0, dtype=torch.int32))

@@ -83,7 +83,6 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
         RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes that no memory has.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(4).resize_(2, 1)
         tensor([[0],
                 [1]])
@@ -142,7 +141,6 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
         RuntimeError: if it would not broadcast to this one.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
     """
@@ -270,7 +268,6 @@ def share_memory_(self: Tensor) -> Tensor:
         RuntimeError: on the meta device.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.zeros(2, 3)
         >>> row = x[0]
         >>> x.share_memory_().is_shared(), row.is_shared()
@@ -327,7 +324,6 @@ def is_tensor(obj: Any, /) -> bool:
     """Whether something is a tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_tensor([1, 2])
         False
     """
@@ -345,7 +341,6 @@ def numel(input: Tensor) -> int:
     """The number of elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(2, 3).numel()
         6
     """
@@ -357,7 +352,6 @@ def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype is a floating-point one.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_floating_point(torch.ones(2))
         True
     """
@@ -369,7 +363,6 @@ def is_complex(input: Tensor) -> bool:
     """Whether the dtype is a complex one.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_complex(torch.tensor([1j]))
         True
     """
@@ -399,7 +392,6 @@ def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_nonzero(torch.tensor([0.0]))
         False
     """
@@ -419,7 +411,6 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
     """The dtype that an operation on two tensors or numbers would give.
 
     Example:
-        >>> import compat as torch
         >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
         torch.float32
     """

@@ -35,7 +35,6 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size.
 
     Example:
-        >>> import compat as torch
         >>> torch.is_same_size(torch.ones(2), torch.ones(2, 1))
         False
     """
@@ -57,7 +56,6 @@ def broadcast_shapes(*shapes: Any) -> Size:
         ValueError: for a negative size.
 
     Example:
-        >>> import compat as torch
         >>> torch.broadcast_shapes((2, 1), (3,))
         torch.Size([2, 3])
     """
@@ -93,7 +91,6 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         RuntimeError: if ``input`` is no vector, or ``r`` is negative.
 
     Example:
-        >>> import compat as torch
         >>> torch.combinations(torch.tensor([1, 2, 3]))
         tensor([[1, 2],
                 [1, 3],
@@ -140,7 +137,6 @@ def logspace(
         RuntimeError: for a negative number of steps, or an end that has dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.logspace(0, 2, 3)
         tensor([  1.,  10., 100.])
     """

@@ -18,7 +18,6 @@ def view_as_real(input):
     """Complex numbers as pairs of real ones, in a new last dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.view_as_real(torch.tensor([1 + 2j]))
         tensor([[1., 2.]])
     """
@@ -47,7 +46,6 @@ def view_as_complex(input):
     """Pairs of real numbers, along the last dimension, as complex ones.
 
     Example:
-        >>> import compat as torch
         >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
         tensor([1.+2.j])
     """
@@ -86,7 +84,6 @@ def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([1 + 2j]).conj()
         tensor([1.-2.j])
     """

@@ -41,7 +41,6 @@ def transpose(input, dim0, dim1):
     """Two dimensions exchanged.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 3).transpose(0, 1).shape
         torch.Size([3, 2])
     """
@@ -62,7 +61,6 @@ def t(input):
         RuntimeError: for more than two dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1, 2], [3, 4]]).t()
         tensor([[1, 3],
                 [2, 4]])
@@ -91,7 +89,6 @@ def permute(input, *dims):
     """The dimensions in another order.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
         torch.Size([4, 2, 3])
     """
@@ -284,7 +281,6 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
         RuntimeError: where the number of elements does not fit, or the memory order would need a copy.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(6).view(2, -1)
         tensor([[0, 1, 2],
                 [3, 4, 5]])
@@ -309,7 +305,6 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
     """The same memory in the shape of ``other``.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(4).view_as(torch.ones(2, 2))
         tensor([[0, 1],
                 [2, 3]])
@@ -323,7 +318,6 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
     """The same elements in another shape: a view if the memory order allows, else a copy.
 
     Example:
-        >>> import compat as torch
         >>> torch.reshape(torch.arange(4), (2, 2))
         tensor([[0, 1],
                 [2, 3]])
@@ -346,7 +340,6 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view if the memory order allows, else a copy.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(4).reshape(2, -1)
         tensor([[0, 1],
                 [2, 3]])
@@ -412,7 +405,6 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     """The same elements in the shape of ``other``.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(4).reshape_as(torch.ones(2, 2))
         tensor([[0, 1],
                 [2, 3]])
@@ -435,7 +427,6 @@ def unsqueeze(input, dim):
     """A dimension of size one inserted.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(2, 3).unsqueeze(-1).shape
         torch.Size([2, 3, 1])
     """
@@ -485,7 +476,6 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Dimensions of size one removed: all, or those of ``dim`` that have it.
 
     Example:
-        >>> import compat as torch
         >>> torch.zeros(1, 2, 1).squeeze().shape, torch.zeros(1, 2, 1).squeeze(0).shape
         (torch.Size([2]), torch.Size([2, 1]))
     """
@@ -522,7 +512,6 @@ def expand(input, *size, implicit):
     """Dimensions of size one, and new ones in front, repeated without a copy; -1 keeps a size.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor([[1], [2]]).expand(-1, 3)
         tensor([[1, 1, 1],
                 [2, 2, 2]])
@@ -564,7 +553,6 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``expand`` under NumPy's name.
 
     Example:
-        >>> import compat as torch
         >>> torch.broadcast_to(torch.ones(3), (2, 3)).shape
         torch.Size([2, 3])
     """
@@ -576,7 +564,6 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
     """Expanded to the size of ``other``.
 
     Example:
-        >>> import compat as torch
         >>> torch.ones(3).expand_as(torch.ones(2, 3)).shape
         torch.Size([2, 3])
     """

@@ -29,7 +29,6 @@ def select(input, dim, index):
     """One place along a dimension, which disappears.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(6).view(2, 3).select(1, 0)
         tensor([0, 3])
     """
@@ -78,7 +77,6 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         length: how long it is.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(5).narrow(0, 1, 3)
         tensor([1, 2, 3])
     """
@@ -113,7 +111,6 @@ def diagonal(input, offset, dim1, dim2):
         dim1, dim2: the dimensions of the matrices.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(4).view(2, 2).diagonal()
         tensor([0, 3])
     """
@@ -139,7 +136,6 @@ def unfold(input, dimension, size, step):
     """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(5).unfold(0, 3, 1)
         tensor([[0, 1, 2],
                 [1, 2, 3],
@@ -209,7 +205,6 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any
     """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(5).split(2)
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
@@ -222,7 +217,6 @@ def _split_of_tensor(input: Tensor, split_size: Any, dim: int = 0, **named: Any)
     """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(5).split(split_size=[1, 4])
         (tensor([0]), tensor([1, 2, 3, 4]))
     """
@@ -241,7 +235,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         dim: the dimension to cut.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(5).chunk(2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
@@ -261,7 +254,6 @@ def unbind(input, dim):
     """All places along a dimension, each a tensor.
 
     Example:
-        >>> import compat as torch
         >>> torch.arange(2).unbind()
         (tensor(0), tensor(1))
     """

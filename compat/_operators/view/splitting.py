@@ -48,7 +48,6 @@ def tensor_split(
         RuntimeError: for a tensor without dimensions, and no parts.
 
     Example:
-        >>> import compat as torch
         >>> torch.tensor_split(torch.arange(5), 2)
         (tensor([0, 1, 2]), tensor([3, 4]))
     """
@@ -103,7 +102,6 @@ _SPLIT_DOC = """Parts along {which}: equal ones, so many; or between the places 
         RuntimeError: where parts cannot be equal.
 
     Example:
-        >>> import compat as torch
         >>> [tuple(part.shape) for part in torch.{name}(torch.ones(2, 2, 2), 2)]
         {result}
     """

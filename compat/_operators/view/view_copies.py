@@ -109,7 +109,6 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that.
 
     Example:
-        >>> import compat as torch
         >>> [len(part) for part in torch.unsafe_split(torch.arange(5), 2)]
         [2, 2, 1]
     """
@@ -127,7 +126,6 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     """``unsafe_split`` into at most ``chunks`` parts of equal size.
 
     Example:
-        >>> import compat as torch
         >>> [len(part) for part in torch.unsafe_chunk(torch.arange(5), 2)]
         [3, 2]
     """

@@ -50,7 +50,6 @@ def get_model_state_dict(model: Module, *, submodules: Any = None, options: Stat
     """A module's parameters and buffers by name.
 
     Example:
-        >>> import compat as torch
         >>> list(get_model_state_dict(torch.nn.Linear(2, 1)))
         ['weight', 'bias']
     """

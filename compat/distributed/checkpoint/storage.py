@@ -94,7 +94,6 @@ def save(
 
     Example:
         >>> import tempfile
-        >>> import compat as torch
         >>> folder = tempfile.mkdtemp()
         >>> _ = save({"a": torch.ones(2)}, checkpoint_id=folder)
         >>> state = {"a": torch.zeros(2)}

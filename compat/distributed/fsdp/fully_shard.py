@@ -106,7 +106,6 @@ def fully_shard(
         NotImplementedError: for a policy that is not there.
 
     Example:
-        >>> import compat as torch
         >>> from compat.distributed.fsdp import FSDPModule, fully_shard
         >>> net = fully_shard(torch.nn.Linear(2, 4))
         >>> net.weight.placements, isinstance(net, FSDPModule)

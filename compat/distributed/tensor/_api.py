@@ -178,7 +178,6 @@ class DTensor(Tensor, metaclass=_Divided):
     ``placements``, ``device_mesh``, ``to_local``, ``full_tensor`` and ``redistribute``, which all tensors have.
 
     Example:
-        >>> import compat as torch
         >>> from compat.distributed.tensor import DTensor, Shard, distribute_tensor, init_device_mesh
         >>> x = distribute_tensor(torch.ones(4, 2), init_device_mesh("cpu", (1,)), [Shard(0)])
         >>> isinstance(x, DTensor), isinstance(torch.ones(2), DTensor), x.placements
@@ -203,7 +202,6 @@ class DTensor(Tensor, metaclass=_Divided):
             ValueError: for a list that does not have one tensor for each device.
 
         Example:
-            >>> import compat as torch
             >>> from compat.distributed.tensor import DTensor, Partial, init_device_mesh
             >>> x = DTensor.from_local(torch.ones(2), init_device_mesh("cpu", (1,)), [Partial()])
             >>> x.placements, x + 1
@@ -433,7 +431,6 @@ def distribute_tensor(
         ValueError: for a dimension that is not there.
 
     Example:
-        >>> import compat as torch
         >>> from compat.distributed.tensor import Replicate, distribute_tensor, init_device_mesh
         >>> distribute_tensor(torch.ones(2), init_device_mesh("cpu", (1,)), [Replicate()]).full_tensor()
         tensor([1., 1.])

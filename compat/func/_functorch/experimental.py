@@ -26,7 +26,6 @@ def chunk_vmap(
         chunks: how many parts.
 
     Example:
-        >>> import compat as torch
         >>> chunk_vmap(torch.sum, chunks=2)(torch.ones(3, 2))
         tensor([2., 2., 2.])
     """

@@ -68,7 +68,6 @@ def make_functional_with_buffers(
         disable_autograd_tracking: whether the parameters require no grad.
 
     Example:
-        >>> import compat as torch
         >>> f, params, buffers = make_functional_with_buffers(torch.nn.BatchNorm1d(2))
         >>> f(params, buffers, torch.ones(3, 2))
         tensor([[0., 0.],
@@ -97,7 +96,6 @@ def make_functional(
         RuntimeError: for a module with buffers.
 
     Example:
-        >>> import compat as torch
         >>> f, params = make_functional(torch.nn.Linear(2, 3))
         >>> f([torch.zeros(3, 2), torch.ones(3)], torch.ones(2))
         tensor([1., 1., 1.])
@@ -119,7 +117,6 @@ def combine_state_for_ensemble(
         RuntimeError: for no modules, and for those of different classes or modes.
 
     Example:
-        >>> import compat as torch
         >>> f, params, buffers = combine_state_for_ensemble([torch.nn.Linear(2, 3) for _ in range(4)])
         >>> torch.vmap(f, (0, 0, None))(params, buffers, torch.ones(5, 2)).shape
         torch.Size([4, 5, 3])

@@ -35,7 +35,6 @@ def make_fx(
         A function of example arguments, which returns a ``GraphModule`` of their leaves.
 
     Example:
-        >>> import compat as torch
         >>> from compat.fx.experimental.proxy_tensor import make_fx
         >>> print(make_fx(lambda x: torch.sin(x) * 2)(torch.ones(2)).code.strip())
         def forward(self, arg0_1):

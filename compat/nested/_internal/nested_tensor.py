@@ -149,7 +149,6 @@ class NestedTensor(Nested):
         symbol: the size of the ragged dimension.
 
     Example:
-        >>> import compat as torch
         >>> x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(4, 3)], layout=torch.jagged)
         >>> x
         NestedTensor(size=(2, j..., 3), offsets=tensor([0, 2, 6]), contiguous=True)

@@ -49,7 +49,6 @@ def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = Fa
         AssertionError: if it is neither.
 
     Example:
-        >>> import compat as torch
         >>> q = torch.ones(1, 1, 2, 4, requires_grad=True)
         >>> with sdpa_kernel(SDPBackend.MATH):
         ...     torch.nn.functional.scaled_dot_product_attention(q, q, q).grad_fn.name()

@@ -32,7 +32,6 @@ class CausalBias(Tensor):
         ValueError: when used together with ``is_causal``.
 
     Example:
-        >>> import compat as torch
         >>> causal_lower_right(2, 3)
         tensor([[ True,  True, False],
                 [ True,  True,  True]])

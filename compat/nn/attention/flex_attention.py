@@ -148,7 +148,6 @@ def flex_attention(
         ValueError: for sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> q = torch.zeros(1, 1, 3, 2)
         >>> v = torch.tensor([1.0, 2.0, 3.0]).view(1, 1, 3, 1)
         >>> causal = lambda score, b, h, q, kv: torch.where(q >= kv, score, -float("inf"))

@@ -32,7 +32,6 @@ class EmbeddingBag(Module):
         AssertionError: if ``padding_idx`` is not the number of a vector.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.EmbeddingBag(10, 3, mode="sum")(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])).shape
         torch.Size([2, 3])
     """

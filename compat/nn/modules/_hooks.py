@@ -116,7 +116,6 @@ class Hooks:
             RuntimeError: if the module has a hook of ``register_backward_hook``.
 
         Example:
-            >>> import compat as torch
             >>> double = torch.nn.Module()
             >>> double.forward = lambda x: 2 * x
             >>> handle = double.register_full_backward_hook(lambda m, grad_in, grad_out: print(grad_in, grad_out))

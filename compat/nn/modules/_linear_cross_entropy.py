@@ -26,7 +26,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         options: how to compute it; accepted.
 
     Example:
-        >>> import compat as torch
         >>> loss = torch.nn.LinearCrossEntropyLoss(3, 4)
         >>> loss(torch.zeros(2, 3), torch.tensor([0, 3]))
         tensor(1.3863, grad_fn=<NllLossBackward0>)

@@ -41,7 +41,6 @@ class CosineEmbeddingLoss(_MarginLoss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CosineEmbeddingLoss()(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1]))
         tensor(1.)
     """
@@ -60,7 +59,6 @@ class MarginRankingLoss(_MarginLoss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MarginRankingLoss(0.5)(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
         tensor(1.5000)
     """
@@ -79,7 +77,6 @@ class HingeEmbeddingLoss(_MarginLoss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0]))
         tensor(0.5000)
     """
@@ -107,7 +104,6 @@ class GaussianNLLLoss(_Loss):
         eps: the least variance that counts.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
         tensor(0.5000)
     """
@@ -132,7 +128,6 @@ class PoissonNLLLoss(_Loss):
         eps: added to a rate before its logarithm is taken.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(1.)
     """
@@ -165,7 +160,6 @@ class MultiMarginLoss(_WeightedLoss):
         ValueError: for another ``p``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.25, 0.5]]), torch.tensor([0]))
         tensor(0.6250)
     """
@@ -197,7 +191,6 @@ class MultiLabelMarginLoss(_Loss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per sample.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.25, 0.5]]), torch.tensor([[0, -1]]))
         tensor(0.6250)
     """
@@ -216,7 +209,6 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per sample.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]))
         tensor(0.6931)
     """
@@ -234,7 +226,6 @@ class SoftMarginLoss(_Loss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.SoftMarginLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -263,7 +254,6 @@ class TripletMarginLoss(_Loss):
         ValueError: unless the margin is positive.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
         tensor(0.)
     """
@@ -322,7 +312,6 @@ class CTCLoss(_Loss):
         zero_infinity: whether the losses of sequences that are too short for their labels are zero.
 
     Example:
-        >>> import compat as torch
         >>> guesses = torch.zeros(3, 1, 2).log_softmax(2)
         >>> torch.nn.CTCLoss()(guesses, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
         tensor(0.2877)

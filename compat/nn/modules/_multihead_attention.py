@@ -45,7 +45,6 @@ class MultiheadAttention(Module):
         AssertionError: where ``num_heads`` does not divide ``embed_dim``.
 
     Example:
-        >>> import compat as torch
         >>> attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
         >>> x = torch.ones(4, 5, 8)
         >>> output, weights = attention(x, x, x)

@@ -33,7 +33,6 @@ class ParameterList(Module):
         values: the initial parameters.
 
     Example:
-        >>> import compat as torch
         >>> weights = torch.nn.ParameterList([torch.ones(2), torch.ones(3, 1)])
         >>> [tuple(p.shape) for p in weights.parameters()]
         [(2,), (3, 1)]

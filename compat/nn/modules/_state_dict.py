@@ -94,7 +94,6 @@ class State:
             keep_vars: give the parameters themselves.
 
         Example:
-            >>> import compat as torch
             >>> module = torch.nn.Sequential(torch.nn.Linear(2, 1))
             >>> list(module.state_dict())
             ['0.weight', '0.bias']

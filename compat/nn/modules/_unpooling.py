@@ -37,7 +37,6 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """Maxima of (batch, channels, length) put back where they were; see ``MaxUnpool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[3.0]]), torch.tensor([[1]]))
         tensor([[0., 3.]])
     """
@@ -54,7 +53,6 @@ class MaxUnpool2d(_MaxUnpoolNd):
         kernel_size, stride, padding: those of the pooling.
 
     Example:
-        >>> import compat as torch
         >>> values, places = torch.nn.MaxPool2d(2, return_indices=True)(torch.arange(4.0).reshape(1, 1, 2, 2))
         >>> torch.nn.MaxUnpool2d(2)(values, places)
         tensor([[[[0., 0.],
@@ -70,7 +68,6 @@ class MaxUnpool3d(_MaxUnpoolNd):
     """Maxima of (batch, channels, depth, height, width) put back where they were; see ``MaxUnpool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MaxUnpool3d(2)(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1, dtype=torch.int64)).shape
         torch.Size([1, 2, 2, 2])
     """
@@ -104,7 +101,6 @@ class LPPool1d(_LPPoolNd):
     """The norm of every window of (batch, channels, length); see ``LPPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0]]))
         tensor([[5.]])
     """
@@ -122,7 +118,6 @@ class LPPool2d(_LPPoolNd):
         kernel_size, stride, ceil_mode: as for ``MaxPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 1, 2, 2))
         tensor([[[[2.]]]])
     """
@@ -136,7 +131,6 @@ class LPPool3d(_LPPoolNd):
     """The norm of every window of (batch, channels, depth, height, width); see ``LPPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
         torch.Size([1, 2, 2, 2])
     """

@@ -44,7 +44,6 @@ class ReLU(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
@@ -62,7 +61,6 @@ class SELU(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.SELU()(torch.tensor([-1.0, 1.0]))
         tensor([-1.1113,  1.0507])
     """
@@ -78,7 +76,6 @@ class SiLU(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.SiLU()(torch.tensor([-1.0, 1.0]))
         tensor([-0.2689,  0.7311])
     """
@@ -94,7 +91,6 @@ class Mish(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Mish()(torch.tensor([-1.0, 1.0]))
         tensor([-0.3034,  0.8651])
     """
@@ -110,7 +106,6 @@ class Hardsigmoid(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5]))
         tensor([0.0000, 0.5000, 0.7500])
     """
@@ -129,7 +124,6 @@ class Hardswish(_Inplace):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Hardswish()(torch.tensor([-4.0, 1.0, 4.0]))
         tensor([-0.0000, 0.6667, 4.0000])
     """
@@ -152,7 +146,6 @@ class Hardtanh(Module):
         AssertionError: unless ``max_val`` is the greater one.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Hardtanh(-2, 2)(torch.tensor([-3.0, 1.0]))
         tensor([-2.,  1.])
     """
@@ -196,7 +189,6 @@ class ReLU6(Hardtanh):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 9.0]))
         tensor([0., 3., 6.])
     """
@@ -227,7 +219,6 @@ class ELU(_Alpha):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ELU()(torch.tensor([-1.0, 1.0]))
         tensor([-0.6321,  1.0000])
     """
@@ -244,7 +235,6 @@ class CELU(_Alpha):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CELU(2.0)(torch.tensor([-1.0, 1.0]))
         tensor([-0.7869,  1.0000])
     """
@@ -261,7 +251,6 @@ class LeakyReLU(Module):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 1.0]))
         tensor([-0.1000,  1.0000])
     """
@@ -286,7 +275,6 @@ class PReLU(Module):
         init: their first value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.PReLU()(torch.tensor([-1.0, 1.0]))
         tensor([-0.2500,  1.0000], grad_fn=<PreluKernelBackward0>)
     """
@@ -320,7 +308,6 @@ class Threshold(Module):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Threshold(0.5, -1.0)(torch.tensor([0.4, 0.6]))
         tensor([-1.0000,  0.6000])
     """
@@ -355,7 +342,6 @@ class Hardshrink(_Lambd):
         lambd: the bound.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Hardshrink()(torch.tensor([0.4, 0.6]))
         tensor([0.0000, 0.6000])
     """
@@ -371,7 +357,6 @@ class Softshrink(_Lambd):
         lambd: the bound.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softshrink()(torch.tensor([0.4, 0.75]))
         tensor([0.0000, 0.2500])
     """
@@ -388,7 +373,6 @@ class Softplus(Module):
         threshold: where ``beta * x`` is greater, the result is ``x``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
         tensor([ 0.6931, 30.0000])
     """
@@ -412,7 +396,6 @@ class GLU(Module):
         dim: the dimension that is halved.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.GLU()(torch.tensor([2.0, 0.0]))
         tensor([1.])
     """
@@ -435,7 +418,6 @@ class GELU(Module):
         approximate: ``"none"``, or ``"tanh"`` for an approximation of it.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.GELU()(torch.tensor([-1.0, 1.0]))
         tensor([-0.1587,  0.8413])
     """
@@ -455,7 +437,6 @@ class Sigmoid(Module):
     """``1 / (1 + exp(-x))``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Sigmoid()(torch.tensor([0.0, 1.0]))
         tensor([0.5000, 0.7311])
     """
@@ -468,7 +449,6 @@ class LogSigmoid(Module):
     """``-log(1 + exp(-x))``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LogSigmoid()(torch.tensor([0.0, 1.0]))
         tensor([-0.6931, -0.3133])
     """
@@ -481,7 +461,6 @@ class Tanh(Module):
     """The hyperbolic tangent.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
         tensor([0.0000, 0.7616])
     """
@@ -494,7 +473,6 @@ class Tanhshrink(Module):
     """``x - tanh(x)``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 1.0]))
         tensor([-0.2384,  0.2384])
     """
@@ -507,7 +485,6 @@ class Softsign(Module):
     """``x / (1 + |x|)``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
         tensor([-0.5000,  0.7500])
     """
@@ -535,7 +512,6 @@ class Softmax(_AlongDim):
         dim: the dimension along which the result adds up to 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softmax(dim=0)(torch.zeros(2))
         tensor([0.5000, 0.5000])
     """
@@ -551,7 +527,6 @@ class LogSoftmax(_AlongDim):
         dim: the dimension along which the probabilities sum to one.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LogSoftmax(dim=0)(torch.zeros(2))
         tensor([-0.6931, -0.6931])
     """
@@ -567,7 +542,6 @@ class Softmin(_AlongDim):
         dim: the dimension along which the results sum to one.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softmin(dim=0)(torch.zeros(2))
         tensor([0.5000, 0.5000])
     """
@@ -580,7 +554,6 @@ class Softmax2d(Module):
     """Softmax over the channels of (channels, height, width), or of the same with a batch.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Softmax2d()(torch.zeros(2, 1, 1)).flatten()
         tensor([0.5000, 0.5000])
     """

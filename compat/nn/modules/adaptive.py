@@ -62,7 +62,6 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     Source: E. Grave et al., "Efficient softmax approximation for GPUs", ICML 2017.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10], div_value=2.0)
         >>> output, loss = layer(torch.ones(3, 8), torch.tensor([1, 7, 15]))
         >>> output.shape, layer.log_prob(torch.ones(3, 8)).shape

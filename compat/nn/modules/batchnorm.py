@@ -121,7 +121,6 @@ class BatchNorm1d(_BatchNorm):
     """Normalizes each channel of (batch, channels) or (batch, channels, length); see ``BatchNorm2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.BatchNorm1d(1)(torch.tensor([[1.0], [3.0]])).detach()
         tensor([[-1.0000],
                 [ 1.0000]])
@@ -154,7 +153,6 @@ class BatchNorm2d(_BatchNorm):
         ValueError: for an input with another number of dimensions.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.BatchNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
         torch.Size([2, 3, 4, 4])
     """
@@ -167,7 +165,6 @@ class BatchNorm3d(_BatchNorm):
     """Normalizes each channel of (batch, channels, depth, height, width); see ``BatchNorm2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.BatchNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
         torch.Size([2, 3, 4, 4, 4])
     """
@@ -221,7 +218,6 @@ class SyncBatchNorm(_BatchNorm):
             The module, or its replacement.
 
         Example:
-            >>> import compat as torch
             >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))[0]
             SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
         """
@@ -316,7 +312,6 @@ class InstanceNorm1d(_InstanceNorm):
     """Normalizes each channel of each sample of (batch, channels, length), or of the same without batch.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 3.0]]]))
         tensor([[[-1.0000,  1.0000]]])
     """
@@ -336,7 +331,6 @@ class InstanceNorm2d(_InstanceNorm):
         eps, momentum, affine, track_running_stats, bias: as for ``BatchNorm2d``, with the opposite defaults.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.InstanceNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
         torch.Size([2, 3, 4, 4])
     """
@@ -350,7 +344,6 @@ class InstanceNorm3d(_InstanceNorm):
     """Normalizes each channel of each sample of (batch, channels, depth, height, width), or without batch.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.InstanceNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
         torch.Size([2, 3, 4, 4, 4])
     """

@@ -72,7 +72,6 @@ class Sequential(_Numbered):
         *args: the modules, or one ``OrderedDict`` of names and modules.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.ReLU())
         >>> net(torch.ones(3, 4)).shape
         torch.Size([3, 2])
@@ -152,7 +151,6 @@ class ModuleList(_Numbered):
         modules: the initial modules.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ModuleList(torch.nn.Linear(2, 2) for _ in range(3))
         ModuleList(
           (0-2): 3 x Linear(in_features=2, out_features=2, bias=True)
@@ -211,7 +209,6 @@ class ModuleDict(Module):
         modules: the initial modules: a mapping, or pairs.
 
     Example:
-        >>> import compat as torch
         >>> choices = torch.nn.ModuleDict({"relu": torch.nn.ReLU(), "tanh": torch.nn.Tanh()})
         >>> choices["tanh"]
         Tanh()

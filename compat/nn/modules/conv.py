@@ -149,7 +149,6 @@ class Conv1d(_Convolution):
     """Convolves (batch, in_channels, length); the arguments are those of ``Conv2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Conv1d(3, 8, kernel_size=3, padding=1)(torch.ones(2, 3, 10)).shape
         torch.Size([2, 8, 10])
     """
@@ -179,7 +178,6 @@ class Conv2d(_Convolution):
         ValueError: for channels that ``groups`` does not divide, or unknown paddings.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)(torch.ones(1, 3, 32, 32)).shape
         torch.Size([1, 8, 16, 16])
     """
@@ -192,7 +190,6 @@ class Conv3d(_Convolution):
     """Convolves (batch, in_channels, depth, height, width); the arguments are those of ``Conv2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Conv3d(1, 4, kernel_size=2, stride=2)(torch.ones(2, 1, 4, 4, 4)).shape
         torch.Size([2, 4, 2, 2, 2])
     """
@@ -266,7 +263,6 @@ class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of (batch, in_channels, length); the arguments are those of ``ConvTranspose2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConvTranspose1d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5)).shape
         torch.Size([2, 8, 10])
     """
@@ -287,7 +283,6 @@ class ConvTranspose2d(_ConvTransposeNd):
         bias: of shape (out_channels,).
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConvTranspose2d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5, 5)).shape
         torch.Size([2, 8, 10, 10])
     """
@@ -300,7 +295,6 @@ class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of (batch, in_channels, depth, height, width); see ``ConvTranspose2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConvTranspose3d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5, 5, 5)).shape
         torch.Size([2, 8, 10, 10, 10])
     """

@@ -24,7 +24,6 @@ class PairwiseDistance(Module):
         keepdim: leave the last dimension with size 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
         tensor([5.0000])
     """
@@ -47,7 +46,6 @@ class CosineSimilarity(Module):
         eps: the least length that counts.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CosineSimilarity(dim=0)(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]))
         tensor(0.7071)
     """
@@ -77,7 +75,6 @@ class Bilinear(Module):
         ValueError: unless ``in1_features`` is positive.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Bilinear(2, 3, 4)(torch.ones(5, 2), torch.ones(5, 3)).shape
         torch.Size([5, 4])
     """

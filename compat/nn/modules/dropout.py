@@ -35,7 +35,6 @@ class Dropout(_DropoutNd):
         ValueError: unless ``p`` is between 0 and 1.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Dropout(0.2).eval()(torch.ones(3))
         tensor([1., 1., 1.])
     """
@@ -52,7 +51,6 @@ class Dropout1d(_DropoutNd):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Dropout1d(0.5)(torch.ones(4, 8, 3)).shape
         torch.Size([4, 8, 3])
     """
@@ -69,7 +67,6 @@ class Dropout2d(_DropoutNd):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Dropout2d(0.5)(torch.ones(4, 8, 3, 3)).shape
         torch.Size([4, 8, 3, 3])
     """
@@ -86,7 +83,6 @@ class Dropout3d(_DropoutNd):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Dropout3d(0.5)(torch.ones(4, 8, 3, 3, 3)).shape
         torch.Size([4, 8, 3, 3, 3])
     """
@@ -105,7 +101,6 @@ class AlphaDropout(_DropoutNd):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AlphaDropout(0.5).eval()(torch.ones(2))
         tensor([1., 1.])
     """
@@ -122,7 +117,6 @@ class FeatureAlphaDropout(_DropoutNd):
         inplace: whether to overwrite the input.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))
         tensor([[1., 1.]])
     """

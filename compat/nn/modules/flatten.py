@@ -15,7 +15,6 @@ class Flatten(Module):
     """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; all but the first, if left out.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Flatten()(torch.ones(32, 5, 5)).shape
         torch.Size([32, 25])
     """
@@ -43,7 +42,6 @@ class Unflatten(Module):
         TypeError: if these are no integers.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
         torch.Size([4, 2, 3])
     """

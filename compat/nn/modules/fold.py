@@ -22,7 +22,6 @@ class Unfold(Module):
         stride: the step between blocks.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Unfold(2)(torch.ones(1, 3, 4, 4)).shape
         torch.Size([1, 12, 9])
     """
@@ -49,7 +48,6 @@ class Fold(Module):
         kernel_size, dilation, padding, stride: as for ``Unfold``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Fold((1, 3), (1, 2))(torch.ones(1, 2, 2))
         tensor([[[[1., 2., 1.]]]])
     """

@@ -124,7 +124,6 @@ class LazyLinear(_Lazy, Linear):
         out_features, bias: as for ``Linear``.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.LazyLinear(3)
         >>> _ = layer(torch.ones(2, 5))
         >>> layer

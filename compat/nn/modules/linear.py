@@ -19,7 +19,6 @@ class Identity(Module):
     """Returns its input; the constructor ignores its arguments.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Identity()(torch.ones(2))
         tensor([1., 1.])
     """
@@ -43,7 +42,6 @@ class Linear(Module):
         bias: of shape (out_features,), likewise.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Linear(20, 30)(torch.ones(128, 20)).shape
         torch.Size([128, 30])
     """

@@ -55,7 +55,6 @@ class L1Loss(_Loss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.L1Loss()(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
         tensor(2.)
     """
@@ -68,7 +67,6 @@ class MSELoss(_Loss):
     """``(input - target) ** 2``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MSELoss()(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 4.0]))
         tensor(2.)
     """
@@ -85,7 +83,6 @@ class SmoothL1Loss(_Loss):
         beta: how near is near.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.SmoothL1Loss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
         tensor(1.3125)
     """
@@ -108,7 +105,6 @@ class HuberLoss(_Loss):
         delta: how near is near.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.HuberLoss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
         tensor(1.3125)
     """
@@ -129,7 +125,6 @@ class NLLLoss(_WeightedLoss):
         ignore_index: a target that does not count.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
         tensor(2.5000)
     """
@@ -164,7 +159,6 @@ class CrossEntropyLoss(_WeightedLoss):
     ``target`` holds classes, or probabilities in the shape of ``input``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CrossEntropyLoss()(torch.zeros(2, 4), torch.tensor([0, 3]))
         tensor(1.3863)
     """
@@ -201,7 +195,6 @@ class BCELoss(_WeightedLoss):
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -218,7 +211,6 @@ class BCEWithLogitsLoss(_Loss):
         pos_weight: for what ``target`` counts as positive.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
         tensor(0.6931)
     """
@@ -252,7 +244,6 @@ class KLDivLoss(_Loss):
         log_target: whether ``target`` holds logarithms.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([[0.5, 0.5]]))
         tensor(0.1438)
     """

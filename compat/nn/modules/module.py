@@ -68,7 +68,6 @@ class Module(Hooks, State):
         training: whether the module is in training rather than evaluation mode.
 
     Example:
-        >>> import compat as torch
         >>> class Scale(torch.nn.Module):
         ...     def __init__(self):
         ...         super().__init__()
@@ -237,7 +236,6 @@ class Module(Hooks, State):
             AttributeError: if a part of the name is missing or is no module.
 
         Example:
-            >>> import compat as torch
             >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
             >>> net.get_submodule("0.0")
             ReLU()
@@ -325,7 +323,6 @@ class Module(Hooks, State):
         """The parameters with their dotted names, behind ``prefix``.
 
         Example:
-            >>> import compat as torch
             >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2))
             >>> [(name, tuple(p.shape)) for name, p in net.named_parameters()]
             [('0.weight', (2, 3)), ('0.bias', (2,))]

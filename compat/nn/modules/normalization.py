@@ -51,7 +51,6 @@ class LayerNorm(_Affine):
         bias: whether to shift.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).round(decimals=3)
         tensor([[-1.,  1.]], grad_fn=<RoundBackward1>)
     """
@@ -95,7 +94,6 @@ class RMSNorm(Module):
         elementwise_affine: whether to scale, by ``weight`` of that shape.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.RMSNorm(2)(torch.tensor([3.0, 4.0])).detach()
         tensor([0.8485, 1.1314])
     """
@@ -145,7 +143,6 @@ class GroupNorm(_Affine):
         ValueError: unless ``num_groups`` divides ``num_channels``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.GroupNorm(2, 4)(torch.ones(2, 4, 5)).shape
         torch.Size([2, 4, 5])
     """
@@ -202,7 +199,6 @@ class LocalResponseNorm(_ResponseNorm):
         alpha, beta, k: as above.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
         torch.Size([1, 4, 3])
     """
@@ -224,7 +220,6 @@ class CrossMapLRN2d(_ResponseNorm):
         ValueError: when called with anything but (batch, channels, height, width).
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
         tensor([0.5000, 0.3333, 0.3333])
     """

@@ -67,7 +67,6 @@ class ConstantPad1d(_ConstantPadNd):
         value: the padding value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConstantPad1d(1, 5.0)(torch.tensor([1.0, 2.0]))
         tensor([5., 1., 2., 5.])
     """
@@ -83,7 +82,6 @@ class ConstantPad2d(_ConstantPadNd):
         value: the padding value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConstantPad2d(1, 0.5)(torch.ones(1, 2, 3)).shape
         torch.Size([1, 4, 5])
     """
@@ -99,7 +97,6 @@ class ConstantPad3d(_ConstantPadNd):
         value: the padding value.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ConstantPad3d(1, 0.5)(torch.ones(1, 2, 3, 4)).shape
         torch.Size([1, 4, 5, 6])
     """
@@ -123,7 +120,6 @@ class ZeroPad1d(_ZeroPad, ConstantPad1d):
         padding: how much before and after, or one number for both.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ZeroPad1d((1, 2))(torch.tensor([1.0, 2.0]))
         tensor([0., 1., 2., 0., 0.])
     """
@@ -136,7 +132,6 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
         padding: one number for all sides, or (left, right, top, bottom).
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ZeroPad2d((1, 0, 0, 0))(torch.ones(1, 1, 1, 2))
         tensor([[[[0., 1., 1.]]]])
     """
@@ -149,7 +144,6 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
         padding: left, right, top, bottom, front, back, or one number for all.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 2, 3, 4)).shape
         torch.Size([1, 4, 5, 6])
     """
@@ -162,7 +156,6 @@ class ReflectionPad1d(_Pad):
         padding: how much before and after, or one number for both. Less than there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
         tensor([[2., 1., 2., 3., 2.]])
     """
@@ -177,7 +170,6 @@ class ReflectionPad2d(_Pad):
         padding: left, right, top, bottom, or one number for all. Less than there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReflectionPad2d(1)(torch.ones(1, 2, 3)).shape
         torch.Size([1, 4, 5])
     """
@@ -192,7 +184,6 @@ class ReflectionPad3d(_Pad):
         padding: left, right, top, bottom, front, back, or one number for all. Less than there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 2, 3, 4)).shape
         torch.Size([1, 4, 5, 6])
     """
@@ -207,7 +198,6 @@ class ReplicationPad1d(_Pad):
         padding: how much before and after, or one number for both.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReplicationPad1d((2, 1))(torch.tensor([[1.0, 2.0, 3.0]]))
         tensor([[1., 1., 1., 2., 3., 3.]])
     """
@@ -222,7 +212,6 @@ class ReplicationPad2d(_Pad):
         padding: left, right, top, bottom, or one number for all.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReplicationPad2d(1)(torch.ones(1, 2, 3)).shape
         torch.Size([1, 4, 5])
     """
@@ -237,7 +226,6 @@ class ReplicationPad3d(_Pad):
         padding: left, right, top, bottom, front, back, or one number for all.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 2, 3, 4)).shape
         torch.Size([1, 4, 5, 6])
     """
@@ -263,7 +251,6 @@ class CircularPad1d(_CircularPadNd):
         padding: how much before and after, or one number for both. At most what there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
         tensor([[3., 1., 2., 3., 1.]])
     """
@@ -278,7 +265,6 @@ class CircularPad2d(_CircularPadNd):
         padding: left, right, top, bottom, or one number for all. At most what there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CircularPad2d(1)(torch.ones(1, 2, 3)).shape
         torch.Size([1, 4, 5])
     """
@@ -293,7 +279,6 @@ class CircularPad3d(_CircularPadNd):
         padding: left, right, top, bottom, front, back, or one number for all. At most what there is.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.CircularPad3d(1)(torch.ones(1, 2, 3, 4)).shape
         torch.Size([1, 4, 5, 6])
     """

@@ -58,7 +58,6 @@ class MaxPool1d(_MaxPoolNd):
     """The greatest element of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
         tensor([[3., 2.]])
     """
@@ -78,7 +77,6 @@ class MaxPool2d(_MaxPoolNd):
         ceil_mode: whether the last window may reach beyond the end.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MaxPool2d(2)(torch.arange(16.0).reshape(1, 1, 4, 4))
         tensor([[[[ 5.,  7.],
                   [13., 15.]]]])
@@ -91,7 +89,6 @@ class MaxPool3d(_MaxPoolNd):
     """The greatest element of every window of (batch, channels, depth, height, width); see ``MaxPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.MaxPool3d(2)(torch.ones(1, 4, 4, 4)).shape
         torch.Size([1, 2, 2, 2])
     """
@@ -108,7 +105,6 @@ class AvgPool1d(Module):
         count_include_pad: whether the added zeros count.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
         tensor([[2., 1.]])
     """
@@ -182,7 +178,6 @@ class AvgPool2d(_AvgPoolNd):
         divisor_override: a divisor in place of the number of elements.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AvgPool2d(2)(torch.arange(4.0).reshape(1, 2, 2))
         tensor([[[1.5000]]])
     """
@@ -194,7 +189,6 @@ class AvgPool3d(_AvgPoolNd):
     """The mean of every window of (batch, channels, depth, height, width); see ``AvgPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AvgPool3d(2)(torch.ones(1, 4, 4, 4)).shape
         torch.Size([1, 2, 2, 2])
     """
@@ -226,7 +220,6 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
         output_size: the length wanted.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
         tensor([[2., 1.]])
     """
@@ -241,7 +234,6 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
         output_size: height and width wanted.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveAvgPool2d((1, None))(torch.ones(1, 3, 5, 7)).shape
         torch.Size([1, 3, 1, 7])
     """
@@ -256,7 +248,6 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
         output_size: one number or three; None keeps a size.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveAvgPool3d(2)(torch.ones(1, 4, 5, 6)).shape
         torch.Size([1, 2, 2, 2])
     """
@@ -290,7 +281,6 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
         return_indices: whether to return places as well.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
         tensor([[3., 2.]])
     """
@@ -306,7 +296,6 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         return_indices: whether to return places as well.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveMaxPool2d(1)(torch.ones(1, 3, 5, 7)).shape
         torch.Size([1, 3, 1, 1])
     """
@@ -322,7 +311,6 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         return_indices: whether to return places as well.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.AdaptiveMaxPool3d(2)(torch.ones(1, 4, 5, 6)).shape
         torch.Size([1, 2, 2, 2])
     """
@@ -379,7 +367,6 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
         ValueError: unless one of size and ratio is given.
 
     Example:
-        >>> import compat as torch
         >>> FractionalMaxPool2d(2, output_ratio=0.5)(torch.ones(1, 3, 8, 6)).shape
         torch.Size([1, 3, 4, 3])
     """
@@ -393,7 +380,6 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     Its arguments are those of ``FractionalMaxPool2d``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 8, 8, 8)).shape
         torch.Size([1, 3, 3, 3])
     """

@@ -317,7 +317,6 @@ class RNN(RNNBase):
     or ``"relu"``.
 
     Example:
-        >>> import compat as torch
         >>> out, h = torch.nn.RNN(3, 4, num_layers=2)(torch.ones(5, 2, 3))
         >>> out.shape, h.shape
         (torch.Size([5, 2, 4]), torch.Size([2, 2, 4]))
@@ -342,7 +341,6 @@ class GRU(RNNBase):
     applied to the state's share after its product with the weights.
 
     Example:
-        >>> import compat as torch
         >>> out, h = torch.nn.GRU(3, 4, batch_first=True, bidirectional=True)(torch.ones(5, 2, 3))
         >>> out.shape, h.shape
         (torch.Size([5, 2, 8]), torch.Size([2, 5, 4]))
@@ -361,7 +359,6 @@ class LSTM(RNNBase):
     architectures", 2014.
 
     Example:
-        >>> import compat as torch
         >>> out, (h, c) = torch.nn.LSTM(3, 4)(torch.ones(5, 2, 3))
         >>> out.shape, h.shape, c.shape
         (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]), torch.Size([1, 2, 4]))
@@ -470,7 +467,6 @@ class RNNCell(RNNCellBase):
         nonlinearity: ``"tanh"`` or ``"relu"``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.RNNCell(3, 4)(torch.ones(2, 3)).shape
         torch.Size([2, 4])
     """
@@ -492,7 +488,6 @@ class LSTMCell(RNNCellBase):
     """One step of an ``LSTM``; takes and returns ``(h, c)``.
 
     Example:
-        >>> import compat as torch
         >>> h, c = torch.nn.LSTMCell(3, 4)(torch.ones(2, 3))
         >>> h.shape, c.shape
         (torch.Size([2, 4]), torch.Size([2, 4]))
@@ -511,7 +506,6 @@ class GRUCell(RNNCellBase):
     """One step of a ``GRU``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.GRUCell(3, 4)(torch.ones(3)).shape
         torch.Size([4])
     """

@@ -34,7 +34,6 @@ class Embedding(Module):
         AssertionError: if ``padding_idx`` is not the number of a vector.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 5]])).shape
         torch.Size([2, 2, 3])
     """

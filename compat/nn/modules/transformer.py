@@ -126,7 +126,6 @@ class TransformerEncoderLayer(_Layer):
         bias: whether linear maps and normalizations add one.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
         >>> layer(torch.ones(5, 3, 8)).shape
         torch.Size([5, 3, 8])
@@ -176,7 +175,6 @@ class TransformerDecoderLayer(_Layer):
             ``TransformerEncoderLayer``.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
         >>> layer(torch.ones(5, 3, 8), torch.ones(7, 3, 8)).shape
         torch.Size([5, 3, 8])
@@ -244,7 +242,6 @@ class TransformerEncoder(Module):
         mask_check: whether that is only for padding at the end.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
         >>> torch.nn.TransformerEncoder(layer, 2)(torch.ones(3, 5, 8)).shape
         torch.Size([3, 5, 8])
@@ -304,7 +301,6 @@ class TransformerDecoder(Module):
         norm: a module applied to the output.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.TransformerDecoderLayer(8, 2, dim_feedforward=16)
         >>> torch.nn.TransformerDecoder(layer, 2)(torch.ones(5, 3, 8), torch.ones(7, 3, 8)).shape
         torch.Size([5, 3, 8])
@@ -343,7 +339,6 @@ class Transformer(Module):
         custom_encoder, custom_decoder: modules to use instead.
 
     Example:
-        >>> import compat as torch
         >>> model = torch.nn.Transformer(8, 2, 1, 1, dim_feedforward=16, batch_first=True)
         >>> model(torch.ones(3, 7, 8), torch.ones(3, 5, 8)).shape
         torch.Size([3, 5, 8])

@@ -25,7 +25,6 @@ class Upsample(Module):
         recompute_scale_factor: reckon with the ratio of the sizes instead of with ``scale_factor``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
         tensor([[[1., 1., 2., 2.]]])
     """
@@ -70,7 +69,6 @@ class UpsamplingNearest2d(Upsample):
         scale_factor: or how many times the input's.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
         torch.Size([1, 1, 4, 4])
     """
@@ -87,7 +85,6 @@ class UpsamplingBilinear2d(Upsample):
         scale_factor: or how many times the input's.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.UpsamplingBilinear2d(size=(3, 5))(torch.ones(1, 1, 2, 2)).shape
         torch.Size([1, 1, 3, 5])
     """
@@ -103,7 +100,6 @@ class PixelShuffle(Module):
         upscale_factor: r.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.PixelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1))
         tensor([[[[0., 1.],
                   [2., 3.]]]])
@@ -129,7 +125,6 @@ class PixelUnshuffle(Module):
         downscale_factor: how many times smaller an image becomes.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 1, 4, 4)).shape
         torch.Size([1, 4, 2, 2])
     """
@@ -154,7 +149,6 @@ class ChannelShuffle(Module):
         groups: how many groups.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1)).flatten()
         tensor([0., 2., 1., 3.])
     """

@@ -21,7 +21,6 @@ class DataParallel(Module):
         device_ids: the GPUs: none.
 
     Example:
-        >>> import compat as torch
         >>> net = torch.nn.DataParallel(torch.nn.Linear(2, 1))
         >>> list(net.state_dict())
         ['module.weight', 'module.bias']

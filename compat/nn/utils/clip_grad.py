@@ -67,7 +67,6 @@ def get_total_norm(
         RuntimeError: for a norm that is not finite, if asked to.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
         tensor(5.)
     """
@@ -127,7 +126,6 @@ def clip_grad_norm_(
         RuntimeError: for a norm that is not finite, if asked to.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.zeros(2))
         >>> w.grad = torch.tensor([3.0, 4.0])
         >>> torch.nn.utils.clip_grad_norm_([w], max_norm=1.0)
@@ -164,7 +162,6 @@ def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, fore
     """Moves the elements of the gradients of some parameters into ``[-clip_value, clip_value]``, in place.
 
     Example:
-        >>> import compat as torch
         >>> w = torch.nn.Parameter(torch.zeros(2))
         >>> w.grad = torch.tensor([3.0, -0.5])
         >>> torch.nn.utils.clip_grad_value_([w], 1.0)

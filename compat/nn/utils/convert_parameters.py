@@ -13,7 +13,6 @@ def parameters_to_vector(parameters: Iterable[Any]) -> Any:
     """The elements of all parameters in one vector.
 
     Example:
-        >>> import compat as torch
         >>> parameters_to_vector(torch.nn.Linear(3, 2).parameters()).shape
         torch.Size([8])
     """
@@ -27,7 +26,6 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
         TypeError: if it is no tensor.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.Linear(2, 1)
         >>> torch.nn.utils.vector_to_parameters(torch.arange(3.0), layer.parameters())
         >>> layer.weight.detach(), layer.bias.detach()

@@ -32,7 +32,6 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
         AssertionError: if one of them is in training, or no statistics are tracked.
 
     Example:
-        >>> import compat as torch
         >>> conv, bn = torch.nn.Conv2d(3, 4, 1).eval(), torch.nn.BatchNorm2d(4).eval()
         >>> x = torch.ones(1, 3, 2, 2)
         >>> torch.allclose(fuse_conv_bn_eval(conv, bn)(x), bn(conv(x)), atol=1e-6)

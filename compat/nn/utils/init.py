@@ -22,7 +22,6 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
         RuntimeError: if it is no class of modules, or takes no ``device``.
 
     Example:
-        >>> import compat as torch
         >>> torch.nn.utils.skip_init(torch.nn.Linear, 5, 1)
         Linear(in_features=5, out_features=1, bias=True)
     """

@@ -21,7 +21,6 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
     """Lays the weights of all two-dimensional convolutions out in a memory format; returns the module.
 
     Example:
-        >>> import compat as torch
         >>> conv = convert_conv2d_weight_memory_format(torch.nn.Conv2d(8, 4, 3), torch.channels_last)
         >>> conv.weight.is_contiguous(memory_format=torch.channels_last)
         True

@@ -139,7 +139,6 @@ def orthogonal(
         ValueError: if there is no such tensor, or it is no matrix, or the map is unknown.
 
     Example:
-        >>> import compat as torch
         >>> layer = orthogonal(torch.nn.Linear(3, 2))
         >>> torch.dist(layer.weight @ layer.weight.T, torch.eye(2)) < 1e-5
         tensor(True)
@@ -191,7 +190,6 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
         The module.
 
     Example:
-        >>> import compat as torch
         >>> layer = weight_norm(torch.nn.Linear(20, 40))
         >>> layer.parametrizations.weight.original0.shape, layer.parametrizations.weight.original1.shape
         (torch.Size([40, 1]), torch.Size([40, 20]))
@@ -288,7 +286,6 @@ def spectral_norm(
         ValueError: if there is no such tensor, or for no iterations.
 
     Example:
-        >>> import compat as torch
         >>> layer = spectral_norm(torch.nn.Linear(20, 40), n_power_iterations=20)
         >>> abs(torch.linalg.matrix_norm(layer.weight, 2).item() - 1) < 0.1
         True

@@ -41,7 +41,6 @@ def cached() -> Iterator[None]:
     """Context in which each parametrized tensor is computed once, at the first access.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2))
         >>> with cached():
         ...     layer.weight is layer.weight
@@ -272,7 +271,6 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         ValueError: if there is no such tensor, or the results do not fit.
 
     Example:
-        >>> import compat as torch
         >>> class Symmetric(torch.nn.Module):
         ...     def forward(self, x):
         ...         return x.triu() + x.triu(1).T

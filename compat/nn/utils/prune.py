@@ -396,7 +396,6 @@ def random_unstructured(module: Any, name: str, amount: Any) -> Any:
         amount: how many, or which share of them.
 
     Example:
-        >>> import compat as torch
         >>> layer = random_unstructured(torch.nn.Linear(2, 3), "weight", amount=1)
         >>> int((layer.weight_mask == 0).sum())
         1
@@ -413,7 +412,6 @@ def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any 
         importance_scores: a tensor of the parameter's shape to choose by instead.
 
     Example:
-        >>> import compat as torch
         >>> layer = l1_unstructured(torch.nn.Linear(2, 3), "weight", amount=0.5)
         >>> sorted(layer.state_dict())
         ['bias', 'weight_mask', 'weight_orig']

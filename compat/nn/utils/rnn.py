@@ -32,7 +32,6 @@ def pack_padded_sequence(
         RuntimeError: for lengths that are not sorted, not positive, or not one for each sequence.
 
     Example:
-        >>> import compat as torch
         >>> pack_padded_sequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2]).batch_sizes
         tensor([2, 2, 1])
     """
@@ -66,7 +65,6 @@ def pad_packed_sequence(
         ValueError: if the longest is longer than ``total_length``.
 
     Example:
-        >>> import compat as torch
         >>> pad_packed_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]), batch_first=True)
         (tensor([[1, 2, 3],
                 [4, 5, 0]]), tensor([3, 2]))
@@ -105,7 +103,6 @@ def pad_sequence(
         RuntimeError: for an argument that is not a sequence of tensors, and sizes that do not match.
 
     Example:
-        >>> import compat as torch
         >>> pad_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])], batch_first=True)
         tensor([[1, 2, 3],
                 [4, 0, 0]])
@@ -121,7 +118,6 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     """Padded sequences as a list of tensors.
 
     Example:
-        >>> import compat as torch
         >>> unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)
         [tensor([1, 2]), tensor([3])]
     """
@@ -139,7 +135,6 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
         enforce_sorted: as for ``pack_padded_sequence``.
 
     Example:
-        >>> import compat as torch
         >>> pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).batch_sizes
         tensor([2, 2, 1])
     """
@@ -151,7 +146,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
     """Packed sequences as a list of tensors.
 
     Example:
-        >>> import compat as torch
         >>> unpack_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]))
         [tensor([1, 2, 3]), tensor([4, 5])]
     """

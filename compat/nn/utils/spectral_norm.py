@@ -178,7 +178,6 @@ def spectral_norm(
         RuntimeError, ValueError: if the weight is normalized already, or None.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(20, 40))
         >>> layer.weight_u.shape
         torch.Size([40])
@@ -194,7 +193,6 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
         ValueError: if that weight is not normalized.
 
     Example:
-        >>> import compat as torch
         >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2))
         >>> sorted(name for name, _ in torch.nn.utils.remove_spectral_norm(layer).named_parameters())
         ['bias', 'weight']

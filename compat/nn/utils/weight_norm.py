@@ -87,7 +87,6 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
     Example:
         >>> import warnings
-        >>> import compat as torch
         >>> with warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")
         ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(20, 40))

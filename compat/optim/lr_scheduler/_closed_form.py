@@ -16,7 +16,6 @@ class StepLR(LRScheduler):
     """Multiplies the learning rate by ``gamma`` every ``step_size`` epochs.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
         >>> optimizer.step()
@@ -46,7 +45,6 @@ class MultiStepLR(LRScheduler):
     """Multiplies the learning rate by ``gamma`` at each of the epochs ``milestones``.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1], gamma=0.5)
         >>> optimizer.step()
@@ -77,7 +75,6 @@ class ExponentialLR(LRScheduler):
     """Multiplies the learning rate by ``gamma`` every epoch.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
         >>> optimizer.step()
@@ -106,7 +103,6 @@ class CosineAnnealingLR(LRScheduler):
     Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1)
         >>> optimizer.step()
@@ -148,7 +144,6 @@ class ConstantLR(LRScheduler):
         ValueError: for a factor outside ``[0, 1]``.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5)
         >>> scheduler.get_last_lr()
@@ -187,7 +182,6 @@ class LinearLR(LRScheduler):
         ValueError: for factors outside ``[0, 1]``.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=2)
         >>> optimizer.step()
@@ -235,7 +229,6 @@ class PolynomialLR(LRScheduler):
     """The first learning rate times ``(1 - epoch / total_iters) ** power``, down to 0.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
         >>> optimizer.step()

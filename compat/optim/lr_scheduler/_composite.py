@@ -54,7 +54,6 @@ class SequentialLR(_Several):
         ValueError: if there are not as many milestones as changes, or the schedules are of different optimizers.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> first = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=9)
         >>> second = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
@@ -132,7 +131,6 @@ class ChainedScheduler(_Several):
         ValueError: if there is none, or they are of different optimizers.
 
     Example:
-        >>> import compat as torch
         >>> from compat.optim.lr_scheduler import ExponentialLR, StepLR
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
         >>> chained = ChainedScheduler([ExponentialLR(optimizer, 0.5), StepLR(optimizer, 2, gamma=0.5)])

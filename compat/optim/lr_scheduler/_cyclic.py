@@ -62,7 +62,6 @@ class CyclicLR(_WithMomentum):
         ValueError: for an unknown mode; if the momentum is to be cycled and there is none.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5, momentum=0.9)
         >>> scheduler = CyclicLR(optimizer, base_lr=0.25, max_lr=0.75, step_size_up=2)
         >>> rates = []
@@ -188,7 +187,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         ValueError: if ``T_0`` or ``T_mult`` is no positive integer, or ``eta_min`` no number.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
         >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2)
         >>> rates = []
@@ -277,7 +275,6 @@ class OneCycleLR(_WithMomentum):
         ValueError: for settings out of range, and for a step after the last one.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
         >>> scheduler = OneCycleLR(optimizer, 1.0, total_steps=5, pct_start=0.4, anneal_strategy="linear", div_factor=2)
         >>> rates = []

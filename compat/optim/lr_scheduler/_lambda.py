@@ -42,7 +42,6 @@ class LambdaLR(_ByFunctions):
         lr_lambda: one function for all groups, or a list with one for each.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5)
         >>> scheduler = LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
         >>> optimizer.step()
@@ -62,7 +61,6 @@ class MultiplicativeLR(_ByFunctions):
     """Each epoch multiplies the learning rate by a function of the epoch.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
         >>> optimizer.step()

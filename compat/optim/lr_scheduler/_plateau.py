@@ -26,7 +26,6 @@ class ReduceLROnPlateau(LRScheduler):
         ValueError: for settings out of range.
 
     Example:
-        >>> import compat as torch
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
         >>> scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.5, patience=0)
         >>> for loss in (1.0, 1.0):

@@ -69,7 +69,6 @@ class DataLoader(Generic[T_co]):
             raised here, with the worker's traceback in its text.
 
     Example:
-        >>> import compat as torch
         >>> data = torch.utils.data.TensorDataset(torch.arange(5))
         >>> [batch for (batch,) in DataLoader(data, batch_size=2)]
         [tensor([0, 1]), tensor([2, 3]), tensor([4])]

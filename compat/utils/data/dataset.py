@@ -50,7 +50,6 @@ class TensorDataset(Dataset[tuple]):
         AssertionError: if they have not equally many.
 
     Example:
-        >>> import compat as torch
         >>> TensorDataset(torch.arange(3), torch.ones(3))[1]
         (tensor(1), tensor(1.))
     """
@@ -89,7 +88,6 @@ class Subset(Dataset[T_co]):
         indices: the numbers there of the samples here.
 
     Example:
-        >>> import compat as torch
         >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
         ['c', 'a']
     """
@@ -130,7 +128,6 @@ class ConcatDataset(Dataset[T_co]):
         AssertionError: for others.
 
     Example:
-        >>> import compat as torch
         >>> list(torch.utils.data.ConcatDataset([[1, 2], [3]]))
         [1, 2, 3]
     """
@@ -239,7 +236,6 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
         ValueError: for fractions outside ``[0, 1]``, or lengths that do not add up.
 
     Example:
-        >>> import compat as torch
         >>> parts = random_split(range(5), [3, 2], generator=torch.Generator().manual_seed(0))
         >>> [list(part) for part in parts]
         [[4, 0, 1], [3, 2]]

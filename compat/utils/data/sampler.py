@@ -33,7 +33,6 @@ class SequentialSampler(Sampler[int]):
     """One after the other.
 
     Example:
-        >>> import compat as torch
         >>> list(torch.utils.data.SequentialSampler("abc"))
         [0, 1, 2]
     """
@@ -61,7 +60,6 @@ class RandomSampler(Sampler[int]):
         TypeError, ValueError: if ``replacement`` is no bool, or there is nothing to give.
 
     Example:
-        >>> import compat as torch
         >>> sorted(torch.utils.data.RandomSampler("abc"))
         [0, 1, 2]
     """
@@ -99,7 +97,6 @@ class SubsetRandomSampler(Sampler[int]):
     """The given numbers in random order.
 
     Example:
-        >>> import compat as torch
         >>> sorted(torch.utils.data.SubsetRandomSampler([4, 2]))
         [2, 4]
     """
@@ -129,7 +126,6 @@ class WeightedRandomSampler(Sampler[int]):
         ValueError: for ``weights`` that are no sequence of numbers, or other arguments of the wrong kind.
 
     Example:
-        >>> import compat as torch
         >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], 3))
         [1, 1, 1]
     """

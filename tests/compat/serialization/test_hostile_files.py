@@ -213,7 +213,7 @@ OPCODES: dict[str, tuple[bytes, str]] = {
     "calls with no arguments": (COUNTER + b"NR.", "not tuple"),
     "calls a bound method": (COUNTER + b")R)R.", "unrecognized function"),
     "makes an object of a function": (b"ctorch._utils\n_rebuild_tensor_v2\n)\x81.", "Can only create new object"),
-    "asks for what it has not kept": (b"j\xff\xff\xff\x07.", "KeyError"),
+    "asks for what it has not kept": (b"j\xff\xff\xff\x07.", "Memo value not found"),
     "ends without anything": (b".", "IndexError"),
     "does not end": (b"N", "ends before the pickle does"),
     "appends to a tuple": (b")Na.", "Can only append to lists"),

@@ -73,7 +73,6 @@ class ColwiseParallel(ParallelStyle):
         use_local_output: changes nothing: results have the size of the whole.
 
     Example:
-        >>> import compat as torch
         >>> from compat.distributed.tensor import init_device_mesh
         >>> layer = parallelize_module(torch.nn.Linear(2, 4), init_device_mesh("cpu", (1,)), ColwiseParallel())
         >>> layer.weight.placements
