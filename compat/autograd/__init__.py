@@ -12,7 +12,7 @@ from compat.autograd._engine_queries import _profiler_enabled, kineto_available
 from compat._core.autograd.saved_variable import SavedTensor
 from compat.autograd.variable import Variable
 from compat._core.types.errors import no_attribute as _no_attribute
-from compat._core.transforms.grad_mode import (
+from compat.autograd.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,

@@ -12,8 +12,8 @@ from compat._core.memory.numpy_storage import Hosted, rejoin
 from compat._core.memory.shared_storage import reduced_storage
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
-from compat._core.tensor.conversion import reduced
 from compat._core.tensor.tensor import Tensor
+from compat._operators.tensor.conversion import reduced
 
 
 def reduce_tensor(tensor: Tensor) -> tuple:

@@ -1,7 +1,7 @@
 """What the comparison with PyTorch says, operator by operator: what is the same, what differs and why, what is absent.
 
 ``make parity`` runs PyTorch's own test databases in both and fails where its lists (``tests/parity/*.txt``) do not say
-what it has measured; the stand-ins for absent names are those that ``compat`` has (``compat/_core/stubs/table.py``).
+what it has measured; the stand-ins for absent names are those that ``compat`` has (``compat/_absent/table.py``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from compat._core import stubs
-from compat._core.stubs.table import TABLE
+from compat import _absent as stubs
+from compat._absent.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "tests" / "parity"

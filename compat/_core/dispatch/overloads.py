@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from compat._core.operators.declared import every
+from compat._core.dispatch.dispatcher import every
 from compat._core.schema.overload import OF_NUMBERS, overloads_of
 from compat._core.schema.parameter import python_name
 from compat._core.schema.parser import FunctionSchema

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.dispatch.dispatcher import kernel_overrides
 from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.derivative_names import OF_ITS_OWN
 from compat._core.operators.op_node import Underivable, derived_node_class
@@ -30,11 +31,6 @@ from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import Staging, folding, stage
 from funcgrad.primitives.elementwise import cast, conjugated
 from funcgrad.primitives.shape import zeros
-
-#: Overrides of a kernel for values of subclasses that intercept it; each returns None if it has none for the values
-#: (``compat._core.dispatch.torch_dispatch``, ``compat.sparse``).
-askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
-
 
 #: Kernels by static arguments; and what all kernels have made of themselves.
 KERNELS = Group("kernels", 4096)
@@ -112,8 +108,8 @@ class Kernel:
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
-        for ask in askers:
-            found = ask(self, values)
+        for override in kernel_overrides:
+            found = override(self, values)
             if found is not None:
                 return found
         kinds: list[Kind] = []

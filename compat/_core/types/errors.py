@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, ClassVar, TypeVar, cast
 
-from compat._core.stubs import absent
+from compat._absent import absent
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad.core.errors import explained
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.meta import NO_DATA
 from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
 from compat._core.operators.call_errors import complaint, wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import keywords_only, tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
@@ -27,6 +25,8 @@ from compat._core.types.errors import OVERLAPS_ITSELF, wrong_combination
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat._core.types.scalar_conversion import filling
+from compat._operators.arguments import keywords_only, tensor_argument
+from compat._operators.spatial import suggests_channels_last
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

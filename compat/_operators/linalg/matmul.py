@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from compat._core.autograd.rebase_history import check_recorded, set_history
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
-from compat._core.operators.inplace import check_recorded, set_history
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import product_of_eights, rounded
 from compat._core.operators.out import of_dtype, resize

@@ -10,7 +10,12 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype, same_dtype
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.transforms import vmap_checks
+from compat._core.types import dtype
+from compat._core.types.errors import lacks, wrong_combination
+from compat._operators.pointwise.declare import (
     binary,
     category,
     checks,
@@ -22,11 +27,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.tensor.registry import function, publish
-from compat._core.tensor.tensor import Tensor
-from compat._core.transforms import vmap_checks
-from compat._core.types import dtype
-from compat._core.types.errors import lacks, wrong_combination
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

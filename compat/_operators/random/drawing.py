@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from compat._core import random
 from compat._core.memory.meta import on_meta
 from compat._core.memory.strides import broadcast_size, contiguous_layout
 from compat._core.operators.composite import OPTIONS, composite
@@ -19,6 +18,7 @@ from compat._core.transforms import vmap_checks
 from compat._core.types.dtype import get_default_dtype, int64
 from compat._core.types.errors import wrong_argument
 from compat._operators.create.factories import blank
+from compat._operators.random import samplers
 from compat._operators.random.filling import drawing_kernel, number
 from compat._operators.random.making import Options, size_of
 from compat._operators.random.vmap_random import check_same, drawn, draws, given
@@ -74,12 +74,12 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         chance = number("bernoulli", "p", 2, p)
         check_same(vmap_checks.drawing(), input)
         layout = contiguous_layout(input.shape, input.dtype, device=input.device)
-        tosses = draws(lambda n, dtype: random.bernoulli(engine, n, dtype, chance), layout)
+        tosses = draws(lambda n, dtype: samplers.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([input, tosses])[0])
     if on_meta(input):
         return _given(out, _BERNOULLI.call([input, blank(input.shape, input)])[0])
     (probabilities,), over = given(input)
-    values = random.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
+    values = samplers.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([input, drawn(values, over, input.dtype)])[0])
 
 
@@ -93,7 +93,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if on_meta(input):
         return _POISSON.call([input, blank(input.shape, input)])[0]
     (rates,), over = given(input)
-    values = random.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
+    values = samplers.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
     return _POISSON.call([input, drawn(values, over, input.dtype)])[0]
 
 
@@ -105,7 +105,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
     both, over = given(count.expand(size), prob.expand(size))
     counts, probabilities = [np.asarray(x, order="C") for x in both]
-    values = random.binomial(engine_of("binomial", generator), counts, probabilities)
+    values = samplers.binomial(engine_of("binomial", generator), counts, probabilities)
     return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
@@ -145,7 +145,7 @@ def multinomial(
     (weights,), over = given(input)
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
-    values = random.multinomial(engine, flat, int(samples), bool(replacement))
+    values = samplers.multinomial(engine, flat, int(samples), bool(replacement))
     return _given(out, drawn(values.reshape((*rows.shape[:-1], int(samples))), over))
 
 
@@ -191,7 +191,7 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
             f"normal() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
         )
     mean, std = number("normal", "mean", 1, mean), number("normal", "std", 2, std)
-    draw: Callable[..., np.ndarray] = lambda n, dtype: random.normal(engine, n, dtype, mean, std)
+    draw: Callable[..., np.ndarray] = lambda n, dtype: samplers.normal(engine, n, dtype, mean, std)
     return Options("normal", **options).made(size_of("normal", (size,), 3), draw, get_default_dtype())
 
 
@@ -205,7 +205,7 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
         (shift,), over = given(mean)
-        values = random.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
+        values = samplers.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
         return kernel.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
     (shift, scale), over = given(mean, std)
     if scale.size and not (scale >= 0).all():
@@ -213,5 +213,5 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     if not isinstance(mean, Tensor):
         shift = kind.type(number("normal", "mean", 1, mean))
     whole = (*[m.size for m in over], *size)
-    values = (random.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
+    values = (samplers.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
     return kernel.call([*operands, drawn(values, over, dtype)])[0]

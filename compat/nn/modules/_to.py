@@ -7,10 +7,10 @@ from typing import Any
 
 from compat import __future__ as future
 from compat._core.tensor.registry import function
-from compat._core.tensor.swap import swap_tensors
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import empty_like
 from compat.nn.parameter import Parameter
+from compat.utils._swap_tensors import swap_tensors
 
 NO_DATA = (
     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
