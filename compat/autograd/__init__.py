@@ -5,7 +5,7 @@ from typing import Any as _Any
 from compat.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, _engine_queries, variable
 from compat._core.autograd import engine, node, saved_variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from compat._core.autograd.backward import backward, grad
+from compat.autograd._backward import backward, grad
 from compat.autograd.function import Function
 from compat.autograd.gradcheck import gradcheck, gradgradcheck
 from compat.autograd._engine_queries import _profiler_enabled, kineto_available

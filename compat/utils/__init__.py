@@ -12,7 +12,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 def __getattr__(name: str) -> Any:
     # Imported at the first access: few programs need them.
     if name == "swap_tensors":
-        from compat.utils._swap_tensors import swap_tensors
+        from compat._operators.tensor.swap import swap_tensors
 
         return swap_tensors
     if name not in (

@@ -89,7 +89,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.sparse.layouts _operators.sparse.reductions _operators.sparse.shapes _operators.sparse.tensor sparse"),
     ("torch/nested", "Nested tensors", "ops", "nested"),
     ("torch/tensor", "torch.Tensor: the class", "tensor",
-     "_core.tensor.tensor _operators.tensor.conversion _core.autograd.backward _operators.tensor.properties "
+     "_core.tensor.tensor _operators.tensor.conversion autograd._backward _operators.tensor.properties "
      "_operators.tensor.set_resize_detach _operators.tensor.attributes _operators.tensor.apply "
      "_core.tensor.torch_function _core.operators.view_op"),
     ("torch/types", "dtypes, devices, sizes, storages", "tensor",

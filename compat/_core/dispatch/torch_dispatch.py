@@ -357,7 +357,6 @@ def _defined(cls: type) -> None:
 
 
 _tensor: Any = Tensor
-_tensor._has_say = False
 _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)

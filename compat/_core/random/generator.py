@@ -1,7 +1,7 @@
 """Seeds and states of random numbers: ``torch.random``.
 
 There is one stream, that of ``default_generator``; a ``Generator`` is another one. The numbers are PyTorch's CPU
-numbers, bit for bit (``compat._operators.random.samplers``).
+numbers, bit for bit (``compat._operators.samplers``).
 """
 
 from __future__ import annotations

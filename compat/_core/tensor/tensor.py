@@ -70,6 +70,8 @@ class Tensor:
     __array_priority__ = 1000
     #: What its text begins with; a subclass's own name unless it says otherwise.
     _shown_as = "tensor"
+    #: Whether its type overrides operators (``compat._core.dispatch.torch_dispatch``).
+    _has_say = False
 
     if TYPE_CHECKING:
         # Operations are attached at import, from their declarations, and so are descriptions.
@@ -173,8 +175,6 @@ class Tensor:
             return layout.contiguous if stride is layout.stride else is_contiguous(layout.size, stride)
         if memory_format is preserve_format:
             return is_dense(layout.size, stride)
-        if layout.base.traced:
-            vmap_checks.check_format(self)
         return is_channels_last(layout.size, stride, 4 if memory_format is channels_last else 5)
 
     # ---------------------------------------------------------------- its memory

@@ -15,9 +15,9 @@ from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types.scalar_conversion import fits, widened
+from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
 from compat._operators.pointwise.declare import NEGATIVE_LEAK, not_backwards
-from compat._operators.random import samplers
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 

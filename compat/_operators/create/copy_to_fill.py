@@ -15,7 +15,6 @@ from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
-from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU, available
@@ -59,14 +58,9 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [format_strides(tuple(layout.size), layout.stride, operands["memory_format"])]
 
 
-def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
-    if input._layout.base.traced and memory_format in (channels_last, channels_last_3d):
-        vmap_checks.check_format(input, memory_format)
-
-
 @aten(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-    node="CloneBackward0", layout=_copy_strides, check=_check_clone, out=False,
+    node="CloneBackward0", layout=_copy_strides, out=False,
 )  # fmt: skip
 def clone(input, *, memory_format):
     """A copy with memory of its own.

@@ -15,7 +15,6 @@ from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import taken
-from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.dtype import bool_
 from compat._core.types.errors import cpp_name, type_text
@@ -85,7 +84,6 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
-    vmap_checks.check_product("mm", input, mat2, (2, 2))
     if input.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
@@ -169,7 +167,6 @@ def addmm(input, mat1, mat2, *, beta, alpha):
 
 def _check_dot(input: Tensor, tensor: Tensor) -> None:
     if input.dim() != 1 or tensor.dim() != 1:
-        vmap_checks.refuse("Got wrong shapes for dot", input, tensor)
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
     _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
@@ -228,7 +225,6 @@ def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_mv(input: Tensor, vec: Tensor) -> None:
-    vmap_checks.check_product("mv", input, vec, (2, 1))
     _vector_sizes(None, input, vec)
     _same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
     _no_bools("addmv_impl_cpu", input)
@@ -332,7 +328,6 @@ def addr(input, vec1, vec2, *, beta, alpha):
 
 
 def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
-    vmap_checks.check_product("bmm", a, b, (3, 3))
     for name, x in (("batch1", a), ("batch2", b)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")

@@ -17,8 +17,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types.dtype import get_default_dtype, int64
 from compat._core.types.errors import wrong_argument
+from compat._operators import samplers
 from compat._operators.create.factories import blank
-from compat._operators.random import samplers
 from compat._operators.random.filling import drawing_kernel, number
 from compat._operators.random.making import Options, size_of
 from compat._operators.random.vmap_random import check_same, drawn, draws, given
@@ -33,11 +33,6 @@ _NORMAL = drawing_kernel("NormalBackward3", "mean", "std", shown="mean.sym_sizes
 #: PyTorch has no derivative for these.
 _BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
 _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
-
-
-def _check_out(out: Any) -> None:
-    if out is not None:
-        vmap_checks.refuse_out()
 
 
 def _given(out: Any, made: Tensor) -> Tensor:
@@ -68,7 +63,6 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    _check_out(out)
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
@@ -135,7 +129,6 @@ def multinomial(
     """
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    _check_out(out)
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
     if not isinstance(replacement, bool | np.bool_):
         raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
@@ -183,7 +176,6 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
         raise TypeError('normal() missing 1 required positional arguments: "mean"')
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         out = options.pop("out", None)
-        _check_out(out)
         return _given(out, _normal_of(engine, mean, std))
     if size is None:
         got = f"{type(mean).__name__}, {type(std).__name__}"

@@ -16,9 +16,9 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrong_argument
+from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import zeros
-from compat._operators.random import samplers
 from compat._operators.random.making import laid_like
 from compat._operators.random.vmap_random import draws
 

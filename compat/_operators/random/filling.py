@@ -25,7 +25,7 @@ from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import index_number
 from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument
-from compat._operators.random import samplers
+from compat._operators import samplers
 from compat._operators.random.vmap_random import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
 from funcgrad import runtime
 from funcgrad.core.tracing import type_of

@@ -15,8 +15,9 @@ from compat._core.operators.declaration import Dtypes, Gradients
 from compat._core.operators.op import aten, pointwise
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import Tensor
-from compat._operators.random import samplers
+from compat._operators import samplers
 from compat._operators.random.vmap_random import drawn, given
+from funcgrad import custom_jvp
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -30,12 +31,20 @@ def _moved(shape: Any, sample: Any) -> Any:
     return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
+@custom_jvp
+def _sample(shape: Any, values: Any) -> Any:
+    return e.stop_gradient(values)  # a value of its own, which the node can keep
+
+
+_sample.defjvps(lambda t, sample, shape, values: np.multiply(t, _moved(shape, sample)), None)
+
+
 @aten(
     "_gamma_drawn(Tensor self, Tensor values) -> Tensor",
     node="StandardGammaBackward0", saves="self! result!", names="",
 )  # fmt: skip
 def _gamma_drawn(input, values):
-    return e.stop_gradient(values)  # a value of its own, which the node can keep
+    return _sample(input, values)
 
 
 @_gamma_drawn.backward

@@ -11,13 +11,12 @@ from compat._core.memory.strides import contiguous_layout, dense_layout, preserv
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import Tensor, refresh
-from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import available, place
 from compat._core.types.device import device as Device
 from compat._core.types.errors import wrong_argument
+from compat._operators import samplers
 from compat._operators.create.factories import check_given, no_room, with_grad
-from compat._operators.random import samplers
 from compat._operators.random.filling import UNIFORM, fill, number
 from compat._operators.random.vmap_random import Draw, draws, in_usual_order
 
@@ -73,7 +72,6 @@ class Options:
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
         if self.out is not None:
-            vmap_checks.refuse_out()
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
             return fill(self.out, draw, UNIFORM)

@@ -9,8 +9,8 @@ from compat import __future__ as future
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import empty_like
+from compat._operators.tensor.swap import swap_tensors
 from compat.nn.parameter import Parameter
-from compat.utils._swap_tensors import swap_tensors
 
 NO_DATA = (
     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "

@@ -13,7 +13,7 @@ from typing import Any, Generic
 from compat import accelerator
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
-from compat._operators.random import samplers
+from compat._operators import samplers
 from compat._utils import ExceptionWrapper
 from compat.utils.data._utils.collate import default_collate, default_convert
 from compat.utils.data._utils.crew import Crew

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
+from compat._operators import samplers
 from compat._operators.create.from_data import tensor
-from compat._operators.random import samplers
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -11,8 +11,8 @@ import numpy as np
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import array_of
 from compat._core.types.dtype import float64
+from compat._operators import samplers
 from compat._operators.create.from_buffer import as_tensor
-from compat._operators.random import samplers
 
 T_co = TypeVar("T_co", covariant=True)
 

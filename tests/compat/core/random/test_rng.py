@@ -6,6 +6,8 @@ import base64
 import hashlib
 import json
 import math
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from pathlib import Path
@@ -18,10 +20,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat._core.random.engine import Engine
-from compat._operators.random import samplers as random
-from compat._operators.random.samplers.boxmuller import normals_from_bits32
-from compat._operators.random.samplers.exact import c_function, fma32, fma64
-from compat._operators.random.samplers.shuffle import forward_shuffle, inside_out_shuffle
+from compat._operators import samplers as random
+from compat._operators.samplers.boxmuller import normals_from_bits32
+from compat._operators.samplers.exact import c_function, fma32, fma64
+from compat._operators.samplers.shuffle import forward_shuffle, inside_out_shuffle
 
 ROOT = Path(__file__).parents[4]
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "rng.json").read_text())
@@ -391,3 +393,19 @@ def test_bulk_draws_match_single_ones() -> None:
     expected = [random.poisson(single, rates[:1])[0] for _ in rates]
     np.testing.assert_array_equal(random.poisson(whole, rates), expected)
     np.testing.assert_array_equal(whole.get_state(), single.get_state())
+
+
+def test_imports_nothing_else_of_compat() -> None:
+    script = f"""
+import sys, types
+package = types.ModuleType("compat")
+package.__path__ = [{str(ROOT / "compat")!r}]
+sys.modules["compat"] = package
+import compat._operators.samplers
+own = ("compat._core", "compat._core.random", "compat._core.random.engine", "compat._operators")
+others = [m for m in sys.modules if m.startswith("compat.") and m not in own and "samplers" not in m]
+others += [m for m in ("torch", "jax", "scipy", "funcgrad") if m in sys.modules]
+sys.exit(", ".join(others) or None)
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert ran.returncode == 0, ran.stderr

@@ -3,7 +3,7 @@
 An :class:`Engine` is a ``torch.Generator()``: the same words for a seed, the same bytes for a state. The samplers take
 an engine, a size and a dtype and return a NumPy array; a seeded sequence of them gives PyTorch 2.13's numbers:
 
->>> from compat._operators.random.samplers import Engine, normal, permutation, uniform
+>>> from compat._operators.samplers import Engine, normal, permutation, uniform
 >>> engine = Engine(0)                    # torch.manual_seed(0)
 >>> uniform(engine, 3)                    # torch.rand(3)
 array([0.4962566 , 0.7682218 , 0.08847743], dtype=float32)
@@ -76,8 +76,8 @@ lengths together. ``SubsetRandomSampler``: ``randperm``. ``WeightedRandomSampler
 weights.
 """
 
-from compat._operators.random.samplers.discrete import binomial, multinomial, poisson, standard_gamma
-from compat._operators.random.samplers.distributions import (
+from compat._operators.samplers.discrete import binomial, multinomial, poisson, standard_gamma
+from compat._operators.samplers.distributions import (
     bernoulli,
     cauchy,
     exponential,
@@ -87,8 +87,8 @@ from compat._operators.random.samplers.distributions import (
     uniform,
 )
 from compat._core.random.engine import DEFAULT_SEED, STATE_SIZE, Engine
-from compat._operators.random.samplers.integers import permutation, random
-from compat._operators.random.samplers.recipes import base_seed, random_indices, sampler_permutation, truncated_normal
+from compat._operators.samplers.integers import permutation, random
+from compat._operators.samplers.recipes import base_seed, random_indices, sampler_permutation, truncated_normal
 
 __all__ = [
     "DEFAULT_SEED",

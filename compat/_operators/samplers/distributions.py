@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from compat._core.random.engine import Engine
-from compat._operators.random.samplers.boxmuller import normals_from_bits32, normals_from_uniform64
-from compat._operators.random.samplers.exact import c_function, fma32, fma64
-from compat._operators.random.samplers.kinds import (
+from compat._operators.samplers.boxmuller import normals_from_bits32, normals_from_uniform64
+from compat._operators.samplers.exact import c_function, fma32, fma64
+from compat._operators.samplers.kinds import (
     FLOATS,
     HALVES,
     SIGNED,
