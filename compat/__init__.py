@@ -13,7 +13,6 @@ from compat._absent import missing as _missing
 from compat import _module_errors as _naming
 from compat._core.tensor import array_type as _array_type
 from compat._core.dispatch import dispatcher as _dispatcher  # before what it sees is published
-from compat._operators.tensor import conversion as _values
 from compat._core.config import flags as _switches, threads as _threads
 from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat._core.types.device import device
@@ -37,7 +36,6 @@ from compat._core.transforms.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
-from compat._operators.tensor.format import get_printoptions as _get_printoptions, set_printoptions
 from compat._core.tensor.registry import names_of as _names_of
 from compat._core.types.size import Size
 from compat.storage import UntypedStorage

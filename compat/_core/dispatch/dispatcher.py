@@ -197,8 +197,8 @@ def dispatch_function(
 
 
 publishing.insert(0, through_layers)
-for _name in ("detach", "data_ptr"):  # which the class itself has
-    setattr(Tensor, _name, through_layers(Tensor.__dict__[_name], "Tensor", _name))
+for _name in [name for name in vars(Tensor) if f"Tensor.{name}" in SEEN]:  # those that are there already
+    setattr(Tensor, _name, through_layers(vars(Tensor)[_name], "Tensor", _name))
 
 __all__ = [
     "Call", "Function", "Layer", "active", "add_layer", "all_calls", "dispatch", "dispatch_function",

@@ -19,7 +19,6 @@ from compat._core.dispatch.dispatched_duals import NoMemory
 from compat._core.dispatch.dispatcher import Call, Function, add_layer, kernel_overrides
 from compat._core.dispatch.overloads import overload_of
 from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
-from compat._core.dispatch.unsupported import refusal
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, Layout, layout_of
 from compat._core.pytree.trees import tree_leaves
@@ -29,6 +28,7 @@ from compat._core.tensor.torch_function import disabled
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor

@@ -21,11 +21,11 @@ from compat._core.autograd.callback_node import outside, without_recording
 from compat._core.autograd.node import Node
 from compat._core.dispatch.dispatcher import Call
 from compat._core.dispatch.layout_tensor import LayoutTensor, operation, rules_of
-from compat._core.dispatch.unsupported import refusal
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS
 from compat._operators.tensor.format import sparse_text
 
