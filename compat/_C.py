@@ -5,10 +5,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from compat._absent import answering
 from compat._core.dispatch.dispatch_keys import DispatchKey, DispatchKeySet
 from compat._core.dispatch.dispatch_keys import ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 from compat._core.random.generator import Generator
-from compat._core.stubs import answering
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import (

@@ -9,10 +9,12 @@ from typing import Any as _Any
 from funcgrad.runtime import prefer_cpu as _prefer_cpu, process as _process
 from compat import autograd, multiprocessing, random, runtime, types
 from compat._core.types import dtype as _dtypes
-from compat._core.stubs import missing as _missing
-from compat._core.tensor import module_errors as _naming, conversion as _values, array_type as _array_type
+from compat._absent import missing as _missing
+from compat import _module_errors as _naming
+from compat._core.tensor import array_type as _array_type
+from compat._core.dispatch import dispatcher as _dispatcher  # before what it sees is published
 from compat._core.config import flags as _switches, threads as _threads
-from compat._core.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
+from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat._core.types.device import device
 from compat._core.types.dtype import can_cast, dtype, finfo, get_default_dtype, iinfo, promote_types, set_default_dtype
 from compat._core.types.errors import no_attribute as _no_attribute
@@ -34,7 +36,6 @@ from compat._core.transforms.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
-from compat._core.tensor.format import get_printoptions as _get_printoptions, set_printoptions
 from compat._core.tensor.registry import names_of as _names_of
 from compat._core.types.size import Size
 from compat.storage import UntypedStorage
@@ -88,10 +89,8 @@ _LATER = {
     "torch": "_core.tensor.namespace",
     "while_loop": "_higher_order_ops",
 }
-_LATER |= dict.fromkeys(
-    ("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "_core.types.symint"
-)
-_LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "_core.types.symint")
+_LATER |= dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "_symint")
+_LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "_symint")
 
 
 def __getattr__(name: str) -> _Any:
@@ -118,7 +117,7 @@ _process.imported()
 
 
 # The mechanism is not an attribute: ``torch`` is this module. Imports find it all the same.
-_MECHANISM = frozenset(("_addresses", "_compile", "_core", "_operators", "_serialization"))
+_MECHANISM = frozenset(("_absent", "_addresses", "_compile", "_core", "_module_errors", "_operators", "_serialization"))
 for _name in _MECHANISM:
     globals().pop(_name, None)
 

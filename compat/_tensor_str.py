@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat._core.tensor.format import (
+from compat._operators.tensor.format import (
     array_text,
     get_printoptions,
     options,

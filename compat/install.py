@@ -18,9 +18,9 @@ from multiprocessing import forkserver
 from types import ModuleType
 from typing import Any
 
+from compat._absent import stand_in_module, why_absent
 from compat._addresses import is_shown
-from compat._core.stubs import stand_in_module, why_absent
-from compat._core.tensor.module_errors import name_modules
+from compat._module_errors import name_modules
 
 _OURS, _THEIRS = "compat", "torch"
 #: What of ours each of their packages is.

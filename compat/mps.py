@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat._core.stubs import answering, refusing
+from compat._absent import answering, refusing
 
 is_available = answering("is_available", lambda: False, "there is no GPU")
 device_count = answering("device_count", lambda: 0, "there is no GPU")

@@ -11,8 +11,8 @@ Example:
 import os as _os
 from typing import Any as _Any
 
-from compat._core.dispatch.op_namespace import namespace as _namespace
 from compat._core.dispatch.overloads import aten
+from compat._core.dispatch.overloads import namespace as _namespace
 
 
 def load_library(path: str | _os.PathLike[str]) -> None:

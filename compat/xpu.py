@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat._core.stubs import answering, refusing
+from compat._absent import answering, refusing
 
 is_available = answering("is_available", lambda: False, "there is no GPU")
 is_initialized = answering("is_initialized", lambda: False, "no GPU is in use")

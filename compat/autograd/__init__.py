@@ -5,14 +5,14 @@ from typing import Any as _Any
 from compat.autograd import anomaly_mode, forward_ad, function, functional, grad_mode, graph, _engine_queries, variable
 from compat._core.autograd import engine, node, saved_variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
-from compat._core.autograd.backward import backward, grad
+from compat.autograd._backward import backward, grad
 from compat.autograd.function import Function
 from compat.autograd.gradcheck import gradcheck, gradgradcheck
 from compat.autograd._engine_queries import _profiler_enabled, kineto_available
 from compat._core.autograd.saved_variable import SavedTensor
 from compat.autograd.variable import Variable
 from compat._core.types.errors import no_attribute as _no_attribute
-from compat._core.transforms.grad_mode import (
+from compat.autograd.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,

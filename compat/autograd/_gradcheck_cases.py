@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat._core.autograd.backward import grad
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat.autograd import forward_ad
+from compat.autograd._backward import grad
 from funcgrad import runtime
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.autograd.anomaly_mode import made
-from compat._core.autograd.function_results import keep, wrap_results
 from compat._core.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
 from compat._core.autograd.saved_variable import SavedTensor, unpack
 from compat._core.memory.meta import in_transform
@@ -22,6 +21,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.dtype import float32
 from compat._core.types.errors import FREED
 from compat._core.types.size import Size
+from compat.autograd._function_results import keep, wrap_results
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
 
@@ -383,7 +383,7 @@ class Function(metaclass=FunctionMeta):
             raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if level_stack.state.levels else args
         if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
-            from compat._core.autograd.function_transforms import apply_traced
+            from compat.autograd._function_transforms import apply_traced
 
             return apply_traced(cls, args)
         return cls._recorded(args, cls._run)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.autograd.backward import grad
 from compat._core.autograd.node import has_say
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from compat.autograd import forward_ad
+from compat.autograd._backward import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 

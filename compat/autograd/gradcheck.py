@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._core.autograd.backward import grad
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import level_stack
@@ -18,6 +17,7 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn
 from compat.autograd import forward_ad
+from compat.autograd._backward import grad
 from compat.autograd._engine_queries import UndefinedGradBackward, put_behind
 from compat.autograd._gradcheck_cases import (
     Case,

@@ -1,21 +1,349 @@
 """``torch.autograd.graph``: nodes and edges, and hooks on them and on saved tensors."""
 
-from compat._core.autograd.graph import (
-    GradientEdge,
-    Node,
-    _AllowMutationOnSavedContext,
-    _MultiHandle,
-    allow_mutation_on_saved_tensors,
-    disable_saved_tensors_hooks,
-    get_gradient_edge,
-    increment_version,
-    region_activation_memory_budget,
-    register_multi_grad_hook,
-    save_on_cpu,
-    saved_tensors_hooks,
-    set_override_stale_capture_stream,
-    set_warn_on_accumulate_grad_stream_mismatch,
-)
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+from compat._core.autograd import node as _node
+from compat._core.autograd.node import GradientEdge, edge_of
+from compat._core.autograd.saved_variable import hooks
+from compat._core.tensor.tensor import Tensor, wrap
+from compat._core.transforms.grad_mode import mode as _mode
+from compat._core.types.hooks import RemovableHandle
+from funcgrad.runtime import capturing
+
+
+class _NodeMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _node.Node)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, _node.Node)
+
+
+class Node(metaclass=_NodeMeta):
+    """The base class of all nodes; for ``isinstance`` and annotations.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> isinstance((x * 3).grad_fn, torch.autograd.graph.Node)
+        True
+    """
+
+    __module__ = "compat.autograd.graph"
+
+    name, metadata, next_functions = _node.Node.name, _node.Node.metadata, vars(_node.Node)["next_functions"]
+    register_hook, register_prehook = _node.Node.register_hook, _node.Node.register_prehook
+    _register_hook_dict, _sequence_nr = _node.Node._register_hook_dict, _node.Node._sequence_nr
+    _input_metadata = _node.Node._input_metadata
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge of a tensor; ``backward`` and ``grad`` take it in place of the tensor.
+
+    Raises:
+        RuntimeError: if it does not require grad.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> edge = torch.autograd.graph.get_gradient_edge(x)
+        >>> torch.autograd.grad((x * 3).sum(), edge)
+        (tensor([3., 3.]),)
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    tensor.grad_fn  # noqa: B018 - renews that of a view
+    node, nr = edge_of(tensor)
+    assert node is not None
+    return GradientEdge(node, nr)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Increments the version of one or several tensors, as an in-place change does.
+
+    Raises:
+        RuntimeError: if something else than tensors is given.
+    """
+    if not isinstance(tensor, Iterable):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    several = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+    if not all(isinstance(t, Tensor) for t in several):
+        raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
+    for t in several:
+        if t._counter is not None:
+            t._counter.version += 1
+
+
+# ---------------------------------------------------------------- saved tensors
+
+
+class saved_tensors_hooks:
+    """Context in which nodes keep ``pack_hook(tensor)`` and get ``unpack_hook`` of it back.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), torch.from_numpy):
+        ...     y = x.detach() * x
+        >>> y.sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+    """
+
+    __module__ = "compat.autograd.graph"
+
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+
+    def __enter__(self) -> None:
+        pair = (self.pack_hook, self.unpack_hook)
+        if not all(map(callable, pair)):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
+                f"Invoked with: {', '.join(map(repr, pair))}"
+            )
+        hooks.push(pair)
+
+    def __exit__(self, *exc: object) -> None:
+        hooks.pop()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keeps saved tensors on the CPU, where they are already."""
+
+    __module__ = "compat.autograd.graph"
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: t, lambda t: t)
+
+
+@contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Context in which using hooks on saved tensors raises ``error_message``.
+
+    Raises:
+        RuntimeError: if there are such hooks already.
+    """
+    if hooks.stack:
+        raise RuntimeError(error_message)
+    before = hooks.forbidden
+    hooks.forbidden = error_message
+    try:
+        yield
+    finally:
+        hooks.forbidden = before
+
+
+class _Kept:
+    """A saved tensor as it was. Buffers never change, so keeping the one that it had is all it takes."""
+
+    __slots__ = ("storage", "buffer", "base", "layout", "offset", "version", "__weakref__")
+
+    def __init__(self, t: Tensor):
+        self.storage = t._storage
+        self.buffer, self.base = t._storage.buffer, t._storage.base
+        self.layout, self.offset, self.version = t._layout, t._offset, t._version
+
+    def tensor(self) -> Tensor:
+        return wrap(type(self.storage)(self.buffer, self.base), self.layout, self.offset)
+
+
+class _AllowMutationOnSavedContext(saved_tensors_hooks):
+    """Hooks under which saved tensors may be changed in place afterwards.
+
+    Attributes:
+        cloned: what was saved and has been changed since, by how it was saved.
+        tid_to_weakhandle: saved copies, by tensor, version and storage offset.
+    """
+
+    active = False
+
+    def __init__(self) -> None:
+        super().__init__(self._keep, self._restore)
+        self._alive = True
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple[int, int, Any, int], _Kept]
+        self.tid_to_weakhandle = weakref.WeakValueDictionary()
+
+    def _keep(self, t: Tensor) -> _Kept:
+        key = (id(t._storage), t._version, t._layout, t._offset)
+        found = self.tid_to_weakhandle.get(key)
+        if found is None:
+            found = self.tid_to_weakhandle[key] = _Kept(t)
+        return found
+
+    def _restore(self, kept: _Kept) -> Tensor:
+        if not self._alive:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
+                "originally recorded."
+            )
+        return kept.tensor()
+
+    @property
+    def cloned(self) -> Mapping[_Kept, Tensor]:
+        return {k: k.tensor() for k in self.tid_to_weakhandle.values() if k.storage.buffer is not k.buffer}
+
+    def clear(self) -> None:
+        """Releases everything."""
+        self.tid_to_weakhandle.clear()
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+    """Context in which tensors that were saved for backward may be changed in place: backward sees them as they were.
+
+    Raises:
+        RuntimeError: if one is inside another.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.clone()
+        ...     out = (y**2).sum()
+        ...     y.sin_()
+        ...     out.backward()
+        tensor([0.8415, 0.8415], grad_fn=<SinBackward0>)
+        >>> x.grad
+        tensor([2., 2.])
+    """
+    if _AllowMutationOnSavedContext.active:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _AllowMutationOnSavedContext()
+    _AllowMutationOnSavedContext.active = True
+    try:
+        with context:
+            yield context
+    finally:
+        context.clear()
+        context._alive = False
+        _AllowMutationOnSavedContext.active = False
+
+
+def region_activation_memory_budget(budget: float) -> AbstractContextManager[None]:
+    """The memory budget for stored activations of a part of a compiled function.
+
+    Which of it is kept, XLA decides when it compiles the step: the budget is checked, and changes nothing.
+
+    Args:
+        budget: between 0, for as little as can be, and 1.
+
+    Raises:
+        TypeError: for an argument that is not a number.
+        ValueError: for one that is no such part.
+        RuntimeError: outside of ``torch.compile``.
+    """
+    where = "torch.autograd.graph.region_activation_memory_budget"
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        raise TypeError(f"{where}: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{where}: must be in [0, 1], got {budget}")
+    if not capturing():
+        raise RuntimeError(f"{where} can only be used inside a torch.compile region; it has no effect in eager mode.")
+    return nullcontext()
+
+
+# ---------------------------------------------------------------- streams of devices
+
+
+def _check_flag(enabled: bool) -> None:
+    if not isinstance(enabled, bool):
+        raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Sets whether to warn of gradients on another stream than their leaf's; without effect, with one stream.
+
+    Raises:
+        RuntimeError: for an argument that is not a bool.
+    """
+    _check_flag(enabled)
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Sets whether nodes follow the stream of a captured CUDA graph; without effect, with one stream.
+
+    Raises:
+        RuntimeError: for an argument that is not a bool.
+    """
+    _check_flag(enabled)
+
+
+# ---------------------------------------------------------------- hooks on several tensors
+
+
+class _MultiHandle(RemovableHandle):
+    """Several handles as one."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Calls ``fn`` once in each backward pass in which gradients of some tensors are computed.
+
+    Args:
+        tensors: the tensors.
+        fn: takes a list of their gradients, None for each that the pass has none of; or one gradient.
+        mode: ``"all"``, for a call with all gradients once the last one is there; ``"any"``, for a call with the first.
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> import compat as torch
+        >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], print)
+        >>> (2 * a + 3 * b).backward()
+        [tensor([2.]), tensor([3.])]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "any":
+        seen: set[int] = set()
+
+        def first(grad: Tensor) -> None:
+            number = _mode.task.number
+            if number not in seen:
+                # Of those that were begun before, some may be waiting for this one.
+                seen.add(number)
+                fn(grad)
+
+        return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
+    nodes = [edge_of(t)[0] if t.requires_grad else None for t in tensors]
+    if any(n is None for n in nodes):
+        raise AssertionError("Expected gradient function to be set")
+    #: By pass: the gradients that are there, and how many calls are still to come.
+    passes: dict[int, tuple[list[Tensor | None], int]] = {}
+
+    def one(place: int, grad: Tensor) -> None:
+        task = _mode.task
+        if task.number not in passes:
+            passes[task.number] = [None] * len(nodes), sum(map(task.counts, nodes))
+        grads, missing = passes.pop(task.number)
+        grads[place] = grad
+        if missing == 1:
+            fn(grads)
+        else:
+            passes[task.number] = grads, missing - 1
+
+    handles = (t.register_hook(partial(one, i)) for i, t in enumerate(tensors))
+    return _MultiHandle(tuple(handles))
+
 
 __all__ = [
     "GradientEdge",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.stubs import answering
+from compat._absent import answering
 from compat._operators.nn.attention_backends import allowed
 from compat.backends._settings import Settings
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat._core.stubs import answering
+from compat._absent import answering
 from compat.backends._settings import Settings, flags_of
 
 enabled = True

@@ -1,6 +1,6 @@
 """``torch.backends.mps``: not there."""
 
-from compat._core.stubs import answering
+from compat._absent import answering
 
 is_available = answering("is_available", lambda: False, "there is no Apple GPU")
 is_built = answering("is_built", lambda: False, "there is no code for Apple's GPUs")

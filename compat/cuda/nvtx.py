@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from compat._core.stubs import refusing
+from compat._absent import refusing
 
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 
-from compat._core.stubs import refusing
+from compat._absent import refusing
 
 __all__ = ["backward", "context", "get_gradients", "is_available"]
 

@@ -12,7 +12,7 @@ from compat._core.memory.numpy_storage import Hosted, rejoin
 from compat._core.memory.shared_storage import reduced_storage
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
-from compat._core.tensor.conversion import reduced
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 
 
@@ -29,7 +29,8 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "serializing (e.g., putting it on the queue)."
         )
     rejoin(tensor)
-    return reduced(tensor, 2)
+    found: tuple = names_of("Tensor")["__reduce_ex__"](tensor, 2)
+    return found
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.dispatch.unsupported import refusal
+from compat._core.types.errors import refusal
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.errors import wrong_argument

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from compat._core.operators.declared import loaded
+from compat._core.dispatch.dispatcher import operators
 from compat._core.schema.overload import overloads_of
 from compat._core.tensor.torch_function import TorchFunctionMode
 
@@ -51,7 +51,7 @@ def _name(func: Any) -> str | None:
     name = _NAMES.get(given)
     if name is None and overloads:
         name = str(overloads[0].schema).partition("(")[0].partition(".")[0]
-    return None if name is None or any(declared.name == name for declared in loaded()) else name
+    return None if name is None or any(declared.name == name for declared in operators) else name
 
 
 __all__ = ["Composites"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compat._core.stubs import missing
+from compat._absent import missing
 from compat._core.types.errors import no_attribute
 from compat.utils import data, dlpack, hooks
 
@@ -12,7 +12,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 def __getattr__(name: str) -> Any:
     # Imported at the first access: few programs need them.
     if name == "swap_tensors":
-        from compat._core.tensor.swap import swap_tensors
+        from compat._operators.tensor.swap import swap_tensors
 
         return swap_tensors
     if name not in (

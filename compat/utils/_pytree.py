@@ -1,5 +1,6 @@
-"""``torch.utils._pytree``: containers of tensors; ``compat._core.pytree.trees`` under PyTorch's name."""
+"""``torch.utils._pytree``: functions of trees of containers; what they rest on is ``compat._core.pytree``."""
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from compat._core.pytree import registry as _nodes
@@ -15,21 +16,10 @@ from compat._core.pytree.trees import (
     LeafSpec,
     PyTree,
     TreeSpec,
-    key_get,
-    keystr,
     tree_all,
-    tree_any,
     tree_flatten,
-    tree_flatten_with_path,
-    tree_is_leaf,
-    tree_iter,
     tree_leaves,
-    tree_leaves_with_path,
     tree_map,
-    tree_map_,
-    tree_map_only,
-    tree_map_with_path,
-    tree_structure,
     tree_unflatten,
     treespec_pprint,
 )
@@ -48,13 +38,105 @@ __all__ = [
 Context: TypeAlias = Any
 KeyEntry: TypeAlias = Any
 KeyPath = tuple[KeyEntry, ...]
-_is_leaf = tree_is_leaf
 _register_pytree_node = register_pytree_node
 
 # Programs register their own subclasses of Python's containers with these functions.
 globals().update(
     {name: f for name, f in vars(_nodes).items() if name.endswith(("_flatten", "_flatten_with_keys", "_unflatten"))}
 )
+
+
+def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterator:
+    """The leaves of a tree, one by one."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Calls ``func`` for each leaf; returns the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
+    """The leaves of a tree, each with the keys that lead to it, and the tree's structure.
+
+    Example:
+        >>> tree_flatten_with_path({"a": 1, "b": [2]})[0]
+        [((MappingKey(key='a'),), 1), ((MappingKey(key='b'), SequenceKey(idx=0)), 2)]
+    """
+    return list(_with_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def _with_paths(path: tuple, tree: Any, is_leaf: Callable[[Any], bool] | None) -> Iterator[tuple[tuple, Any]]:
+    kind = _get_node_type(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        yield path, tree
+        return
+    if node.flatten_with_keys_fn is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn.")
+    for key, part in node.flatten_with_keys_fn(tree)[0]:
+        yield from _with_paths((*path, key), part, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple, Any]]:
+    """The leaves of a tree, each with the keys that lead to it."""
+    return list(_with_paths((), tree, is_leaf))
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` of a function that is given the keys which lead to the leaves, too, before them.
+
+    Example:
+        >>> tree_map_with_path(lambda path, x: (keystr(path), x), {"a": [1]})
+        {'a': [("['a'][0]", 1)]}
+    """
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    paths, leaves = [path for path, _ in found], [leaf for _, leaf in found]
+    return spec.unflatten([func(*xs) for xs in zip(paths, leaves, *[spec.flatten_up_to(r) for r in rests])])
+
+
+def keystr(kp: Iterable) -> str:
+    """The keys that lead to a leaf, as they are written in Python."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: Iterable) -> Any:
+    """The part of a tree that keys lead to."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
+def tree_map_only(
+    kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` over the leaves of some types only; the others stay."""
+    return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether something holds of a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether an object is a leaf: not a container, or a leaf by ``is_leaf``."""
+    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
+
+
+_is_leaf = tree_is_leaf
 
 
 def is_structseq_class(cls: type) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
-from compat._core.autograd.backward import backward as _backward
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
 from compat._core.types.errors import warn
@@ -16,6 +15,7 @@ from compat.amp.autocast_mode import (
     is_autocast_cache_enabled,
     is_autocast_enabled,
 )
+from compat.autograd._backward import backward as _backward
 from compat.autograd.function import Function
 from compat.autograd.graph import saved_tensors_hooks
 from compat.random import default_generator

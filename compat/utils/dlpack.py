@@ -1,6 +1,6 @@
 """``torch.utils.dlpack``: memory lent between libraries."""
 
-from compat._core.memory.dlpack import DLDeviceType
+from compat._operators.create.dlpack import DLDeviceType
 from compat._operators.create.from_buffer import from_dlpack, to_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

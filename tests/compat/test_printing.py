@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from compat._core.tensor import format as printing
 from compat._core.types import dtype
+from compat._operators.tensor import format as printing
 
 HERE = pathlib.Path(__file__).parent
 GOLDEN = json.loads((HERE / "printing_golden.json").read_text())

@@ -89,14 +89,14 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.sparse.layouts _operators.sparse.reductions _operators.sparse.shapes _operators.sparse.tensor sparse"),
     ("torch/nested", "Nested tensors", "ops", "nested"),
     ("torch/tensor", "torch.Tensor: the class", "tensor",
-     "_core.tensor.tensor _core.tensor.conversion _core.autograd.backward _operators.tensor.properties "
+     "_core.tensor.tensor _operators.tensor.conversion autograd._backward _operators.tensor.properties "
      "_operators.tensor.set_resize_detach _operators.tensor.attributes _operators.tensor.apply "
      "_core.tensor.torch_function _core.operators.view_op"),
     ("torch/types", "dtypes, devices, sizes, storages", "tensor",
-     "_core.types.dtype _core.types.device _core.types.size _core.types.symint _core.memory storage types "
+     "_core.types.dtype _core.types.device _core.types.size _symint _core.memory storage types "
      "_core.types.memory_format _operators.tensor.size_helpers"),
     ("torch/settings", "Settings, checks and threads", "tensor",
-     "_core.config.flags _core.config.threads _core.tensor.format _operators.tensor.asserting __config__ "
+     "_core.config.flags _core.config.threads _operators.tensor.format _operators.tensor.asserting __config__ "
      "utils.deterministic"),
     ("torch/gradients", "torch.autograd: gradients on and off", "tensor",
      "autograd.grad_mode _core.transforms.grad_mode _core.autograd.anomaly_mode autograd.anomaly_mode "
@@ -137,7 +137,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/serialization", "Saving and loading", "train", "serialization _serialization hub"),
     ("torch/autograd", "torch.autograd", "tensor", "autograd"),
     ("torch/autograd.graph", "torch.autograd.graph, forward_ad", "tensor",
-     "autograd.graph _core.autograd.graph autograd.forward_ad _core.autograd.forward_ad"),
+     "autograd.graph autograd.forward_ad _core.autograd.forward_ad"),
     ("torch/autograd.profiler", "torch.profiler", "more", "autograd.profiler autograd.profiler_util profiler"),
     ("torch/func", "torch.func: function transforms", "tensor", "func"),
     ("torch/distributions", "torch.distributions: base classes, divergences, constraints", "dist",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from compat._core import stubs
+from compat import _absent as stubs
 from tools.docs.operators import published
 
 #: Modules of compat that PyTorch does not have: they keep compat's name.

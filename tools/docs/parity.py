@@ -1,7 +1,7 @@
 """The results of the comparison with PyTorch, operator by operator: same, different and why, absent.
 
 ``make parity`` runs PyTorch's own test databases in both and fails if its lists (``tests/parity/*.txt``) are out of
-date; the stubs of absent names are those of ``compat`` (``compat/_core/stubs/table.py``).
+date; the stubs of absent names are those of ``compat`` (``compat/_absent/table.py``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 
-from compat._core import stubs
-from compat._core.stubs.table import TABLE
+from compat import _absent as stubs
+from compat._absent.table import TABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "tests" / "parity"

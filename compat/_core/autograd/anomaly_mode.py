@@ -1,4 +1,4 @@
-"""Looking for gradients that are not numbers, and for where they came from: ``torch.autograd.set_detect_anomaly``.
+"""Gradients that are not numbers, and where they came from, while ``torch.autograd.set_detect_anomaly`` is on.
 
 While it is on, every node notes the lines of the program that made it (``metadata["traceback_"]``) and the node during
 whose backward it was made (``metadata["parent_"]``), and every change in place notes its line.
@@ -11,81 +11,11 @@ import sys
 import traceback
 from typing import Any
 
-from compat._core.autograd.saved_variable import HookStack, writes
+from compat._core.autograd.saved_variable import writes
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.errors import warn
 
-_SLOW = (
-    "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
-)
 _PACKAGE = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
-
-
-class set_detect_anomaly:
-    """Sets whether backward checks each node's gradients for NaN; also a context manager.
-
-    An error in backward comes with a warning that shows where in the program the node was made.
-
-    Args:
-        mode: whether it does.
-        check_nan: whether not-a-number is an anomaly.
-
-    Example:
-        >>> import compat as torch, warnings
-        >>> x = torch.tensor([-1.0], requires_grad=True)
-        >>> with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings():
-        ...     warnings.simplefilter("ignore")
-        ...     (torch.sqrt(x) * 0).sum().backward()
-        Traceback (most recent call last):
-        RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
-    """
-
-    __module__ = "compat.autograd.anomaly_mode"
-
-    def __init__(self, mode: bool, check_nan: bool = True):
-        self.before = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
-        set_anomaly_enabled(mode, check_nan)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        set_anomaly_enabled(*self.before)
-
-
-class detect_anomaly(set_detect_anomaly):
-    """``set_detect_anomaly(True)`` as a context manager, with a warning that it is slow."""
-
-    __module__ = "compat.autograd.anomaly_mode"
-
-    def __init__(self, check_nan: bool = True):
-        warn(_SLOW)
-        super().__init__(True, check_nan)
-
-
-def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Turns the search on or off.
-
-    Raises:
-        TypeError: if an argument is no bool.
-    """
-    for place, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
-        if not isinstance(value, bool):
-            raise TypeError(
-                f"set_anomaly_enabled(): argument '{name}' (position {place}) must be bool, not {type(value).__name__}"
-            )
-    HookStack.used += enabled - mode.anomaly
-    mode.anomaly, mode.check_nan = enabled, check_nan
-
-
-def is_anomaly_enabled() -> bool:
-    """Whether anomalies are looked for."""
-    return mode.anomaly
-
-
-def is_anomaly_check_nan_enabled() -> bool:
-    """Whether not-a-number is an anomaly where they are."""
-    return mode.check_nan
 
 
 def made(node: Any) -> None:

@@ -19,7 +19,7 @@ from compat._core.tensor.autograd_state import DETACHED_DUAL
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, elements, tensor_of
-from compat._core.transforms import level_stack, vmap_checks
+from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import _Guard
 from compat._core.transforms.grad_mode import mode as _mode
 from compat._core.types.errors import size_text
@@ -281,9 +281,6 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     duals = level_stack.state.duals
     check_tangent(tensor, tangent)
-    # Autograd's own mapping is over tangents, and has a rule for them.
-    mapped = (tensor,) if level_stack.state.graphs else (tensor, tangent)
-    vmap_checks.refuse(vmap_checks.NO_RULE.format("aten::_make_dual"), *mapped)
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _make_dual")
     if not _mode.forward:

@@ -6,7 +6,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import PASSING, SHARED, Autograd
@@ -26,6 +26,17 @@ from funcgrad.interpreters.staging import stage
 #: A node and which of its outputs.
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
+
+
+class GradientEdge(NamedTuple):
+    """The edge of a tensor's gradient: a node, and the number of its output."""
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+GradientEdge.__module__ = "compat.autograd.graph"
 
 
 class Hooks:

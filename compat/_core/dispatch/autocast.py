@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.dispatch.dispatch_keys import layers
+from compat._core.dispatch.dispatcher import Call, Function, add_layer, dispatch
 from compat._core.schema.autocast_rules import RULES, rule_of
-from compat._core.tensor.dispatcher import Call, Function, add_layer, dispatch
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, float16, float32, float64, promote_types

@@ -14,13 +14,11 @@ from typing import Any
 
 from compat._core.autograd.saved_variable import Packed, SavedResult, exchanged, hooks
 from compat._core.dispatch import factory_modes
+from compat._core.dispatch.dispatcher import Call, Function, add_layer, all_calls
 from compat._core.dispatch.overloads import OpOverload, name_of, overload_of
 from compat._core.dispatch.overrides import Declined, answer_of_mode, state
-from compat._core.operators.signature import MISSING
-from compat._core.operators.view_op import ViewOp
-from compat._core.schema.parameter import Param
+from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.autograd_state import SHARED
-from compat._core.tensor.dispatcher import Call, Function, add_layer, all_calls
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode, no_grad
@@ -64,7 +62,7 @@ def _shown(call: Call, below: Callable[[], Any]) -> Any:
     ask = partial(answer_of_mode, overload_called(call), run, shown, keywords)
     record = bool(mode.grad) and any(t.requires_grad for t in tensors_in([call.args, call.out]))
     try:
-        if record and not (isinstance(call.operator, ViewOp) or call.inplace or call.out is not None):
+        if record and not (call.operator.is_view or call.inplace or call.out is not None):
             return _recorded(below, ask)
         found = ask()
     except Declined:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.dispatch.dispatcher import OF_VALUES, Call
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import Declined, answer_of_mode
-from compat._core.tensor.dispatcher import OF_VALUES, Call
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode

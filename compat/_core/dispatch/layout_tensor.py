@@ -14,22 +14,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self
 
 from compat._core.autograd.callback_node import without_recording
+from compat._core.autograd.rebase_history import check_recorded
 from compat._core.dispatch.dispatched_duals import NoMemory
+from compat._core.dispatch.dispatcher import Call, Function, add_layer, kernel_overrides
 from compat._core.dispatch.overloads import overload_of
 from compat._core.dispatch.overrides import OverriddenLayout, overridden_layout
-from compat._core.dispatch.unsupported import refusal
 from compat._core.memory.meta import unknown
 from compat._core.memory.strides import Base, Layout, layout_of
-from compat._core.operators import kernel as kernels
-from compat._core.operators.inplace import check_recorded
 from compat._core.pytree.trees import tree_leaves
-from compat._core.tensor.dispatcher import Call, Function, add_layer
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor, set_memory
 from compat._core.tensor.torch_function import disabled
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS
 
 _plain: Any = Tensor
@@ -249,7 +248,7 @@ def written(target: Tensor, new: Tensor) -> Tensor:
     return target
 
 
-def _derivative(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Tensor] | None:
+def _derivative(kernel: Any, values: Sequence[Any]) -> Sequence[Tensor] | None:
     """A program's derivative of gradients of other layouts: of all their elements."""
     if class_among(values) is None:
         return None
@@ -287,7 +286,7 @@ def enable(cls: type[LayoutTensor]) -> None:
     if not enabled:
         load_all()
         add_layer("layout", lambda call: class_among(call.values) is not None, _by_rule)
-        kernels.askers.append(_derivative)
+        kernel_overrides.append(_derivative)
     enabled.add(cls)
     if cls.load is not None:
         cls.load()

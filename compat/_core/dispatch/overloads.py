@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from compat._core.operators.declared import every
+from compat._core.dispatch.dispatcher import every
 from compat._core.schema.overload import OF_NUMBERS, overloads_of
 from compat._core.schema.parameter import python_name
 from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.capture_checks import set_overloads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.torch_function import handle_torch_function, has_torch_function, relevant_in
 from funcgrad.core.caching import memoized
 
 
@@ -152,6 +153,61 @@ for _class in (OpOverload, OpOverloadPacket, _OpNamespace):
     _class.__module__ = "torch._ops"
 
 aten = _OpNamespace("aten")
+
+# ---------------------------------------------------------------- libraries of the user's own, which others fill
+
+
+class Packet(OpOverloadPacket):
+    """A library's operation: the overloads that were declared of it."""
+
+    def overloads(self) -> list[str]:
+        return list(self._overloads)
+
+    def __getattr__(self, name: str) -> OpOverload:
+        found = self.__dict__["_overloads"].get(name)
+        if found is None:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        return found
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        relevant = list(relevant_in(args, kwargs))
+        if has_torch_function(relevant):
+            return handle_torch_function(self, relevant, *args, **kwargs)
+        *others, last = self._overloads.values()
+        for overload in others:
+            try:
+                overload._schema.bind(args, kwargs)
+            except RuntimeError:
+                continue
+            return overload(*args, **kwargs)
+        return last(*args, **kwargs)
+
+
+class Namespace(_OpNamespace):
+    """A library."""
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        found = self.__dict__["_packets"].get(name)
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        return found
+
+    def __dir__(self) -> list[str]:
+        return list(self._packets)
+
+
+for _class, _name in ((Packet, "OpOverloadPacket"), (Namespace, "_OpNamespace")):
+    _class.__module__, _class.__qualname__ = "torch._ops", _name
+_namespaces: dict[str, Namespace] = {}
+
+
+def namespace(name: str) -> Namespace:
+    """The library of a name; the same one each time."""
+    found = _namespaces.get(name)
+    if found is None:
+        found = _namespaces[name] = Namespace(name)
+    return found
+
 
 # ---------------------------------------------------------------- which overload a call is of
 
@@ -300,4 +356,4 @@ def public_function(name: str) -> Callable[..., Any]:
     raise NotImplementedError(f"Could not run 'aten::{name}': there is no such operation on the CPU")
 
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+__all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "Packet", "aten", "namespace"]

@@ -11,8 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.dispatch.op_namespace import namespace
-from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten, showing
+from compat._core.dispatch.overloads import OpOverload, OpOverloadPacket, aten, namespace, showing
 from compat._core.dispatch.overrides import nobody_knows, state
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import Overridable, OverridableProperty

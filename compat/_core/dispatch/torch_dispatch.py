@@ -1,8 +1,8 @@
 """Types that say what operations on their tensors do: ``__torch_dispatch__``, below the graph.
 
 A program without such types pays nothing for them. A tensor of one has a layout of its own kind, for which no plan is
-made, so that every call with it goes through the layers of the dispatcher (``compat._core.tensor.dispatcher``); one of
-them is here, and calls ``__torch_dispatch__``. Nothing else changes for the calls without one.
+made, so that every call with it goes through the layers of the dispatcher. One of them is here, and calls
+``__torch_dispatch__``. Nothing else changes for the calls without one.
 
 The graph is made above, as in PyTorch: the operation is recorded on what is known of the operands without asking, and
 what the type gives takes the place of the recorded results in the graph. These are never computed: the memory of a
@@ -30,6 +30,7 @@ from compat._core.dispatch.dispatch_mode import (
     shown_call,
 )
 from compat._core.dispatch.dispatched_duals import is_wrapper, pushed, pushing, twin
+from compat._core.dispatch.dispatcher import Call, Function, add_layer, job_overrides, kernel_overrides
 from compat._core.dispatch.overloads import aten
 from compat._core.dispatch.overrides import (
     Declined,
@@ -45,12 +46,8 @@ from compat._core.dispatch.overrides import (
     state,
 )
 from compat._core.memory.strides import Layout
-from compat._core.operators import kernel as kernels
-from compat._core.operators import multi_tensor
-from compat._core.operators.view_op import ViewOp
 from compat._core.pytree.trees import tree_flatten, tree_leaves, tree_unflatten
 from compat._core.tensor.autograd_state import Version
-from compat._core.tensor.dispatcher import Call, Function, add_layer
 from compat._core.tensor.registry import load_all
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import OverridableProperty, disabled, when_subclassed
@@ -106,7 +103,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
             return below()  # which complains
     if call.inplace or call.out is not None:
         return _written(call.args[0] if call.inplace else call.out, below, ask, wanted)
-    view = isinstance(call.operator, ViewOp)
+    view = call.operator.is_view
     return _made(call.args, below, ask, view) if wanted or view else ask()
 
 
@@ -190,7 +187,7 @@ def _keep(node: Any, new: Tensor, nr: int) -> None:
 
 
 @memoized("derivatives shown", 2048)
-def _derivative(kernel: kernels.Kernel) -> Shown:
+def _derivative(kernel: Any) -> Shown:
     """The derivative of an operation: of what it needs, one gradient or a tuple of them."""
 
     def run(*values: Any) -> Any:
@@ -200,7 +197,7 @@ def _derivative(kernel: kernels.Kernel) -> Shown:
     return Shown(kernel.name, run)
 
 
-def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | None:
+def _backward(kernel: Any, values: Sequence[Any]) -> Sequence[Any] | None:
     """What the innermost mode, or the types of values, make of a kernel, None for a gradient that they leave out; None
     if they do not override it."""
     asked = owners(list(values))
@@ -225,10 +222,10 @@ def _gradients(found: Any) -> list[Tensor | None]:
 @functools.cache
 def show_backward() -> None:
     """Has modes and types be asked what derivatives give."""
-    kernels.askers.append(_backward)
+    kernel_overrides.append(_backward)
 
 
-def _each_row(jobs: Sequence[multi_tensor.Job]) -> list[multi_tensor.Job]:
+def _each_row(jobs: Sequence[Any], write: Callable[[Sequence[Any]], None]) -> Sequence[Any]:
     """Has types see to an optimizer's rows; returns the jobs of the others."""
     rest = []
     for job in jobs:
@@ -236,7 +233,7 @@ def _each_row(jobs: Sequence[multi_tensor.Job]) -> list[multi_tensor.Job]:
         for row in job.rows:
             asked = owners(list(row))
             if asked:
-                run = lambda *row, job=job: multi_tensor.write_together([job._replace(rows=[row])])
+                run = lambda *row, job=job: write([job._replace(rows=[row])])
                 answer(asked, Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
             else:
                 others.append(row)
@@ -332,7 +329,7 @@ def _enable() -> None:
         load_all()
         add_layer("subclass", _overridden, _override)
         show_backward()
-        multi_tensor.asked = _each_row
+        job_overrides.append(_each_row)
         data: Any = Tensor.__dict__["data"]
         if isinstance(data, OverridableProperty):
             read: Any = data.read
@@ -360,7 +357,6 @@ def _defined(cls: type) -> None:
 
 
 _tensor: Any = Tensor
-_tensor._has_say = False
 _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)

@@ -22,7 +22,7 @@ __all__ = ["Guard", "drop", "hold", "operation", "shown"]
 
 
 #: The modules of the layers that a call goes through.
-_LAYERS = ("compat._core.tensor.dispatcher", "compat._core.dispatch.")
+_LAYERS = "compat._core.dispatch."
 
 
 class Guard(Protocol):

@@ -12,10 +12,10 @@ from inspect import CO_VARKEYWORDS, unwrap
 from types import FunctionType
 from typing import Any
 
-from compat._core.operators.signature import ALIASES, MISSING
+from compat._core.dispatch.dispatcher import dispatch_function
+from compat._core.operators.signature import ALIASES
 from compat._core.schema.autocast_rules import rule_of
-from compat._core.schema.parameter import Param
-from compat._core.tensor.dispatcher import dispatch_function
+from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.registry import SHORT, names_of, publish, publishing
 from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any, Literal
 
+from compat._core.dispatch.dispatcher import dispatch_function
 from compat._core.operators.call_errors import (
     checked_first,
     complaint,
@@ -20,7 +21,6 @@ from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.out import check_dtype, resize_out
 from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.overload import carry, overloads
-from compat._core.tensor.dispatcher import dispatch_function
 from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import mixed

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat._core.dispatch.dispatcher import Call, dispatch, layers, operators
 from compat._core.operators.call_errors import Complaints, of_tensors, speaks
-from compat._core.operators.signature import MISSING, cleaned, entry, renamed, wrapped
+from compat._core.operators.signature import cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.overload import carry, overloads
-from compat._core.schema.parameter import Param
-from compat._core.tensor.dispatcher import Call, dispatch, layers
-from compat._core.tensor.registry import address_of, load_all, publish
+from compat._core.schema.parameter import MISSING, Param
+from compat._core.tensor.registry import address_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from funcgrad.core.caching import Cache, Group
 
 #: What operations do for arguments of a kind, of all operations.
 CALLS = Group("calls of operations", 8192)
-_every: list[Declared] = []
 #: The modules whose functions are told by their own names, each: ``erf`` and ``special_erf``.
 _SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
 
@@ -48,7 +47,8 @@ class Declared:
         function: what users call.
     """
 
-    offsets = False
+    #: Whether it is a view, whose plans are for the places of its operand in the storage, too.
+    is_view = False
     #: Whether nodes are made for it, so that it has to know where its operands are in the graph.
     recorded = True
     #: Whether autocast casts its arguments.
@@ -69,7 +69,7 @@ class Declared:
         self.numbers = False
         #: The functions by which it is called.
         self.entries: list[Entry] = []
-        _every.append(self)
+        operators.append(self)
 
     def _entry(
         self,
@@ -168,7 +168,7 @@ class Entry:
         self.operator, self.plans, self.run = operator, plans, run
         self.out, self.writes, self.words = out, writes, words
         made: Any = entry(
-            name, operator.params, self.miss, plans, out=out, offsets=operator.offsets, recorded=operator.recorded,
+            name, operator.params, self.miss, plans, out=out, offsets=operator.is_view, recorded=operator.recorded,
             older=self._deprecated if operator.older else None, words=lambda: self.words, writes=writes,
             autocast=operator.autocast,
         )  # fmt: skip
@@ -217,21 +217,10 @@ _entries: dict[Callable[..., Any], Entry] = {}
 
 def forget_plans() -> None:
     """Releases everything compiled; a new default dtype asks for it."""
-    for declared in _every:
+    for declared in operators:
         declared.plans.clear()
         for table in ("inplace_plans", "kernels"):
             getattr(declared, table, {}).clear()
-
-
-def every() -> list[Declared]:
-    """All declared operators."""
-    load_all()
-    return _every
-
-
-def loaded() -> list[Declared]:
-    """The declared operators of modules that are imported so far."""
-    return _every
 
 
 dtype.when_default_changes(forget_plans)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.dispatch.dispatcher import kernel_overrides
 from compat._core.operators.declaration import OpDeclarationError
-from compat._core.operators.derivative_names import OF_ITS_OWN
 from compat._core.operators.op_node import Underivable, derived_node_class
 from compat._core.operators.plan import Kind, Plan
 from compat._core.tensor.tensor import Tensor, sync
@@ -31,14 +31,22 @@ from funcgrad.interpreters.staging import Staging, folding, stage
 from funcgrad.primitives.elementwise import cast, conjugated
 from funcgrad.primitives.shape import zeros
 
-#: Overrides of a kernel for values of subclasses that intercept it; each returns None if it has none for the values
-#: (``compat._core.dispatch.torch_dispatch``, ``compat.sparse``).
-askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
-
-
 #: Kernels by static arguments; and what all kernels have made of themselves.
 KERNELS = Group("kernels", 4096)
 _MADE = Group("plans", 16384)
+
+
+_DIFFERENTIATED = (
+    "AdaptiveAvgPool2D0 AdaptiveAvgPool3D0 AdaptiveMaxPool2D0 AdaptiveMaxPool3D0 AvgPool2D0 AvgPool3D0 Convolution0 "
+    "FractionalMaxPool2D0 FractionalMaxPool3D0 GridSampler2D0 GridSampler3D0 Hardshrink0 Hardsigmoid0 Hardtanh0 "
+    "Hardtanh1 LeakyRelu0 LeakyRelu1 MaxPool2DWithIndices0 MaxPool3DWithIndices0 MultiMarginLoss0 "
+    "MultilabelMarginLoss0 NativeBatchNorm0 NativeLayerNorm0 NllLoss0 NllLoss2D0 PreluKernel0 ReflectionPad1D0 "
+    "ReflectionPad2D0 ReflectionPad3D0 Relu0 ReplicationPad1D0 ReplicationPad2D0 ReplicationPad3D0 RreluWithNoise0 "
+    "Softshrink0 Threshold0 Threshold1"
+)
+#: The nodes whose gradient PyTorch computes by one operation that has a derivative of its own: it requires grad where
+#: what is saved does, though that decides only which elements get a gradient.
+OF_ITS_OWN = frozenset(f"{name[:-1]}Backward{name[-1]}" for name in _DIFFERENTIATED.split())
 
 
 class Kernel:
@@ -112,8 +120,8 @@ class Kernel:
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
-        for ask in askers:
-            found = ask(self, values)
+        for override in kernel_overrides:
+            found = override(self, values)
             if found is not None:
                 return found
         kinds: list[Kind] = []

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from compat._core.autograd.rebase_history import check_recorded
+from compat._core.dispatch.dispatcher import job_overrides
 from compat._core.memory import strided_access
 from compat._core.memory.strides import Layout
-from compat._core.operators.inplace import check_memory, check_recorded, put, regenerate_layout
+from compat._core.operators.inplace import check_memory, put, regenerate_layout
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class
 from compat._core.operators.plan import run_traced, type_of_kind
@@ -69,9 +71,6 @@ class _Program(NamedTuple):
 
 
 _programs: Cache[tuple, _Program] = Cache(Group("steps of optimizers", 1024))
-#: Handles rows of tensors of subclasses that override operations (``compat._core.dispatch.torch_dispatch``); returns
-#: the other jobs.
-asked: Callable[[Sequence[Job]], Sequence[Job]] | None = None
 
 
 def write_together(jobs: Sequence[Job]) -> None:
@@ -80,8 +79,8 @@ def write_together(jobs: Sequence[Job]) -> None:
     Raises:
         RuntimeError: if a tensor cannot be written in place.
     """
-    if asked is not None:
-        jobs = asked(jobs)
+    for override in job_overrides:
+        jobs = override(jobs, write_together)
     key, buffers, numbers, written = _gathered(jobs)
     if not written:
         return

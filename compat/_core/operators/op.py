@@ -50,6 +50,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.strides import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat._core.operators.call import Call
 from compat._core.operators.call_errors import complaint, speaks
@@ -70,7 +71,7 @@ from compat._core.operators.declaration import (
 )
 from compat._core.operators.declared import CALLS, Declared, addresses
 from compat._core.operators.guards import Discarding, Inspected, Within, discards
-from compat._core.operators.inplace import check_overlaps, check_recorded
+from compat._core.operators.inplace import check_overlaps
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import (
     OpNode,
@@ -224,7 +225,7 @@ class Op(Declared):
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
     def _plan(self, args: list[Any], plans: Cache, target: int | None) -> Any:
-        key = key_of(self.params, args, self.offsets, self.recorded, self.autocast)
+        key = key_of(self.params, args, self.is_view, self.recorded, self.autocast)
         plan = plans.get(key) or plans.again(key)
         if plan is None:
             plan = plans[key] = self._make(args, target)

@@ -9,7 +9,6 @@ from typing import Any
 from compat._core.autograd.node import Node
 from compat._core.autograd.saved_variable import SavedTensor, save, unpack
 from compat._core.memory.strides import broadcast_size
-from compat._core.operators.derivative_names import OUTERMOST
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.device import CPU, META
@@ -271,7 +270,7 @@ def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[
         names: its inputs; all are kept if its own backward needs them.
     """
     base = of.__name__ if of is not None else "Backward0"
-    name = OUTERMOST.get(base) or base.rstrip("0123456789") + "Backward0"
+    name = base.rstrip("0123456789") + "Backward0"
     key = (name, names)
     found = _derived.get(key) or _derived.again(key)
     if found is None:

@@ -19,9 +19,8 @@ from compat._core.memory import strided_access
 from compat._core.memory.meta import common_device, in_transform, results_of
 from compat._core.memory.strides import Layout, contiguous_layout, dense_layout
 from compat._core.operators.codegen import BUFFER, BUFFER_AND_OFFSET, NUMBER, node_maker, runner
-from compat._core.operators.forward_formulas import Tangents
 from compat._core.operators.inplace import run_into
-from compat._core.operators.transform_formulas import goes_backward, stated_program
+from compat._core.operators.transform_formulas import goes_backward, stated_program, with_tangents
 from compat._core.tensor.constructors import new_tensor
 from compat._core.tensor.tensor import Tensor, from_buffer
 from compat._core.transforms import level_stack
@@ -76,27 +75,23 @@ def run_traced(
     program: Program,
     buffers: Sequence[Any],
     numbers: Sequence[Any],
-    node: type | None = None,
+    kernel: Any = None,
     stated: Callable[[], Program] | None = None,
-    tangents: Tangents | None = None,
 ) -> Sequence[Any]:
     """A program, buffers before numbers, replayed into what is being traced.
 
     Args:
-        node: the class of its nodes, by which errors name it.
+        kernel: the kernel whose program it is; None for one without a derivative.
         stated: makes the program with its own backward, where one was given.
-        tangents: what it does to tangents beside what the program says.
     """
     operands = [*map(runtime.ready, buffers)]
-    if tangents is not None:
-        tangents.check(operands)
     if stated is not None and any(map(goes_backward, operands)):
         program = stated()
-    if mode.anomaly and node is not None:
-        operands = watched(operands, node)
+    if mode.anomaly and kernel is not None:
+        operands = watched(operands, kernel.node)
     results: Sequence[Any] = evaluate(program, [*operands, *map(number_buffer, numbers)])
-    if tangents is not None:
-        results = tangents.complete(operands, results)
+    if kernel is not None:
+        results = with_tangents(kernel, operands, results)
     return [level_stack.held(x) for x in results]
 
 
@@ -165,7 +160,7 @@ Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def _runner(
-    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any, tangents: Tangents | None
+    program: Program, numbers: int, traced: bool, device: Any, kernel: Any, stated: Any
 ) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is recorded with in that case."""
@@ -179,7 +174,7 @@ def _runner(
             return lambda buffers, _: [level_stack.held(buffers[i]) for i in places], None
         return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
-        return partial(run_traced, program, node=node, stated=stated, tangents=tangents), None
+        return partial(run_traced, program, kernel=kernel, stated=stated), None
     code = runtime.executable(program, numbers)
     return partial(runtime.record_all, code), code
 
@@ -258,14 +253,11 @@ class Plan:
             return numbers_last(program, numeric) if any(numeric) else program
 
         self.program = of_buffers(logical)
-        stated, tangents = None, None
-        if self.traced:
-            tangents = Tangents(kernel.name, kernel.node, kernel.constant, target is not None)
-            if kernel.stated is not None:
-                stated = cache(lambda: of_buffers(stated_program(kernel, types)))
-        self.forward, self.code = _runner(
-            self.program, sum(numeric), self.traced, self.device, kernel.node, stated, tangents
-        )
+        stated = None
+        if self.traced and kernel.stated is not None:
+            stated = cache(lambda: of_buffers(stated_program(kernel, types)))
+        own = None if kernel.node is None else kernel
+        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device, own, stated)
         if self.device is not self.source and not self.traced:
             self.forward, self.code = partial(run_moved, self.program, sum(numeric), self.device), None
         self.make_tensor = from_buffer if mode.inference else new_tensor

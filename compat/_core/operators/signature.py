@@ -3,8 +3,8 @@
 What users call is generated for each operator from its parameters (``compat._core.schema.parameter``). It looks for a
 plan by what the arguments are: layouts of tensors, types of numbers, static values. Where there is none, where an
 argument is not of its kind yet (a list for a tuple, NumPy's integer for Python's), or where a mode sees operators, the
-call goes to ``miss``: through the layers of the dispatcher (``compat._core.tensor.dispatcher``) to the operator, which
-cleans the arguments here and makes a plan.
+call goes to ``miss``: through the layers of ``compat._core.dispatch.dispatcher`` to the operator, which cleans the
+arguments here and makes a plan.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from compat._core.schema.parameter import Param
-from compat._core.tensor.dispatcher import active
+from compat._core.dispatch.dispatcher import active
+from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.tensor import Tensor, refresh, sync, sync_written
 from compat._core.tensor.tracing import all_taken, taken
 from compat._core.transforms.grad_mode import mode
@@ -30,8 +30,6 @@ from funcgrad.core.caching import memoized
 ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
 _ALIASED = frozenset(ALIASES.values()) - {"input"}
 _NUMBERS = (int, float, complex, bool)
-#: Stands for an argument that was not given.
-MISSING = object()
 
 
 # ---------------------------------------------------------------- cleaning arguments

@@ -1,8 +1,12 @@
-"""Explicit backward formulas inside transforms: ``torch.func`` uses them, too.
+"""What operations do inside transforms beside what follows from their programs.
 
-A kernel's program says how a value comes about, and what is derived from it may not be a number where PyTorch's formula
-is one (the deviation of equal numbers), or choose otherwise among equal ones (the median). So, where something is
-differentiated backwards, the program is one operation that has the rule. Forwards its own derivative holds.
+Backwards: ``torch.func`` uses explicit backward formulas, too. A kernel's program says how a value comes about, and
+what is derived from it may not be a number where PyTorch's formula is one (the deviation of equal numbers), or choose
+otherwise among equal ones (the median). So, where something is differentiated backwards, the program is one operation
+that has the rule.
+
+Forwards the program's own derivative holds, and the result of an operation with a derivative has a tangent wherever an
+operand has one, be it zero all over, as that of ``sign``.
 """
 
 from __future__ import annotations
@@ -10,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat._core.transforms import vmap_checks
+from compat._core.transforms.grad_mode import mode
 from funcgrad import custom_vjp
 from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.ir import ArrayType, Program
+from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
-from funcgrad.interpreters.batching import BatchTracer
+from funcgrad.interpreters.batching import BatchTracer, at_axis
 from funcgrad.interpreters.evaluate import evaluate
-from funcgrad.interpreters.forward import ForwardTracer, jvp_flat
+from funcgrad.interpreters.forward import Forward, ForwardTracer, jvp_flat
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.elementwise import cast, conjugated
@@ -68,3 +75,60 @@ def _cotangent(gradient: Any, wanted: ArrayType) -> Any:
         return None
     gradient = conjugated(gradient)
     return gradient if type_of(gradient).dtype == wanted.dtype else cast(gradient, dtype=wanted.dtype)
+
+
+# ---------------------------------------------------------------- forwards
+
+
+def _still_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
+    return still(at_axis(operands[0], dims[0], 0, size), operands[1]), 0
+
+
+#: The first value, which has a tangent where the second has one: zero, if it has none of its own.
+still: Primitive = Primitive(
+    "still",
+    infer=lambda x, by: x,
+    lower=lambda x, by: x,
+    batch=_still_batch,
+    jvp=lambda primals, tangents: (
+        still(*primals),
+        zeros(type_of(primals[0]).strong()) if tangents[0] is None else tangents[0],
+    ),
+    vjp=lambda primals, needs, params: ([still(*primals)], lambda cotangents: [cotangents[0], None]),
+)
+
+
+def with_tangents(kernel: Any, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+    """The results of an operation, with tangents of zero where operands have some and they have none.
+
+    Raises:
+        NotImplementedError: if operands have some, and the operation has no derivative.
+    """
+    movers = {interpreter: x for x in operands for interpreter in pushing(x)} if mode.forward else {}
+    if not movers:
+        return results
+    if not kernel.derivable:
+        raise NotImplementedError(f"Trying to use forward AD with aten::{kernel.name} that does not support it.")
+    return [x if i in kernel.constant else _complete(x, movers) for i, x in enumerate(results)]
+
+
+def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
+    if not is_inexact(type_of(x).dtype):
+        return x
+    own = pushing(x)
+    for interpreter, by in movers.items():
+        if interpreter not in own:
+            x = still(x, by)
+    return x
+
+
+def pushing(x: Any) -> list[Forward]:
+    """The transforms and forward-mode levels that give a value tangents, innermost first."""
+    found: list[Forward] = []
+    while isinstance(x, vmap_checks.TRACED):
+        if isinstance(x, ForwardTracer):
+            assert isinstance(x.interpreter, Forward)
+            # After its exit a forward-mode level passes primals on.
+            found += [x.interpreter] if getattr(x.interpreter, "open", True) else []
+        x = vmap_checks.wrapped(x)
+    return found

@@ -14,13 +14,13 @@ import numpy as np
 
 from compat._core.autograd.anomaly_mode import made as note_made
 from compat._core.autograd.node import NO_EDGE, Node, has_say, leaf_edge
+from compat._core.autograd.rebase_history import extended
 from compat._core.autograd.saved_variable import HookStack
 from compat._core.memory import strided_access
 from compat._core.memory.numpy_storage import is_large, part_of
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, Layout, contiguous_strides, layout_of, view_strides
 from compat._core.operators.kernel import Derivative, Kernel
-from compat._core.operators.view_replay import extended
 from compat._core.tensor.autograd_state import PASSING, SHARED, View
 from compat._core.tensor.constructors import beside
 from compat._core.tensor.tensor import Tensor, wrap

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal
 
+from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.operators.declaration import Check, OpDeclarationError, check_body, check_names, declared
 from compat._core.operators.declared import Declared, addresses
-from compat._core.operators.inplace import become, check_recorded
+from compat._core.operators.inplace import become
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class, metadata, uint64
 from compat._core.operators.signature import key_of
@@ -82,7 +83,7 @@ class ViewOp(Declared):
         row: the declaration.
     """
 
-    offsets = True
+    is_view = True
 
     def __init__(self, name: str, body: Callable[..., Any], params: tuple[Param, ...], row: ViewDeclaration):
         check_names(name, "saves", [s for s in row.saves.split() if "." not in s], [p.name for p in params[1:]])

@@ -157,10 +157,6 @@ def _namedtuple_unflatten(values: Iterable, context: Any) -> Any:
     return context(*values)
 
 
-def _ordereddict_flatten(d: OrderedDict) -> tuple[list, Any]:
-    return list(d.values()), list(d)
-
-
 def _ordereddict_unflatten(values: Iterable, context: Any) -> OrderedDict:
     return OrderedDict(zip(context, values))
 
@@ -181,6 +177,7 @@ def _deque_unflatten(values: Iterable, context: Any) -> deque:
     return deque(values, maxlen=context)
 
 
+_ordereddict_flatten = _dict_flatten
 _tuple_flatten_with_keys = _numbered(_tuple_flatten)
 _list_flatten_with_keys = _numbered(_list_flatten)
 _dict_flatten_with_keys = _keyed(_dict_flatten)

@@ -1,7 +1,7 @@
 """Seeds and states of random numbers: ``torch.random``.
 
 There is one stream, that of ``default_generator``; a ``Generator`` is another one. The numbers are PyTorch's CPU
-numbers, bit for bit (``compat._core.random``).
+numbers, bit for bit (``compat._operators.samplers``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from compat._core.random import DEFAULT_SEED, Engine
+from compat._core.random.engine import DEFAULT_SEED, Engine
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.device import accelerators

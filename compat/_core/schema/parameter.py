@@ -32,6 +32,8 @@ _CHECKED = {"bool": "bool", "int": "int", "SymInt": "int", "float": "float", "st
 #: Integers of a fixed number, for all of which one may stand: ``int[2] stride=1``.
 _FIXED = re.compile(r"(?:Sym)?[Ii]nt\[(\d+)\]")
 REQUIRED: Any = inspect.Parameter.empty
+#: Stands for an argument that was not given.
+MISSING = object()
 
 
 @dataclass(frozen=True)

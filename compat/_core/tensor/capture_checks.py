@@ -77,7 +77,7 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
     """
     if not any(_captured(t, entered) for entered in _state.transforms):
         return
-    called = overload(name.removesuffix("_"), True, given)
+    called = _overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
     raise RuntimeError(
         f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
         f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
@@ -87,24 +87,13 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
 
 #: Which overload a call is of. The table of overloads imports the declarations of operations, and these import this
 #: module.
-_overload_of: Callable[[str, bool, Mapping[str, Any], bool], Any]
+_overload_of: Callable[[str, bool, Mapping[str, Any]], Any]
 
 
-def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any], bool], Any]) -> None:
+def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any]], Any]) -> None:
     """Names the function that tells which overload a call is of."""
     global _overload_of
     _overload_of = overload_of
-
-
-def overload(name: str, inplace: bool, given: Mapping[str, Any], writes: bool = False) -> str:
-    """The name of a call in PyTorch's messages: the operation and its overload; arguments as of ``refuse``.
-
-    Args:
-        inplace: whether it writes into its first argument.
-        writes: whether it writes its result into a tensor that it is given.
-    """
-    called: str = _overload_of(name, inplace, given, writes).name().removesuffix(".default")
-    return called
 
 
 def _captured(t: Tensor, by: _Transform) -> bool:

@@ -13,7 +13,6 @@ from importlib.resources import files
 from types import FunctionType
 from typing import Any
 
-from compat._core.tensor.dispatcher import through_layers
 from compat._core.tensor.tensor import Tensor, set_constructor
 
 #: The address of the methods and attributes of tensors.
@@ -24,7 +23,7 @@ _modules: list[str] = []
 #: Where each function of a module is public: the address and the name there.
 _addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 #: What makes something else of a value before it is published: ``(value, address, name) -> value``.
-publishing: list[Callable[[Any, str, str], Any]] = [through_layers]
+publishing: list[Callable[[Any, str, str], Any]] = []
 
 
 class Names(dict[str, Any]):

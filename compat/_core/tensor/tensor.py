@@ -18,7 +18,6 @@ from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
 from compat._core.memory.typed_storage import TypedStorage, warn_typed
 from compat._core.tensor.autograd_state import DETACHED_DUAL, LOOSE, SHARED, WITHIN, Autograd, Version, View
-from compat._core.tensor.dispatcher import through_layers
 from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.logical_strides import seen
@@ -71,6 +70,8 @@ class Tensor:
     __array_priority__ = 1000
     #: What its text begins with; a subclass's own name unless it says otherwise.
     _shown_as = "tensor"
+    #: Whether its type overrides operators (``compat._core.dispatch.torch_dispatch``).
+    _has_say = False
 
     if TYPE_CHECKING:
         # Operations are attached at import, from their declarations, and so are descriptions.
@@ -174,8 +175,6 @@ class Tensor:
             return layout.contiguous if stride is layout.stride else is_contiguous(layout.size, stride)
         if memory_format is preserve_format:
             return is_dense(layout.size, stride)
-        if layout.base.traced:
-            vmap_checks.check_format(self)
         return is_channels_last(layout.size, stride, 4 if memory_format is channels_last else 5)
 
     # ---------------------------------------------------------------- its memory
@@ -533,7 +532,3 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     dtypes = None if t._meta is None else t._meta.grad_dtypes
     check_grad_fits(value, t, t.dtype if dtypes is None else dtypes[0] if dtypes else value.dtype)
-
-
-for _name in ("detach", "data_ptr"):
-    setattr(Tensor, _name, through_layers(Tensor.__dict__[_name], "Tensor", _name))

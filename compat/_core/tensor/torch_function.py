@@ -445,6 +445,8 @@ def when_subclassed(listener: Callable[[type], None]) -> None:
 
 
 def _subclass_defined(cls: type) -> None:
+    if hasattr(cls, "__torch_dispatch__"):
+        importlib.import_module("compat._core.dispatch.wrapper_subclass")  # which listens, too
     for listener in _listeners:
         listener(cls)
     if _has_say(cls):

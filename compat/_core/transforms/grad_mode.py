@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from compat._core.types.errors import warn, wrong_argument
+from compat._core.types.errors import warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -268,88 +268,3 @@ class inference_mode(_Guard):
 
     def __exit__(self, *exc: object) -> None:
         mode.grad, mode.inference, mode.told, mode.forward = self.before
-
-
-class set_multithreading_enabled(_Guard):
-    """Whether backward may use several threads; it uses one in any case. A context manager and decorator, too."""
-
-    __module__ = "compat.autograd.grad_mode"
-
-    enabled = True
-
-    def __init__(self, mode: bool):
-        self.before = set_multithreading_enabled.enabled
-        self.mode = bool(mode)
-        set_multithreading_enabled.enabled = self.mode
-
-    def again(self) -> _Guard:
-        return set_multithreading_enabled(self.mode)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        set_multithreading_enabled.enabled = self.before
-
-
-class enforce_grad_layout_policy(_Guard):
-    """Sets whether gradients of leaves get the leaf's strides; also a function, with lasting effect.
-
-    If not, one without other references becomes the leaf's ``grad`` in its own memory order.
-
-    Args:
-        enable: whether it is.
-
-    Example:
-        >>> import compat as torch
-        >>> x = torch.zeros(2, 3).t().requires_grad_()
-        >>> with torch.autograd.enforce_grad_layout_policy(False):
-        ...     (x * torch.ones(3, 2)).sum().backward()
-        >>> x.stride(), x.grad.stride()
-        ((1, 3), (2, 1))
-    """
-
-    __module__ = "compat.autograd.grad_mode"
-
-    def __init__(self, enable: bool = True):
-        if not isinstance(enable, bool):
-            raise wrong_argument("set_grad_layout_enforcement_enabled", "enabled", 1, "bool", enable)
-        self.before = mode.lays_out
-        self.mode = mode.lays_out = enable
-
-    def __call__(self, function: F) -> F:
-        mode.lays_out = self.before
-        return super().__call__(function)
-
-    def again(self) -> _Guard:
-        return enforce_grad_layout_policy(self.mode)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        mode.lays_out = self.before
-
-
-def is_multithreading_enabled() -> bool:
-    """Whether backward may use several threads."""
-    return set_multithreading_enabled.enabled
-
-
-class _unsafe_preserve_version_counter:
-    """Context in which changes in place of some tensors are not counted: what was saved before counts as unchanged.
-
-    Args:
-        tensors: a tensor, or several.
-    """
-
-    def __init__(self, tensors: Any):
-        self.tensors = tensors if isinstance(tensors, tuple | list) else (tensors,)
-        self.versions = tuple(t._version for t in self.tensors)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exc: object) -> None:
-        for t, version in zip(self.tensors, self.versions):
-            t._counter.version = version

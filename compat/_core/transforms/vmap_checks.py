@@ -18,7 +18,7 @@ from funcgrad.core import tracing
 from funcgrad.core.callers import OWN, Api
 from funcgrad.core.errors import ConcretizationError, explained
 from funcgrad.core.primitive import Primitive
-from funcgrad.core.tracing import Tracer, type_of
+from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
@@ -96,24 +96,18 @@ def check_memory(t: Any, storage: bool = False) -> None:
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-#: What PyTorch's messages say of an operation that ``vmap`` knows nothing of.
-NO_RULE = "Batching rule not implemented for {0}; the fallback path doesn't work on out= or view ops."
-
-
-def check_out(name: str, overload: str, tensors: Sequence[Any]) -> None:
+def check_out(name: str, tensors: Sequence[Any]) -> None:
     """Whether an operation may write its result into a given tensor, which would lose its derivative.
 
     Args:
-        name, overload: the operation, and PyTorch's name of its variant that writes.
+        name: the operation.
         tensors: its operands and results.
 
     Raises:
-        RuntimeError: where one is batched by a ``vmap``, or is differentiated in reverse mode.
+        RuntimeError: where one is differentiated in reverse mode.
         NotImplementedError: where one is differentiated in forward mode.
     """
     kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
-    if any("vmap" in found for found in kinds):
-        raise RuntimeError(NO_RULE.format(overload))
     if mode.grad and any("grad" in found for found in kinds):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
@@ -128,31 +122,6 @@ def check_out(name: str, overload: str, tensors: Sequence[Any]) -> None:
 def mapping() -> bool:
     """Whether a ``vmap`` runs."""
     return any(entered.kind == "vmap" for entered in state.levels)
-
-
-def refuse(text: str, *tensors: Any) -> None:
-    """Raises for operations without a batching rule in PyTorch, if a tensor is batched by a ``vmap``.
-
-    Raises:
-        RuntimeError: if one does.
-    """
-    if state.levels and any(t._storage.base.traced and maps(t._storage.buffer) for t in tensors):
-        raise RuntimeError(text)
-
-
-def check_product(name: str, a: Any, b: Any, dims: tuple[int, int]) -> None:
-    """Whether the operands of a product have so many dimensions and one of them is batched by a ``vmap``.
-
-    Raises:
-        RuntimeError: if not.
-    """
-    if (a.dim(), b.dim()) != dims:
-        refuse(
-            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {a.dim()}and b has dim {b.dim()}but "
-            f"expected them to have dim {dims[0]} and dim {dims[1]}",
-            a,
-            b,
-        )
 
 
 _ASKED = {
@@ -210,25 +179,6 @@ def check_counted(name: str, t: Any) -> None:
         raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
 
 
-def check_format(t: Any, copied: Any = None) -> None:
-    """Whether a tensor may be checked for, or copied to, a memory format other than the usual ones.
-
-    Raises:
-        RuntimeError: under ``vmap``.
-    """
-    if not maps(t._storage.buffer):
-        return
-    if copied is None:
-        raise RuntimeError(
-            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
-        )
-    name = "".join(part.capitalize() for part in str(copied).removeprefix("torch.").split("_"))
-    raise RuntimeError(
-        "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
-        f"torch.contiguous_format (got {name})"
-    )
-
-
 def shown(x: Any) -> bool:
     """Whether what is traced has values to show."""
     try:
@@ -236,20 +186,6 @@ def shown(x: Any) -> bool:
     except (RuntimeError, ConcretizationError):
         return False
     return True
-
-
-#: What messages call operations that write in place and have a rule of their own for it; others by their full name.
-_WRITES = dict.fromkeys(
-    ["sub", "mul", "div", "copy", "clamp_min", "clamp_max", "masked_fill", "logical_and", "logical_or", "logical_xor"],
-    "inplace arithmetic",
-)
-_WRITES |= {name: f"{name}_" for name in ("fill", "index_add", "index_fill", "index_put", "scatter_add")}
-_WRITES["bernoulli"] = "inplace bernoulli"
-#: Those of which only sizes are looked at.
-_BROADCAST = frozenset(
-    ["add", "atan2", "copysign", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor"]
-    + ["bitwise_left_shift", "bitwise_right_shift"]
-)
 
 
 def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
@@ -300,19 +236,12 @@ def check_write(name: str, old: Any, new: Any) -> None:
     extra = set(after) - set(before)
     if not extra:
         return
-    name = name.rstrip("_")
-    if name in _BROADCAST:
-        have, want = (
-            [m.size for m in reversed(over)] + list(type_of(runtime.ready(old)).shape) for over in (before, after)
-        )
-        raise RuntimeError(f"output with shape {have} doesn't match the broadcast shape {want}")
     level = max(number for number, entered in enumerate(state.levels, 1) if entered.interpreter in extra)
-    what, where = _WRITES.get(name, f"aten::{name}_"), "in a vmap" if name in _WRITES else f"at level {level}"
+    what = f"{name.rstrip('_')}_"
     raise RuntimeError(
-        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
-        "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-        f"over {where}. Please try to use out-of-place operators instead of {what}. If said operator is being called "
-        "inside the PyTorch framework, please file a bug report instead."
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that has "
+        "more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped over "
+        f"at level {level}. Please try to use out-of-place operators instead of {what}."
     )
 
 
@@ -338,19 +267,6 @@ def drawing() -> list[Batching]:
     if any(entered.randomness == "error" for entered in entered_maps):
         raise explained(RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM), "vmap-randomness")
     return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
-
-
-def refuse_out() -> None:
-    """Raises an error for random numbers that are to be written into a given tensor inside ``vmap``.
-
-    Raises:
-        RuntimeError: inside one.
-    """
-    if mapping():
-        raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
-            "variants as a workaround"
-        )
 
 
 def spread(over: Sequence[Batching], x: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any, ClassVar, TypeVar, cast
 
-from compat._core.stubs import absent
+from compat._absent import absent
 from compat._core.types.dtype import dtype as Dtype
 from funcgrad.core.errors import explained
 
@@ -138,6 +138,23 @@ def lacks(kernel: str, d: Dtype) -> NotImplementedError:
         "avg_pool2d" not implemented for 'Int'
     """
     return NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
+
+
+_NOT_FOR_BACKEND = (
+    "Could not run '{0}' with arguments from the '{1}' backend. This could be because the operator doesn't exist for "
+    "this backend, or was omitted during the selective/custom build process (if using custom build). If you are a "
+    "Facebook employee using PyTorch on mobile, please visit https://fburl.com/ptmfixes for possible resolutions."
+)
+
+
+def refusal(name: str, backend: str = "SparseCPU") -> NotImplementedError:
+    """What is said of an operation that sparse tensors do not have, or dense ones.
+
+    Args:
+        name: ``aten::exp``.
+        backend: ``CPU`` for dense ones.
+    """
+    return NotImplementedError(_NOT_FOR_BACKEND.format(name, backend))
 
 
 def check_cast(found: Dtype, wanted: Dtype) -> None:

@@ -8,7 +8,11 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import pointwise
 from compat._core.operators.opmath import SINGLE, in_single, is_half
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.scalar_conversion import fits, widened
+from compat._operators.pointwise.declare import (
     NEGATIVE_LEAK,
     checks,
     filled,
@@ -18,10 +22,6 @@ from compat._core.operators.pointwise import (
     refuses,
     zeros_like,
 )
-from compat._core.tensor.registry import function
-from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype
-from compat._core.types.scalar_conversion import fits, widened
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 

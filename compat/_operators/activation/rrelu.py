@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy
 
-from compat._core import random
 from compat._core.memory.meta import on_meta
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import aten
-from compat._core.operators.pointwise import NEGATIVE_LEAK, not_backwards
 from compat._core.random.generator import engine_of
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types.scalar_conversion import fits, widened
+from compat._operators import samplers
+from compat._operators.arguments import tensor_argument
+from compat._operators.pointwise.declare import NEGATIVE_LEAK, not_backwards
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 
@@ -65,7 +65,7 @@ def _noise(input: Tensor, lower: float, upper: float, training: bool, generator:
     values = array_of(input)
     noise = numpy.ones(values.shape, values.dtype)
     negative = values <= 0
-    drawn = random.uniform(engine_of("rrelu", generator), int(negative.sum()), numpy.float64, lower, upper)
+    drawn = samplers.uniform(engine_of("rrelu", generator), int(negative.sum()), numpy.float64, lower, upper)
     noise[negative] = drawn.astype(values.dtype)
     return from_array(noise, input.dtype)
 

@@ -11,7 +11,12 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Gradients
 from compat._core.operators.op import aten, pointwise
 from compat._core.operators.opmath import in_single
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import function
+from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import wrap_dim
+from compat._core.types.scalar_conversion import fits, widened
+from compat._operators.pointwise.arithmetic import absolute
+from compat._operators.pointwise.declare import (
     NEGATIVE_SLOPE,
     filled,
     new_or_inplace,
@@ -19,11 +24,6 @@ from compat._core.operators.pointwise import (
     only_floating,
     refuses,
 )
-from compat._core.tensor.registry import function
-from compat._core.tensor.tensor import Tensor
-from compat._core.types.errors import wrap_dim
-from compat._core.types.scalar_conversion import fits, widened
-from compat._operators.pointwise.arithmetic import absolute
 from compat._operators.pointwise.trigonometry import tanh
 from funcgrad import numpy as np
 from funcgrad.core.ir import ArrayType

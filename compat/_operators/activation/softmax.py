@@ -7,12 +7,12 @@ from typing import Any
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import in_single
-from compat._core.operators.pointwise import category
-from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrap_dim
+from compat._operators.arguments import no_complex_derivative
+from compat._operators.pointwise.declare import category
 from compat._operators.reduction.logsumexp import less_peak
 from compat._operators.reduction.sum_mean_var import accumulated, axes_of, reduce
 from funcgrad import numpy as np

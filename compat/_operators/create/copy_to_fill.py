@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.meta import NO_DATA
 from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
 from compat._core.operators.call_errors import complaint, wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import keywords_only, tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
-from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU, available
@@ -27,6 +24,8 @@ from compat._core.types.errors import OVERLAPS_ITSELF, wrong_combination
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat._core.types.memory_format import memory_format as MemoryFormat
 from compat._core.types.scalar_conversion import filling
+from compat._operators.arguments import keywords_only, tensor_argument
+from compat._operators.spatial import suggests_channels_last
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -59,14 +58,9 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [format_strides(tuple(layout.size), layout.stride, operands["memory_format"])]
 
 
-def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
-    if input._layout.base.traced and memory_format in (channels_last, channels_last_3d):
-        vmap_checks.check_format(input, memory_format)
-
-
 @aten(
     "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-    node="CloneBackward0", layout=_copy_strides, check=_check_clone, out=False,
+    node="CloneBackward0", layout=_copy_strides, out=False,
 )  # fmt: skip
 def clone(input, *, memory_format):
     """A copy with memory of its own.

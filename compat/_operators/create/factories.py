@@ -21,7 +21,6 @@ from compat._core.memory.strides import (
     layout_of,
 )
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.schema.arguments import missing, size_argument
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
 from compat._core.tensor.tracing import batched_like
 from compat._core.types import dtype as dtypes
@@ -31,6 +30,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import size_text, wrong_argument
 from compat._core.types.memory_format import check_strided, contiguous_format, preserve_format
 from compat._core.types.scalar_conversion import filling
+from compat._operators.arguments import missing, size_argument
 from compat._operators.create.copy_to_fill import format_strides
 from funcgrad import runtime
 from funcgrad.core.dtypes import as_float8

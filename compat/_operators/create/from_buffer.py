@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.memory import dlpack
 from compat._core.memory.mmap_storage import storage_of_file
 from compat._core.memory.numpy_storage import borrowed
 from compat._core.memory.strides import layout_of
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.operators.signature import MISSING
-from compat._core.schema.arguments import missing
+from compat._core.schema.parameter import MISSING
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, from_array, wrap
 from compat._core.tensor.tracing import tensor_of
@@ -21,6 +19,8 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU, available, place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
+from compat._operators.arguments import missing
+from compat._operators.create import dlpack
 from compat._operators.create.factories import with_grad
 from compat._operators.create.from_data import reject_negative_strides, tensor
 from funcgrad.core.tracing import Tracer

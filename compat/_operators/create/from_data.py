@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.memory.dlpack import array_from
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.operators.composite import composite
-from compat._core.operators.signature import MISSING
-from compat._core.schema.arguments import missing
+from compat._core.schema.parameter import MISSING
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.tensor.tracing import ARRAYS, tensor_of
@@ -20,6 +18,8 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import warn
+from compat._operators.arguments import missing
+from compat._operators.create.dlpack import array_from
 from compat._operators.create.factories import converted_number, placed, with_grad
 from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained

@@ -8,13 +8,13 @@ from compat._core.operators.declaration import Gradients, Overlap
 from compat._core.operators.op import aten, overloads
 from compat._core.operators.out import check_room
 from compat._core.operators.overlapping import write_places
-from compat._core.operators.scalars import as_dtype_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import size_text, wrap_dim
 from compat._core.types.scalar_conversion import fitted
 from compat._operators.indexing.gather import as_vector, check_places, extent, flat, outside
 from compat._operators.indexing.scatter import is_tensor, put_at
+from compat._operators.pointwise.scalars import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy
 
+from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Gradients, Overlap
-from compat._core.operators.inplace import check_recorded
 from compat._core.operators.op import aten
 from compat._core.operators.op_node import show_given
 from compat._core.operators.overlapping import write_places
-from compat._core.operators.scalars import as_dtype_of
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
@@ -37,6 +36,7 @@ from compat._operators.indexing.gather import (
     inspect_take,
     positions,
 )
+from compat._operators.pointwise.scalars import as_dtype_of
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

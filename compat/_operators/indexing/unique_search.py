@@ -15,13 +15,13 @@ from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import aten, pointwise
 from compat._core.operators.out import of_dtype
 from compat._core.operators.value_checks import values_of
-from compat._core.schema.arguments import bools_argument, tensor_argument
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once, size_text, wrap_dim, wrong_combination
 from compat._core.types.scalar_conversion import fits
+from compat._operators.arguments import bools_argument, tensor_argument
 from compat._operators.shape.vmap_fallback import sequential_vmap
 from compat._operators.tensor.set_resize_detach import result_type
 from funcgrad import numpy as np

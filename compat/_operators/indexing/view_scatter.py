@@ -13,11 +13,11 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients, Overlap
 from compat._core.operators.op import aten
 from compat._core.operators.view import Geometry, over
-from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import Once, size_text, wrap_dim
+from compat._operators.arguments import no_complex_derivative
 from compat._operators.create.copy_to_fill import converted
 from compat._operators.indexing.gather import (
     as_vector,

@@ -12,14 +12,14 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Late
 from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.pointwise import checks
-from compat._core.operators.scalars import add_number
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name, lacks, warn, wrap_dim
 from compat._operators.linalg.matmul import vdot
 from compat._operators.pointwise.arithmetic import check_difference
+from compat._operators.pointwise.declare import checks
+from compat._operators.pointwise.scalars import add_number
 from compat._operators.reduction.sum_mean_var import axes_of
 from compat._operators.reduction.vector_norms import norm_along, norm_gradient, norm_over, vector_norm_of
 from funcgrad import numpy as np

@@ -5,17 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from compat._core.autograd.rebase_history import check_recorded, set_history
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
-from compat._core.operators.inplace import check_recorded, set_history
 from compat._core.operators.op import aten
 from compat._core.operators.opmath import product_of_eights, rounded
 from compat._core.operators.out import of_dtype, resize
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import taken
-from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types.dtype import bool_
 from compat._core.types.errors import cpp_name, type_text
@@ -85,7 +84,6 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
-    vmap_checks.check_product("mm", input, mat2, (2, 2))
     if input.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
@@ -167,7 +165,6 @@ def addmm(input, mat1, mat2, *, beta, alpha):
 
 def _check_dot(input: Tensor, tensor: Tensor) -> None:
     if input.dim() != 1 or tensor.dim() != 1:
-        vmap_checks.refuse("Got wrong shapes for dot", input, tensor)
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
     _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
@@ -224,7 +221,6 @@ def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_mv(input: Tensor, vec: Tensor) -> None:
-    vmap_checks.check_product("mv", input, vec, (2, 1))
     _vector_sizes(None, input, vec)
     _same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
     _no_bools("addmv_impl_cpu", input)
@@ -325,7 +321,6 @@ def addr(input, vec1, vec2, *, beta, alpha):
 
 
 def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
-    vmap_checks.check_product("bmm", a, b, (3, 3))
     for name, x in (("batch1", a), ("batch2", b)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")

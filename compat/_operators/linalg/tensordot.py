@@ -7,10 +7,10 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.out import check_dtype
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.autograd_state import SHARED
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import size_text, wrap_dims
+from compat._operators.arguments import tensor_argument
 from compat._operators.linalg.matmul import dot, mm
 from compat._operators.shape.cat_stack import flatten
 from compat._operators.view.shape import permute, reshape, squeeze, unsafe_view

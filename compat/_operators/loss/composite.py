@@ -8,16 +8,16 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
-from compat._core.operators.scalars import add_number, mul_number
-from compat._core.schema.arguments import loss_arguments, tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import size_text, warn
 from compat._core.types.memory_format import contiguous_format
+from compat._operators.arguments import loss_arguments, tensor_argument
 from compat._operators.create.factories import empty_like, ones_like, zeros_like
 from compat._operators.linalg.cdist import pairwise_distance
 from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
+from compat._operators.pointwise.scalars import add_number, mul_number
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 

@@ -7,7 +7,6 @@ from typing import Any
 from compat._core.memory.strides import broadcast_size
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import aten
-from compat._core.operators.pointwise import common
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -15,6 +14,7 @@ from compat._core.types import dtype as dtypes
 from compat._core.types.errors import check_cast, lacks, size_text
 from compat._core.types.scalar_conversion import fits
 from compat._operators.loss.pointwise import reduced, reduction_number
+from compat._operators.pointwise.declare import common
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

@@ -6,16 +6,16 @@ from typing import Any
 
 from compat._core.operators.declaration import Arguments, Gradients
 from compat._core.operators.op import Op, aten
-from compat._core.operators.scalars import div_number, mul_number
 from compat._core.operators.value_checks import values_of
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import lacks, size_text
 from compat._operators.activation.softmax import log_softmax_plain
+from compat._operators.arguments import tensor_argument
 from compat._operators.indexing.gather import outside
 from compat._operators.loss.pointwise import MEAN, NONE, SUM, reduction_number
+from compat._operators.pointwise.scalars import div_number, mul_number
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

@@ -11,15 +11,15 @@ from compat._core.memory.strides import Layout, broadcast_size, elementwise_stri
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
-from compat._core.operators.pointwise import common
 from compat._core.operators.value_checks import values_of
-from compat._core.schema.arguments import bools_argument, loss_arguments
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import check_cast, lacks, warn
+from compat._operators.arguments import bools_argument, loss_arguments
 from compat._operators.loss.reduction_modes import legacy_reduction
 from compat._operators.pointwise.arithmetic import check_difference
+from compat._operators.pointwise.declare import common
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import format_strides, suggests_channels_last
 from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import lacks, size_text
+from compat._operators.arguments import tensor_argument
+from compat._operators.spatial import format_strides, suggests_channels_last
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat._core.memory.channels_last import each, suggests_channels_last
 from compat._core.memory.strides import Layout, channels_last_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
 from compat._core.types.errors import cpp_name, lacks, size_text, type_text
+from compat._operators.spatial import each, suggests_channels_last
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.convolution import convolve

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from compat._core.memory.channels_last import format_strides
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import Op, aten
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, warn
+from compat._operators.spatial import format_strides
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

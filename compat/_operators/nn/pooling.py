@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import by, each, format_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.op import Op, aten
 from compat._core.operators.opmath import in_single
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import document, function
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import bfloat16, bool_, float16, float32, float64, int64
 from compat._core.types.errors import lacks, size_text
+from compat._operators.arguments import tensor_argument
+from compat._operators.spatial import by, each, format_strides
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import add, cast, div, mul

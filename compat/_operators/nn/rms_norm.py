@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compat._core.operators.composite import composite
-from compat._core.operators.scalars import add_number
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._operators.nn.normalization import check_shape
+from compat._operators.pointwise.scalars import add_number
 
 
 @composite(

@@ -9,7 +9,6 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
-from compat._core.operators.scalars import mul_number
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
@@ -17,6 +16,7 @@ from compat._core.types.errors import cpp_name
 from compat._operators.create.factories import full, ones, zeros
 from compat._operators.linalg.matmul import matmul
 from compat._operators.nn.attention_backends import chosen
+from compat._operators.pointwise.scalars import mul_number
 from compat._operators.reduction.logsumexp import less_peak
 from compat._operators.reduction.sum_mean_var import accumulated, reduce
 from funcgrad import numpy as np

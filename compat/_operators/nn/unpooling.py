@@ -6,7 +6,6 @@ from collections.abc import Callable
 from math import isinf, prod
 from typing import Any
 
-from compat._core.memory.channels_last import by, each, format_strides
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import Op, aten
 from compat._core.operators.value_checks import values_of
@@ -15,6 +14,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int64
 from compat._core.types.errors import size_text
 from compat._operators.indexing.gather import flat
+from compat._operators.spatial import by, each, format_strides
 from compat._operators.view.shape import squeeze, unsqueeze
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

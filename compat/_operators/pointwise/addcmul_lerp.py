@@ -7,12 +7,12 @@ from typing import Any
 from compat._core.operators.declaration import Arguments, Dtypes, Late
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single
-from compat._core.operators.pointwise import checks, common, divisor, overloaded, refuses
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import cpp_name
 from compat._core.types.scalar_conversion import fits, widened
 from compat._operators.pointwise.arithmetic import only_real_factors, times
+from compat._operators.pointwise.declare import checks, common, divisor, overloaded, refuses
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

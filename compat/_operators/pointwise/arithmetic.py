@@ -10,7 +10,11 @@ from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, rounded
 from compat._core.operators.out import check_dtype, same_dtype
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype as dtypes
+from compat._core.types.scalar_conversion import fits
+from compat._operators.pointwise.declare import (
     binary,
     category,
     common,
@@ -22,10 +26,6 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
-from compat._core.tensor.registry import publish
-from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype as dtypes
-from compat._core.types.scalar_conversion import fits
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

@@ -10,7 +10,11 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import of_dtype, same_dtype
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import function, publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._core.types.errors import lacks, wrong_combination
+from compat._operators.pointwise.declare import (
     binary,
     category,
     checks,
@@ -22,11 +26,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.tensor.registry import function, publish
-from compat._core.tensor.tensor import Tensor
-from compat._core.transforms import vmap_checks
-from compat._core.types import dtype
-from compat._core.types.errors import lacks, wrong_combination
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -120,7 +119,6 @@ def equal(input: Tensor, other: Tensor) -> bool:
     check_values("equal", input, other)
     if input.dtype in dtype.FLOAT8:
         raise lacks("equal_notnan_cpu", input.dtype)
-    vmap_checks.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 
 
@@ -173,12 +171,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
         True
     """
-    vmap_checks.refuse(
-        "vmap over torch.allclose isn't supported yet. Please file an issue at "
-        "https://github.com/pytorch/pytorch/issues if you need this feature.",
-        input,
-        other,
-    )
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 

@@ -11,10 +11,10 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
-from compat._core.operators.pointwise import category, unary, zeros_like
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
+from compat._operators.pointwise.declare import category, unary, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

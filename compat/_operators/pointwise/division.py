@@ -8,7 +8,11 @@ from typing import Any
 from compat._core.operators.declaration import Arguments, Dtypes, Gradients
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, is_half
-from compat._core.operators.pointwise import (
+from compat._core.operators.value_checks import values_of
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._operators.pointwise.declare import (
     binary,
     category,
     common,
@@ -20,10 +24,6 @@ from compat._core.operators.pointwise import (
     straight,
     zeros_like,
 )
-from compat._core.operators.value_checks import values_of
-from compat._core.tensor.registry import publish
-from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

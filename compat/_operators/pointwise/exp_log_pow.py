@@ -12,7 +12,13 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, scaled
-from compat._core.operators.pointwise import (
+from compat._core.tensor.registry import publish
+from compat._core.tensor.tensor import Tensor
+from compat._core.tensor.tracing import ARRAYS, taken
+from compat._core.types import dtype
+from compat._core.types.scalar_conversion import fits, narrow
+from compat._operators.create.copy_to_fill import to
+from compat._operators.pointwise.declare import (
     binary,
     category,
     divisor,
@@ -22,12 +28,6 @@ from compat._core.operators.pointwise import (
     unary,
     zeros_like,
 )
-from compat._core.tensor.registry import publish
-from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.tracing import ARRAYS, taken
-from compat._core.types import dtype
-from compat._core.types.scalar_conversion import fits, narrow
-from compat._operators.create.copy_to_fill import to
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

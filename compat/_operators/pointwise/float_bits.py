@@ -8,8 +8,8 @@ import numpy
 
 from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.pointwise import binary, refuses, zeros_like
 from compat._core.tensor.tensor import Tensor
+from compat._operators.pointwise.declare import binary, refuses, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

@@ -8,7 +8,9 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.out import same_dtype
-from compat._core.operators.pointwise import (
+from compat._core.tensor.tensor import Tensor
+from compat._core.types import dtype
+from compat._operators.pointwise.declare import (
     category,
     checks,
     only_floating,
@@ -18,8 +20,6 @@ from compat._core.operators.pointwise import (
     zero_gradient,
     zeros_like,
 )
-from compat._core.tensor.tensor import Tensor
-from compat._core.types import dtype
 from funcgrad.primitives import elementwise as e
 
 

@@ -11,12 +11,12 @@ from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import pointwise
 from compat._core.operators.opmath import in_single, scaled
-from compat._core.operators.pointwise import binary, filled, not_numbers_alone, refuses, unary, zeros_like
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrong_argument
 from compat._core.types.scalar_conversion import fits
 from compat._operators.pointwise.arithmetic import add_number, mul_number
+from compat._operators.pointwise.declare import binary, filled, not_numbers_alone, refuses, unary, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e

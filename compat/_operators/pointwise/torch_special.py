@@ -9,8 +9,8 @@ import numpy
 
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import pointwise
-from compat._core.operators.pointwise import binary, checks, common, document, not_numbers_alone, refuses, unary
 from compat._core.types import dtype
+from compat._operators.pointwise.declare import binary, checks, common, document, not_numbers_alone, refuses, unary
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.special import functions as p

@@ -7,7 +7,7 @@ from typing import Any
 
 from compat._core.operators.op import Op, pointwise
 from compat._core.operators.opmath import in_single, scaled
-from compat._core.operators.pointwise import binary, refuses, unary, zero_gradient, zeros_like
+from compat._operators.pointwise.declare import binary, refuses, unary, zero_gradient, zeros_like
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from compat._core import random
 from compat._core.memory.meta import on_meta
 from compat._core.memory.strides import broadcast_size, contiguous_layout
 from compat._core.operators.composite import OPTIONS, composite
@@ -18,6 +17,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.transforms import vmap_checks
 from compat._core.types.dtype import get_default_dtype, int64
 from compat._core.types.errors import wrong_argument
+from compat._operators import samplers
 from compat._operators.create.factories import blank
 from compat._operators.random.filling import drawing_kernel, number
 from compat._operators.random.making import Options, size_of
@@ -33,11 +33,6 @@ _NORMAL = drawing_kernel("NormalBackward3", "mean", "std", shown="mean.sym_sizes
 #: PyTorch has no derivative for these.
 _BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
 _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
-
-
-def _check_out(out: Any) -> None:
-    if out is not None:
-        vmap_checks.refuse_out()
 
 
 def _given(out: Any, made: Tensor) -> Tensor:
@@ -67,18 +62,17 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    _check_out(out)
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
         check_same(vmap_checks.drawing(), input)
         layout = contiguous_layout(input.shape, input.dtype, device=input.device)
-        tosses = draws(lambda n, dtype: random.bernoulli(engine, n, dtype, chance), layout)
+        tosses = draws(lambda n, dtype: samplers.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([input, tosses])[0])
     if on_meta(input):
         return _given(out, _BERNOULLI.call([input, blank(input.shape, input)])[0])
     (probabilities,), over = given(input)
-    values = random.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
+    values = samplers.bernoulli(engine, probabilities.shape, input.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([input, drawn(values, over, input.dtype)])[0])
 
 
@@ -92,7 +86,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     if on_meta(input):
         return _POISSON.call([input, blank(input.shape, input)])[0]
     (rates,), over = given(input)
-    values = random.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
+    values = samplers.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
     return _POISSON.call([input, drawn(values, over, input.dtype)])[0]
 
 
@@ -104,7 +98,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
     both, over = given(count.expand(size), prob.expand(size))
     counts, probabilities = [np.asarray(x, order="C") for x in both]
-    values = random.binomial(engine_of("binomial", generator), counts, probabilities)
+    values = samplers.binomial(engine_of("binomial", generator), counts, probabilities)
     return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
@@ -131,7 +125,6 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     """
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
-    _check_out(out)
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
     if not isinstance(replacement, bool | np.bool_):
         raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
@@ -141,7 +134,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     (weights,), over = given(input)
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
-    values = random.multinomial(engine, flat, int(samples), bool(replacement))
+    values = samplers.multinomial(engine, flat, int(samples), bool(replacement))
     return _given(out, drawn(values.reshape((*rows.shape[:-1], int(samples))), over))
 
 
@@ -179,7 +172,6 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
         raise TypeError('normal() missing 1 required positional arguments: "mean"')
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         out = options.pop("out", None)
-        _check_out(out)
         return _given(out, _normal_of(engine, mean, std))
     if size is None:
         got = f"{type(mean).__name__}, {type(std).__name__}"
@@ -187,7 +179,7 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
             f"normal() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
         )
     mean, std = number("normal", "mean", 1, mean), number("normal", "std", 2, std)
-    draw: Callable[..., np.ndarray] = lambda n, dtype: random.normal(engine, n, dtype, mean, std)
+    draw: Callable[..., np.ndarray] = lambda n, dtype: samplers.normal(engine, n, dtype, mean, std)
     return Options("normal", **options).made(size_of("normal", (size,), 3), draw, get_default_dtype())
 
 
@@ -201,7 +193,7 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
         (shift,), over = given(mean)
-        values = random.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
+        values = samplers.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
         return kernel.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
     (shift, scale), over = given(mean, std)
     if scale.size and not (scale >= 0).all():
@@ -209,5 +201,5 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     if not isinstance(mean, Tensor):
         shift = kind.type(number("normal", "mean", 1, mean))
     whole = (*[m.size for m in over], *size)
-    values = (random.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
+    values = (samplers.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
     return kernel.call([*operands, drawn(values, over, dtype)])[0]

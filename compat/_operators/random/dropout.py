@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from compat._core import random
 from compat._core.memory.strides import contiguous_layout
 from compat._core.operators.composite import composite
 from compat._core.random.generator import default_generator
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrong_argument
+from compat._operators import samplers
+from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import zeros
 from compat._operators.random.making import laid_like
 from compat._operators.random.vmap_random import draws
@@ -37,7 +37,7 @@ def _keep(dtype: np.dtype, p: float) -> Any:
 
 def _toss(n: int, dtype: np.dtype, p: float) -> np.ndarray:
     """Ones with probability ``1 - p``."""
-    return random.bernoulli(default_generator.engine, n, dtype, 1 - p)
+    return samplers.bernoulli(default_generator.engine, n, dtype, 1 - p)
 
 
 def _multiplied(input: Any, mask: Tensor, inplace: bool) -> Tensor:

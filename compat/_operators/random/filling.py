@@ -1,6 +1,6 @@
 """Filling tensors with random numbers, in place.
 
-The numbers come from ``compat._core.random`` as NumPy arrays. A tensor gets them in the order of its memory, as in
+The numbers come from ``samplers`` as NumPy arrays. A tensor gets them in the order of its memory, as in
 PyTorch.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from compat._core import random
+from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.meta import on_meta
 from compat._core.memory.strides import dense_layout, overlaps_itself, preserved_strides
 from compat._core.operators.composite import composite
-from compat._core.operators.inplace import check_memory, check_recorded, put
+from compat._core.operators.inplace import check_memory, put
 from compat._core.operators.kernel import Kernel
 from compat._core.operators.op_node import make_node_class, metadata
 from compat._core.random.generator import engine_of
@@ -25,6 +25,7 @@ from compat._core.transforms import level_stack, vmap_checks
 from compat._core.transforms.grad_mode import mode
 from compat._core.types.dtype import index_number
 from compat._core.types.errors import OVERLAPS_ITSELF, wrong_argument
+from compat._operators import samplers
 from compat._operators.random.vmap_random import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
 from funcgrad import runtime
 from funcgrad.core.tracing import type_of
@@ -157,7 +158,7 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
     low, high = _bounds("uniform_", bounds, named, (0.0, 1.0))
     engine = engine_of("uniform_", generator)
     low, high = number("uniform_", "from", 1, low), number("uniform_", "to", 2, high)
-    return fill(self, lambda n, dtype: random.uniform(engine, n, dtype, low, high), UNIFORM)
+    return fill(self, lambda n, dtype: samplers.uniform(engine, n, dtype, low, high), UNIFORM)
 
 
 def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple) -> tuple:
@@ -203,7 +204,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
             number("random_", argument, position, value, "int")
     kernel = _RANDOM[2 if high is missing and low is missing else 1 if low is missing else 0]
     low, high = (None if v is missing or v is None else int(v) for v in (low, high))
-    return fill(self, lambda n, dtype: random.random(engine, n, dtype, low, high), kernel)
+    return fill(self, lambda n, dtype: samplers.random(engine, n, dtype, low, high), kernel)
 
 
 @composite(
@@ -223,7 +224,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
     contiguous = self._layout.contiguous and in_usual_order(self)  # not as vmap shows it
-    return fill(self, lambda n, dtype: random.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
+    return fill(self, lambda n, dtype: samplers.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
 @composite(
@@ -233,7 +234,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with the exponentials of normal numbers; returns it."""
     engine = engine_of("log_normal_", generator)
-    return fill(self, lambda n, dtype: random.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
+    return fill(self, lambda n, dtype: samplers.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
 
 
 @composite(
@@ -243,7 +244,7 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator:
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exponentially distributed numbers of rate ``lambd``; returns it."""
     engine = engine_of("exponential_", generator)
-    return fill(self, lambda n, dtype: random.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
+    return fill(self, lambda n, dtype: samplers.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
 
 
 @composite(
@@ -253,7 +254,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> 
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with Cauchy-distributed numbers; returns it."""
     engine = engine_of("cauchy_", generator)
-    return fill(self, lambda n, dtype: random.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
+    return fill(self, lambda n, dtype: samplers.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
 
 
 @composite(
@@ -263,7 +264,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
     engine = engine_of("geometric_", generator)
-    return fill(self, lambda n, dtype: random.geometric(engine, n, dtype, p), _GEOMETRIC)
+    return fill(self, lambda n, dtype: samplers.geometric(engine, n, dtype, p), _GEOMETRIC)
 
 
 @composite(
@@ -287,7 +288,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     engine = engine_of("bernoulli_", generator)
     if not isinstance(p, Tensor):
         p = number("bernoulli_", "p", 1, p)
-        return fill(self, lambda n, dtype: random.bernoulli(engine, n, dtype, p), _BERNOULLI)
+        return fill(self, lambda n, dtype: samplers.bernoulli(engine, n, dtype, p), _BERNOULLI)
     if not self.numel():
         return self
     wide = p.detach().expand(self.shape)
@@ -296,7 +297,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
     # As many probabilities as there are elements, in the order in which these are drawn.
     probabilities = array_of(wide).transpose(order).reshape(-1)
-    return fill(self, lambda n, dtype: random.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
+    return fill(self, lambda n, dtype: samplers.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
 def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
@@ -308,7 +309,7 @@ def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     assert dtype is not None
     order = memory_order(t, over, t.dim())
     laid = np.asarray(probabilities.transpose(order), order="C")
-    values = random.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
+    values = samplers.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
     return t.copy_(drawn(np.asarray(values, order="C"), over, t.dtype))
 
 
@@ -317,4 +318,4 @@ def truncated_normal_(
 ) -> Tensor:
     """Fills the tensor with normal numbers within ``[low, high]``; returns it."""
     engine = engine_of("trunc_normal_", generator)
-    return fill(tensor, lambda n, dtype: random.truncated_normal(engine, n, dtype, mean, std, low, high), NORMAL)
+    return fill(tensor, lambda n, dtype: samplers.truncated_normal(engine, n, dtype, mean, std, low, high), NORMAL)

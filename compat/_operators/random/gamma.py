@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy
 
-from compat._core import random
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Gradients
 from compat._core.operators.op import aten, pointwise
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import Tensor
+from compat._operators import samplers
 from compat._operators.random.vmap_random import drawn, given
+from funcgrad import custom_jvp
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
@@ -30,12 +31,20 @@ def _moved(shape: Any, sample: Any) -> Any:
     return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
+@custom_jvp
+def _sample(shape: Any, values: Any) -> Any:
+    return e.stop_gradient(values)  # a value of its own, which the node can keep
+
+
+_sample.defjvps(lambda t, sample, shape, values: np.multiply(t, _moved(shape, sample)), None)
+
+
 @aten(
     "_gamma_drawn(Tensor self, Tensor values) -> Tensor",
     node="StandardGammaBackward0", saves="self! result!", names="",
 )  # fmt: skip
 def _gamma_drawn(input, values):
-    return e.stop_gradient(values)  # a value of its own, which the node can keep
+    return _sample(input, values)
 
 
 @_gamma_drawn.backward
@@ -52,7 +61,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
         torch.Size([2])
     """
     (shapes,), over = given(input)
-    values = random.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
+    values = samplers.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
     return _gamma_drawn.function(input, drawn(values, over, input.dtype))
 
 
@@ -110,7 +119,7 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """
     (parameters,), over = given(input)
     kind = numpy.dtype(input.dtype.numpy)
-    gammas = random.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
+    gammas = samplers.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
     shares = (gammas / gammas.sum(-1, keepdims=True)).astype(kind)
     below_one = numpy.nextafter(kind.type(1), kind.type(0))
     values = numpy.clip(shares, numpy.finfo(kind).tiny, below_one)

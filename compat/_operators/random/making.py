@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from compat._core import random
 from compat._core.memory.strides import contiguous_layout, dense_layout, preserved_strides
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import Tensor, refresh
-from compat._core.transforms import vmap_checks
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import available, place
 from compat._core.types.device import device as Device
 from compat._core.types.errors import wrong_argument
+from compat._operators import samplers
 from compat._operators.create.factories import check_given, no_room, with_grad
 from compat._operators.random.filling import UNIFORM, fill, number
 from compat._operators.random.vmap_random import Draw, draws, in_usual_order
@@ -73,7 +72,6 @@ class Options:
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
         if self.out is not None:
-            vmap_checks.refuse_out()
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
             return fill(self.out, draw, UNIFORM)
@@ -131,7 +129,7 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
         >>> torch.rand(2, 3).shape
         torch.Size([2, 3])
     """
-    return _of_size("rand", random.uniform, size, generator, options)
+    return _of_size("rand", samplers.uniform, size, generator, options)
 
 
 @composite(
@@ -146,7 +144,7 @@ def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
         >>> torch.randn(2, 3).shape
         torch.Size([2, 3])
     """
-    return _of_size("randn", random.normal, size, generator, options)
+    return _of_size("randn", samplers.normal, size, generator, options)
 
 
 def _of_size(name: str, sampler: Any, size: tuple, generator: Any, options: dict[str, Any]) -> Tensor:
@@ -199,7 +197,7 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     low = number("randint", "low", 1, given.get("low", 0), "int")
     high = number("randint", "high", 1 + ("low" in given), given["high"], "int")
     engine = engine_of("randint", generator)
-    draw = lambda n, dtype: random.random(engine, n, dtype, int(low), int(high))
+    draw = lambda n, dtype: samplers.random(engine, n, dtype, int(low), int(high))
     return Options("randint", **named).made(size_of("randint", (given["size"],)), draw, dtypes.int64)
 
 
@@ -225,7 +223,7 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     parsed = Options("randperm", **options)
 
     def draw(count: int, dtype: Any) -> Any:
-        return np.concatenate([random.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
+        return np.concatenate([samplers.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
 
     return parsed.made((int(n),), draw, dtypes.int64)
 
@@ -243,7 +241,7 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
         torch.Size([2, 3])
     """
     engine = engine_of("rand_like", generator)
-    return Options("rand_like", **options).made_like(input, lambda n, dtype: random.uniform(engine, n, dtype))
+    return Options("rand_like", **options).made_like(input, lambda n, dtype: samplers.uniform(engine, n, dtype))
 
 
 @composite(
@@ -265,7 +263,7 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
         == contiguous_layout(tuple(input.shape), input.dtype).stride
         and in_usual_order(input)
     )
-    draw = lambda n, dtype: random.normal(engine, n, dtype, contiguous=contiguous)
+    draw = lambda n, dtype: samplers.normal(engine, n, dtype, contiguous=contiguous)
     return Options("randn_like", **options).made_like(input, draw)
 
 
@@ -296,5 +294,5 @@ def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: An
     low, high = (int(number("randint_like", k, 2, given.get(k, 0), "int")) for k in ("low", "high"))
     engine = engine_of("randint_like", generator)
     return Options("randint_like", **named).made_like(
-        input, lambda n, dtype: random.random(engine, n, dtype, low, high)
+        input, lambda n, dtype: samplers.random(engine, n, dtype, low, high)
     )

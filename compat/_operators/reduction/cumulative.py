@@ -10,10 +10,10 @@ import numpy
 from compat._core.operators.op import Op, aten
 from compat._core.operators.opmath import in_single
 from compat._core.operators.out import of_dtype
-from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import cpp_name, wrap_dim
+from compat._operators.arguments import no_complex_derivative
 from compat._operators.indexing.sorting import spread
 from compat._operators.pointwise.exp_log_pow import added_exponentials
 from compat._operators.reduction.sum_mean_var import accumulated, check_dtype

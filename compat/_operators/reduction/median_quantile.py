@@ -11,13 +11,13 @@ from compat._core.memory.strides import broadcast_size
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten, overloads
 from compat._core.operators.out import of_dtype
-from compat._core.operators.scalars import mul_number
 from compat._core.operators.value_checks import values_of
-from compat._core.schema.arguments import no_complex_derivative
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dim
+from compat._operators.arguments import no_complex_derivative
+from compat._operators.pointwise.scalars import mul_number
 from compat._operators.reduction.min_max import at_places
 from compat._operators.reduction.sum_mean_var import no_dim
 from funcgrad import numpy as np

@@ -8,12 +8,12 @@ from typing import Any
 from compat._core.operators.call_errors import complaint, speaks
 from compat._core.operators.op import Op, aten
 from compat._core.operators.out import of_dtype
-from compat._core.schema.arguments import no_complex_derivative
 from compat._core.schema.overload import Overload, carry, together
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dim, wrap_dims
+from compat._operators.arguments import no_complex_derivative
 from compat._operators.reduction.sum_mean_var import axes_of, kept_shape, no_dim, reduce, restore
 from funcgrad import numpy as np
 from funcgrad.core import dtypes as fdtypes

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.strides import Layout, broadcast_size, channels_last_strides, view_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments, Dtypes
 from compat._core.operators.op import aten
-from compat._core.schema.arguments import missing, size_argument, tensors_argument
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import Once, size_text, wrap_dim, wrong_argument
+from compat._operators.arguments import missing, size_argument, tensors_argument
+from compat._operators.spatial import suggests_channels_last
 from compat._operators.view.shape import expand, inferred, reshape, unsqueeze, view_size
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat._core.memory.channels_last import suggests_channels_last
 from compat._core.memory.strides import channels_last_strides, contiguous_strides, preserved_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import aten
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import wrap_dim, wrap_dims
+from compat._operators.spatial import suggests_channels_last
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape as reshaped

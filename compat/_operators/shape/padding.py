@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import format_strides
 from compat._core.memory.strides import contiguous_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes
 from compat._core.operators.op import Op, aten
-from compat._core.schema.arguments import float_argument, tensor_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
 from compat._core.types.errors import lacks, size_text, wrong_argument
 from compat._core.types.scalar_conversion import fits
+from compat._operators.arguments import float_argument, tensor_argument
+from compat._operators.spatial import format_strides
 from compat._operators.view.slicing import slice_view
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast

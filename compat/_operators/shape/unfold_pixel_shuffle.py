@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy
 
-from compat._core.memory.channels_last import format_strides
 from compat._core.operators.declaration import Arguments
 from compat._core.operators.op import aten
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bool_
 from compat._core.types.errors import size_text
+from compat._operators.spatial import format_strides
 from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, transpose

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.scalars import div_number, mul_number
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import warn, wrap_dim, wrong_combination
+from compat._operators.pointwise.scalars import div_number, mul_number
 from compat._operators.view.slicing import narrow, select, slice_view
 
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.operators.scalars import div_number as over
-from compat._core.operators.scalars import mul_number as times
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import wrap_dims
+from compat._operators.pointwise.scalars import div_number as over
+from compat._operators.pointwise.scalars import mul_number as times
 from compat._operators.shape.cat_stack import cat
 from compat._operators.view.slicing import slice_view
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.autograd.backward import grad as derivative
 from compat._core.autograd.callback_node import outside, pulled, without_recording
+from compat._core.autograd.engine import run_backward
+from compat._core.autograd.node import edge_of
 from compat._core.dispatch.layout_tensor import rules_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
@@ -74,7 +75,11 @@ def _pull_unary(function: Callable[[Tensor], Tensor], grad: Tensor, kept: Mappin
         again = bool(mode.grad) and at.requires_grad
         with enable_grad():
             elements = values(at) if again else at._values().requires_grad_()
-            (found,) = derivative(function(elements), elements, gathered(grad, at), create_graph=again)
+            roots, inputs = [edge_of(function(elements))], [edge_of(elements)]
+            (found,) = run_backward(
+                roots, [gathered(grad, at)], keep_graph=again, create_graph=again, inputs=inputs, accumulate=False
+            )
+        assert found is not None
         return with_elements(at, found)
 
     return [pull]

@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from compat._absent import refusing
 from compat._core.autograd.callback_node import outside
+from compat._core.dispatch.dispatcher import Call
 from compat._core.dispatch.layout_tensor import operation, rules_of
-from compat._core.dispatch.unsupported import refusal
 from compat._core.pytree.trees import tree_leaves
-from compat._core.stubs import refusing
-from compat._core.tensor.dispatcher import Call
-from compat._core.tensor.format import compressed_text
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS, scalar_layout_name
 from compat._core.types.memory_format import layout as LayoutName
 from compat._operators.sparse.tensor import REFUSED, AnySparse, SparseTensor, flat, sparse, summed, unflat
+from compat._operators.tensor.format import compressed_text
 
 BY_ROWS = (LAYOUTS["sparse_csr"], LAYOUTS["sparse_bsr"])
 BLOCKED = (LAYOUTS["sparse_bsr"], LAYOUTS["sparse_bsc"])

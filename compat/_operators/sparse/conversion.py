@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.callback_node import outside, pulled, without_recording
-from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import OPTIONS, composite
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import size_text, wrong_argument
+from compat._core.types.errors import refusal, size_text, wrong_argument
 from compat._operators.create.factories import with_grad
 from compat._operators.sparse.tensor import AnySparse, SparseTensor, coalesced, dense, nothing, places_of, sparse
 

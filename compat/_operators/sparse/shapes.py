@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.callback_node import pulled, without_recording
-from compat._core.dispatch.unsupported import refusal
 from compat._core.operators.composite import composite
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
-from compat._core.types.errors import wrap_dim
+from compat._core.types.errors import refusal, wrap_dim
 from compat._operators.sparse.conversion import Gradients, coalesce, sparse_coo_tensor, values
 from compat._operators.sparse.tensor import SparseTensor, coalesced, nothing, rule, runs, sparse
 

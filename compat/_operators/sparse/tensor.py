@@ -16,18 +16,18 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from compat._absent import refusing
 from compat._core.autograd.callback_node import outside, without_recording
 from compat._core.autograd.node import Node
+from compat._core.dispatch.dispatcher import Call
 from compat._core.dispatch.layout_tensor import LayoutTensor, operation, rules_of
-from compat._core.dispatch.unsupported import refusal
-from compat._core.stubs import refusing
-from compat._core.tensor.dispatcher import Call
-from compat._core.tensor.format import sparse_text
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import LAYOUTS
+from compat._operators.tensor.format import sparse_text
 
 _plain: Any = Tensor
 _NO_VALUES = "Cannot access data pointer of Tensor that doesn't have storage"

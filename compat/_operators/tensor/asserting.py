@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._core.operators.composite import composite
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.torch_function import handle_torch_function, has_torch_function
@@ -14,6 +13,7 @@ from compat._core.tensor.tracing import elements, tensor_of
 from compat._core.transforms import vmap_checks
 from compat._core.types import dtype
 from compat._core.types.errors import warn
+from compat._operators.arguments import tensor_argument
 
 _UNSAID = (
     "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "

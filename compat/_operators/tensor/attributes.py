@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.dispatch.unsupported import refusal
 from compat._core.memory.strides import contiguous_strides, memory_order, overlaps_itself
 from compat._core.memory.typed_storage import CLASSES, TypedStorage, class_of
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.schema.arguments import tensors_argument
 from compat._core.tensor.registry import function, publish
 from compat._core.tensor.tensor import Tensor
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import memory_format, scalar_layout_name
+from compat._operators.arguments import tensors_argument
 from compat._operators.create.factories import empty_strided
 from compat._operators.create.from_buffer import over
 from compat._operators.view.shape import view_size

@@ -10,6 +10,7 @@ import numpy as np
 
 from compat._core.autograd.forward_ad import is_dual
 from compat._core.autograd.node import Node, edge_of
+from compat._core.autograd.rebase_history import check_recorded, rebase
 from compat._core.memory.meta import Unknown
 from compat._core.memory.numpy_storage import place_of, rejoin
 from compat._core.memory.storage import UntypedStorage
@@ -17,9 +18,8 @@ from compat._core.memory.strides import Layout, contiguous_strides, layout_of
 from compat._core.memory.typed_storage import TypedStorage
 from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
-from compat._core.operators.inplace import check_memory, check_recorded, rebase
+from compat._core.operators.inplace import check_memory
 from compat._core.operators.out import check_room, make_room, resize
-from compat._core.schema.arguments import missing, size_argument, tensor_argument
 from compat._core.tensor import capture_checks
 from compat._core.tensor.autograd_state import SHARED, Version
 from compat._core.tensor.registry import function
@@ -30,6 +30,7 @@ from compat._core.types.device import default_device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import cpp_name, size_text, warn
 from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat._operators.arguments import missing, size_argument, tensor_argument
 from compat._operators.create.copy_to_fill import format_strides
 from compat._operators.create.factories import empty
 from funcgrad import stop_gradient

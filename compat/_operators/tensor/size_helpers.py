@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.schema.arguments import tensor_argument
 from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import size_text, wrong_combination
 from compat._core.types.size import Size
+from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import from_table, into_all, with_grad
 from compat._operators.create.ranges import of_ends
 

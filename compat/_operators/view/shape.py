@@ -11,7 +11,6 @@ from compat._core.operators.call_errors import complaint
 from compat._core.operators.composite import composite
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
-from compat._core.schema.arguments import check_view_size, missing, size_argument, tensor_argument
 from compat._core.tensor.autograd_state import Version
 from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
@@ -20,6 +19,7 @@ from compat._core.transforms.logical_strides import NOT_A_VIEW, can_view, viewed
 from compat._core.types import dtype as dtypes
 from compat._core.types.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
 from compat._core.types.memory_format import contiguous_format
+from compat._operators.arguments import check_view_size, missing, size_argument, tensor_argument
 from funcgrad.core.errors import explained
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from compat._core.operators.call_errors import wrong_call
 from compat._core.operators.composite import composite
-from compat._core.schema.arguments import size_argument
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype
 from compat._core.types.errors import wrap_dim
+from compat._operators.arguments import size_argument
 from compat._operators.view.slicing import slice_view
 
 

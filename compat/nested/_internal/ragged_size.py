@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from compat._core.types.symint import SymInt
+from compat._symint import SymInt
 
 _numbers = itertools.count(1)
 

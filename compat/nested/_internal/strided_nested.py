@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.dispatch.unsupported import refusal
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_array
+from compat._core.types.errors import refusal
 from compat._core.types.memory_format import strided
 from compat._core.types.size import Size
 from compat.nested._internal.nested_tensor import Nested, functions_of

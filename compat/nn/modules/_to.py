@@ -7,9 +7,9 @@ from typing import Any
 
 from compat import __future__ as future
 from compat._core.tensor.registry import function
-from compat._core.tensor.swap import swap_tensors
 from compat._core.tensor.tensor import Tensor
 from compat._operators.create.factories import empty_like
+from compat._operators.tensor.swap import swap_tensors
 from compat.nn.parameter import Parameter
 
 NO_DATA = (

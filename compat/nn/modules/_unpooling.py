@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat._core.memory.channels_last import each
 from compat._core.tensor.tensor import Tensor
+from compat._operators.spatial import each
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import described, each_by_its_name

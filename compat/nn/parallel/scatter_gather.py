@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compat._core.stubs import refusing
+from compat._absent import refusing
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
 from compat import accelerator
-from compat._core import random
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
+from compat._operators import samplers
 from compat._utils import ExceptionWrapper
 from compat.utils.data._utils.collate import default_collate, default_convert
 from compat.utils.data._utils.crew import Crew
@@ -269,7 +269,7 @@ class _BaseDataLoaderIter:
                 "used."
             )
         self._sampler_iter = iter(loader._index_sampler)
-        self._base_seed = random.base_seed(engine_of("DataLoader", loader.generator))
+        self._base_seed = samplers.base_seed(engine_of("DataLoader", loader.generator))
         self._num_yielded = 0
 
     def __iter__(self) -> _BaseDataLoaderIter:

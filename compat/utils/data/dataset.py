@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from compat._core import random
 from compat._core.random.generator import engine_of
 from compat._core.types.errors import warn
+from compat._operators import samplers
 from compat._operators.create.from_data import tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -244,7 +244,7 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) 
         lengths = _from_fractions(lengths, len(dataset))
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = random.permutation(engine_of("random_split", generator), int(sum(lengths))).tolist()
+    order = samplers.permutation(engine_of("random_split", generator), int(sum(lengths))).tolist()
     ends = list(itertools.accumulate(int(n) for n in lengths))
     return [Subset(dataset, order[end - int(n) : end]) for n, end in zip(lengths, ends)]
 

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from compat._core import random
 from compat._core.random.generator import engine_of
 from compat._core.tensor.tensor import array_of
 from compat._core.types.dtype import float64
+from compat._operators import samplers
 from compat._operators.create.from_buffer import as_tensor
 
 T_co = TypeVar("T_co", covariant=True)
@@ -81,7 +81,7 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        yield from random.random_indices(
+        yield from samplers.random_indices(
             engine_of("RandomSampler", self.generator),
             len(self.data_source),
             replacement=self.replacement,
@@ -106,7 +106,7 @@ class SubsetRandomSampler(Sampler[int]):
         self.generator = generator
 
     def __iter__(self) -> Iterator[int]:
-        order = random.permutation(engine_of("SubsetRandomSampler", self.generator), len(self.indices))
+        order = samplers.permutation(engine_of("SubsetRandomSampler", self.generator), len(self.indices))
         yield from (self.indices[i] for i in order.tolist())
 
     def __len__(self) -> int:
@@ -146,7 +146,7 @@ class WeightedRandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         engine = engine_of("WeightedRandomSampler", self.generator)
         weights = np.asarray(array_of(self.weights), order="C")
-        yield from random.multinomial(engine, weights, self.num_samples, self.replacement).tolist()
+        yield from samplers.multinomial(engine, weights, self.num_samples, self.replacement).tolist()
 
     def __len__(self) -> int:
         return self.num_samples

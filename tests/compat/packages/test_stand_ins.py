@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import compat as torch
-from compat._core.stubs import missing, stand_in_module, why_absent
+from compat._absent import missing, stand_in_module, why_absent
 
 PROGRAM = """
 import torch

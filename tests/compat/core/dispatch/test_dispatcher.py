@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._core.dispatch.dispatcher import ORDER, Call, active, add_layer, all_calls, layers
 from compat._core.dispatch.overrides import overridden_layout
-from compat._core.tensor.dispatcher import ORDER, Call, active, add_layer, all_calls, layers
 from compat._operators.pointwise.arithmetic import mul
 from compat.utils._python_dispatch import TorchDispatchMode
 

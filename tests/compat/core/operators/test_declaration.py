@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import compat as torch
+from compat._core.dispatch.dispatcher import every
 from compat._core.operators.declaration import Arguments, Declaration, Dtypes, Gradients, OpDeclarationError, Overlap
-from compat._core.operators.declared import every
 from compat._core.operators.op import Op, aten, pointwise
 from compat._core.operators.view_op import ViewDeclaration, view
 

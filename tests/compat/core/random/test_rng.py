@@ -1,4 +1,4 @@
-"""compat._core.random against numbers drawn by real PyTorch (golden/rng.json, written by golden/make_rng.py)."""
+"""The samplers against numbers real PyTorch drew (golden/rng.json, written by golden/make_rng.py)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat._core import random
-from compat._core.random import Engine
-from compat._core.random.boxmuller import normals_from_bits32
-from compat._core.random.exact import c_function, fma32, fma64
-from compat._core.random.shuffle import forward_shuffle, inside_out_shuffle
+from compat._core.random.engine import Engine
+from compat._operators import samplers as random
+from compat._operators.samplers.boxmuller import normals_from_bits32
+from compat._operators.samplers.exact import c_function, fma32, fma64
+from compat._operators.samplers.shuffle import forward_shuffle, inside_out_shuffle
 
 ROOT = Path(__file__).parents[4]
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "rng.json").read_text())
@@ -401,9 +401,9 @@ import sys, types
 package = types.ModuleType("compat")
 package.__path__ = [{str(ROOT / "compat")!r}]
 sys.modules["compat"] = package
-import compat._core.random
-own = ("compat._core", "compat._core.random")
-others = [m for m in sys.modules if m.startswith("compat.") and m not in own and not m.startswith(own[1])]
+import compat._operators.samplers
+own = ("compat._core", "compat._core.random", "compat._core.random.engine", "compat._operators")
+others = [m for m in sys.modules if m.startswith("compat.") and m not in own and "samplers" not in m]
 others += [m for m in ("torch", "jax", "scipy", "funcgrad") if m in sys.modules]
 sys.exit(", ".join(others) or None)
 """

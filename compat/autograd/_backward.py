@@ -8,8 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from compat._core.autograd.engine import run_backward
-from compat._core.autograd.graph import GradientEdge
-from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of, has_say
+from compat._core.autograd.node import NO_EDGE, AccumulateGrad, Edge, GradientEdge, Node, accumulator, edge_of, has_say
 from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, autograd_of
 from compat._core.tensor.torch_function import handle_torch_function, has_torch_function

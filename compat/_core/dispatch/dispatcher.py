@@ -26,6 +26,9 @@ from functools import partial, wraps
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from compat._core.tensor.registry import load_all, publishing
+from compat._core.tensor.tensor import Tensor
+
 #: The layers there may be, the outermost first.
 ORDER = ("profiler", "autocast", "mode", "subclass", "layout")
 
@@ -127,6 +130,23 @@ def dispatch(call: Call, place: int = 0) -> Any:
     return call.run(call.args, call.out, call.named)
 
 
+# ---------------------------------------------------------------- operators
+
+#: The declared operators of the modules that are imported so far.
+operators: list[Any] = []
+#: What modes, subclasses and layouts make of programs without a declaration: of a kernel, such as a derivative, and its
+#: values (``compat._core.operators.kernel``), None where they have nothing to say; and of the rows that an optimizer
+#: writes, those that are left for the program that writes the others (``compat._core.operators.multi_tensor``).
+kernel_overrides: list[Callable[[Any, Sequence[Any]], Sequence[Any] | None]] = []
+job_overrides: list[Callable[[Sequence[Any], Callable[[Sequence[Any]], None]], Sequence[Any]]] = []
+
+
+def every() -> list[Any]:
+    """All declared operators."""
+    load_all()
+    return operators
+
+
 # ---------------------------------------------------------------- functions that are no declared operators
 
 _FILLING = "uniform_ normal_ random_ exponential_ bernoulli_ cauchy_ geometric_ log_normal_"
@@ -176,7 +196,11 @@ def dispatch_function(
     return dispatch(Call(Function(address), called, inplace, args, None, kwargs, run))
 
 
+publishing.insert(0, through_layers)
+for _name in [name for name in vars(Tensor) if f"Tensor.{name}" in SEEN]:  # those that are there already
+    setattr(Tensor, _name, through_layers(vars(Tensor)[_name], "Tensor", _name))
+
 __all__ = [
     "Call", "Function", "Layer", "active", "add_layer", "all_calls", "dispatch", "dispatch_function",
-    "layers", "through_layers",
+    "every", "job_overrides", "kernel_overrides", "layers", "operators", "through_layers",
 ]  # fmt: skip

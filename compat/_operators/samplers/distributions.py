@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from compat._core.random.boxmuller import normals_from_bits32, normals_from_uniform64
 from compat._core.random.engine import Engine
-from compat._core.random.exact import c_function, fma32, fma64
-from compat._core.random.kinds import (
+from compat._operators.samplers.boxmuller import normals_from_bits32, normals_from_uniform64
+from compat._operators.samplers.exact import c_function, fma32, fma64
+from compat._operators.samplers.kinds import (
     FLOATS,
     HALVES,
     SIGNED,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from compat._core.random.engine import Engine
-from compat._core.random.kinds import (
+from compat._operators.samplers.kinds import (
     FLOATS,
     SIGNED,
     UNSIGNED,
@@ -22,7 +22,7 @@ from compat._core.random.kinds import (
     shape_of,
     torch_name,
 )
-from compat._core.random.shuffle import forward_shuffle, inside_out_shuffle
+from compat._operators.samplers.shuffle import forward_shuffle, inside_out_shuffle
 
 __all__ = ["permutation", "random"]
 

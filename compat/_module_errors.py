@@ -21,7 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from compat._core.stubs import missing
+from compat._absent import missing
 from compat._core.tensor.registry import publishing
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import no_attribute

@@ -15,7 +15,6 @@ from compat._core.memory.numpy_storage import lent
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base, layout_of
 from compat._core.tensor.autograd_state import SHARED, WITHIN, Version
-from compat._core.tensor.format import contents_text, tensor_text
 from compat._core.tensor.registry import function
 from compat._core.tensor.subclass_state import set_state, state_of
 from compat._core.tensor.tensor import Tensor, array_of, refresh, set_memory, wrap
@@ -24,6 +23,7 @@ from compat._core.transforms.grad_mode import mode, no_grad
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import CPU
 from compat._core.types.errors import Once
+from compat._operators.tensor.format import contents_text, tensor_text
 from funcgrad import runtime
 from funcgrad.core.callers import formatting
 from funcgrad.core.errors import explained, is_library
@@ -256,7 +256,7 @@ def _told(self: Tensor, contents: str | None) -> str:
     if contents is not None or (on_meta(self) and self._storage.buffer.__class__ is Unknown):
         return contents_text(self, "..." if contents is None else contents, shown)
     if self._layout.base.traced:
-        from compat._core.tensor.transform_format import traced_text
+        from compat._operators.tensor.transform_format import traced_text
 
         return traced_text(self)
     with no_grad(), guarded_storage.shown():

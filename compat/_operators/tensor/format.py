@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from compat._core.tensor.registry import function
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import device as Device
 
@@ -36,6 +37,7 @@ _PROFILES: dict[str, dict[str, Any]] = {
 options = Options()
 
 
+@function("torch.set_printoptions")
 def set_printoptions(
     precision: int | None = None,
     threshold: float | None = None,

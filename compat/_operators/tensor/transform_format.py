@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from compat._core.memory import strided_access
-from compat._core.tensor.format import tensor_text
 from compat._core.tensor.tensor import Tensor, array_of
 from compat._core.tensor.tracing import tensor_of
 from compat._core.transforms import level_stack, vmap_checks
+from compat._operators.tensor.format import tensor_text
 from funcgrad import runtime
 from funcgrad.core.tracing import Tracer
 from funcgrad.interpreters.batching import BatchTracer

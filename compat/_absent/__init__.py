@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
-from compat._core.stubs.table import TABLE
+from compat._absent.table import TABLE
 from funcgrad.core.errors import explained
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from compat._core.random.distributions import normal, uniform
 from compat._core.random.engine import Engine
-from compat._core.random.integers import permutation, random
-from compat._core.random.kinds import HALVES, Size
+from compat._operators.samplers.distributions import normal, uniform
+from compat._operators.samplers.integers import permutation, random
+from compat._operators.samplers.kinds import HALVES, Size
 
 __all__ = ["base_seed", "random_indices", "sampler_permutation", "truncated_normal"]
 

@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from compat._core.random.exact import c_function, fma32, fma64
+from compat._operators.samplers.exact import c_function, fma32, fma64
 
 __all__ = ["normals_from_bits32", "normals_from_uniform64"]
 

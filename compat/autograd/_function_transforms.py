@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from compat._core.autograd.function_results import NOT_RETURNED, among, check_saved
 from compat._core.autograd.node import fit
 from compat._core.autograd.saved_variable import save
 from compat._core.memory import strided_access
@@ -20,6 +19,7 @@ from compat._core.tensor.tracing import array, elements, tensor_of
 from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import enable_grad
 from compat._core.types.dtype import FLOATING
+from compat.autograd._function_results import NOT_RETURNED, among, check_saved
 from funcgrad import custom_vjp
 from funcgrad.core.tracing import Interpreter, Tracer
 from funcgrad.interpreters.batching import Batching, BatchTracer

@@ -1,0 +1,236 @@
+"""Histories of tensors that are written in place: which may be, and what they come from in the graph afterwards.
+
+A tensor that an operation has written comes from the operation's node from there on. If it is a view, its base does
+(``CopySlices``), and every view of that base gets, when next asked, a node that cuts it out of the new base. Where both
+have elements of one kind, one ``as_strided`` does that (``AsStridedBackward0``). A view of a complex tensor's parts, of
+pairs of real numbers as complex ones, or one that conjugates, is made again in the steps that it was made in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat._core.autograd.anomaly_mode import made
+from compat._core.autograd.node import NO_EDGE, Edge, Node, accumulator
+from compat._core.autograd.saved_variable import comes_from
+from compat._core.memory.numpy_storage import rejoin
+from compat._core.memory.strides import Layout
+from compat._core.tensor.autograd_state import View
+from compat._core.tensor.registry import function, names_of
+from compat._core.tensor.tensor import Tensor, regenerate, set_regenerate
+from compat._core.transforms.grad_mode import mode, next_sequence
+from compat._core.transforms.logical_strides import seen_at
+from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.errors import FREED
+from compat._core.types.size import Size
+from funcgrad.core.errors import explained
+
+_AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
+)
+_ORIGINS = {
+    "no_grad": _AMBIGUOUS.format("no_grad"),
+    "inference": _AMBIGUOUS.format("inference_mode"),
+    "multiple": " This view is the output of a function that returns multiple views. Such functions do not allow the "
+    "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "function": " This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function.",
+}
+
+
+def complain_about_view(t: Tensor, view: View, what: str) -> RuntimeError:
+    """The complaint about a view of which in-place operations cannot be recorded."""
+    node = t._node
+    name = "" if node is None else f"Output {t._nr} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
+    reason = _ORIGINS[view.origin]
+    if node is not None and view.origin in ("multiple", "function"):
+        return RuntimeError(f"{name} and {what} modified inplace.{reason}")
+    created = f"{name} of a view which was created in" if name else "A view was created in"
+    if view.origin == "inference":
+        return RuntimeError(f"{created} inference mode and {what} modified inplace in normal mode.{reason}")
+    return RuntimeError(f"{created} no_grad mode and {what} modified inplace with grad mode enabled.{reason}")
+
+
+def _of_leaf(what: str) -> RuntimeError:
+    error = RuntimeError(f"{what} Variable that requires grad is being used in an in-place operation.")
+    return explained(error, "leaf-in-place")
+
+
+def check_recorded(t: Tensor) -> None:
+    """Whether an in-place operation on ``t`` can be recorded.
+
+    Raises:
+        RuntimeError: for a leaf that requires grad, a view of one, and views whose history cannot be rewritten.
+    """
+    view = t._view
+    if view is not None and view.base is not None:
+        if view.origin:
+            raise complain_about_view(t, view, "is being")
+        if view.base._node is None and view.base._rg:
+            raise _of_leaf("a view of a leaf")
+    if t._rg and t._node is None:
+        raise _of_leaf("a leaf")
+
+
+# ---------------------------------------------------------------- history
+
+
+def _edge(t: Tensor) -> Edge:
+    if not t._rg:
+        return NO_EDGE
+    return (accumulator(t), 0) if t._node is None else (t._node, t._nr)
+
+
+def set_history(t: Tensor, node: Node, nr: int) -> None:
+    """Says that ``t`` now comes from ``node``; a gradient that it retains is from there on the new one's."""
+    old, old_nr = t._node, t._nr
+    t._rg, t._node, t._nr = True, node, nr
+    if t._meta is None:
+        return
+    t._meta.hooks = None
+    if t._meta.retains and old is not None:
+        ref = old.hooks().retains.pop(old_nr, None)
+        if ref is not None:
+            node.hooks().retains[nr] = ref
+
+
+@function("Tensor._rebase_history")
+def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
+    """``rebase`` of what others than operations wrote, where that can be recorded."""
+    check_recorded(t)
+    rebase(t, node, nr)
+
+
+def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
+    """Says that ``t`` was written by ``node``; if it is a view, its base was."""
+    view = t._view
+    if view is None or view.base is None:
+        set_history(t, node, nr)
+        return
+    base = view.base
+    rejoin(t)
+    set_history(base, CopySlices(base, t, node), 0)
+    regenerate(t)
+    comes_from(node, t)  # the node is not in the graph itself
+    if t._counter is not None:
+        view.version = t._counter.version
+
+
+class CopySlices(Node):
+    """A base of which a view was written by an operation.
+
+    The gradient of the base passes, except for the part that the view covers: that goes through the operation's node.
+    """
+
+    __slots__ = ("_fn", "_size", "_stride", "_dtype", "_steps")
+
+    def __init__(self, base: Tensor, view: Tensor, fn: Node):
+        self._fn: Node | None = fn
+        self._size, self._stride, self._dtype = base._layout.size, base._layout.stride, base._layout.dtype
+        self._steps = steps_of(view)
+        self.next_functions = (_edge(base), *fn.next_functions[1:])
+        self._sequence = next_sequence()
+        self._hooks = None
+        if mode.anomaly:
+            made(self)
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        return (self._size, self._dtype) if nr == 0 else None
+
+    def release(self) -> None:
+        if self._fn is not None:
+            self._fn.release()
+            self._fn = None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(self.next_functions)
+        if self._fn is None:
+            raise RuntimeError(FREED)
+        whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
+        part = cut(whole, self._steps)
+        first, *rest = self._fn.apply((part.clone(),))
+        if self.next_functions[0][0] is None or (first is None and self._fn.thorough):
+            return (None, *rest)  # where a user's function gives none, there is none of the whole
+        if first is None:
+            part.zero_()
+        else:
+            part.copy_(first)
+        return (whole, *rest)
+
+
+CopySlices.__module__ = "builtins"
+
+
+# ---------------------------------------------------------------- views made again
+
+#: A step from one tensor to another that shares its memory.
+Step = Callable[[Tensor], Tensor]
+
+
+def part(layout: Layout, shift: int) -> Step:
+    """The step to a part of the memory, which begins ``shift`` elements after the tensor does."""
+
+    def step(t: Tensor) -> Tensor:
+        stride, offset = seen_at(t, layout, t._offset + shift)
+        made: Tensor = names_of("Tensor")["as_strided"](t, tuple(layout.size), stride, offset)
+        return made
+
+    return step
+
+
+def extended(plan: Any, t: Tensor, layout: Layout, offset: int) -> tuple[Step, ...]:
+    """The steps to a view of ``t`` that a plan makes."""
+    view = t._view
+    base = None if view is None else view.base
+    steps: tuple[Step, ...] = () if view is None or base is None else view.steps
+    if not plan.converts:
+        return (*steps, part(layout, offset - t._offset))
+    if not steps and base is not None:
+        steps = (part(t._layout, t._offset - base._offset),)
+    return (*steps, plan.op.function)
+
+
+def steps_of(t: Tensor) -> tuple[Step, ...]:
+    """The steps from a view's base to the view."""
+    view: View | None = t._view
+    assert view is not None
+    assert view.base is not None
+    return view.steps or (part(t._layout, t._offset - view.base._offset),)
+
+
+def cut(base: Tensor, steps: tuple[Step, ...]) -> Tensor:
+    """The view that steps lead to."""
+    for step in steps:
+        base = step(base)
+    return base
+
+
+def _regenerate(t: Tensor) -> None:
+    """Gives a view the node that cuts it out of what its base now is, ``AsStridedBackward0`` most often."""
+    view = t._view
+    assert view is not None
+    assert view.base is not None
+    if t._node is None and not view.base._rg:
+        return  # nothing that happened to the base has to do with gradients
+    if view.origin:
+        raise complain_about_view(t, view, "its base or another view of its base has been")
+    before, mode.grad = mode.grad, True
+    try:
+        made = cut(view.base, steps_of(t))
+    finally:
+        mode.grad = before
+    set_history(t, made._node, 0)
+
+
+set_regenerate(_regenerate)
