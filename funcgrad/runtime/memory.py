@@ -7,11 +7,11 @@ needed:
 
 - Nothing is mapped by itself, and freed memory at the end of an arena is not returned. A step of an MNIST network takes
   0.7 of the time (50 ms for 70, two cores).
-- There is one arena. By default there may be eight for each core, and each keeps what some thread once needed. All but the
-  first consist of heaps of 64 MiB, which glibc unmaps when they become empty, and larger blocks are mapped by themselves
-  there whatever the settings. With one arena a GPT step takes 55 ms for 62 to 80 and 540 MB for 620 (width 128, two
-  cores), a chain of operations on 10 million elements 28 ms for 73 to 125. Where buffers are small, steps are the same
-  within 3%: small blocks come from caches that each thread has of its own.
+- There is one arena. By default there may be eight for each core, and each keeps what some thread once needed. All but
+  the first consist of heaps of 64 MiB, which glibc unmaps when they become empty, and larger blocks are mapped by
+  themselves there whatever the settings. With one arena a GPT step takes 55 ms for 62 to 80 and 540 MB for 620 (width
+  128, two cores), a chain of operations on 10 million elements 28 ms for 73 to 125. Where buffers are small, steps are
+  the same within 3%: small blocks come from caches that each thread has of its own.
 
 ``FUNCGRAD_MALLOC=system`` in the environment leaves the allocator alone, and so does any of glibc's own settings there.
 """
