@@ -1,4 +1,4 @@
-"""``torch.autograd.forward_ad``: dual numbers, tensors that carry a tangent along.
+"""Dual numbers, tensors that carry a tangent along: what ``torch.autograd.forward_ad`` rests on.
 
 A forward-mode level is one run of funcgrad's forward interpreter, from its entry to its exit. Results of operations on
 dual tensors hold that interpreter's tracers, so every operation on them propagates tangents. A dual itself has its
@@ -23,17 +23,13 @@ from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import _Guard
 from compat._core.transforms.grad_mode import mode as _mode
 from compat._core.types.errors import size_text
-from funcgrad.core.tracing import Tracer, running, type_of
+from funcgrad.core.tracing import Tracer, type_of
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.primitives.shape import zeros
 
 __all__ = [
-    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "set_fwd_grad_enabled",
-    "unpack_dual",
+    "UnpackedDualTensor", "current_level", "make_dual", "set_fwd_grad_enabled", "unpack_dual",
 ]  # fmt: skip
-
-#: The level that is entered; -1 for none. There is no other than 0.
-_current_level = -1
 
 
 class Duals(Forward):
@@ -56,6 +52,11 @@ class Duals(Forward):
             operands = [primal_of(x, self) for x in operands]
             return primitive(*operands, **params)
         return super().process(primitive, operands, params)
+
+
+def current_level() -> int:
+    """The level that this thread has entered; -1 for none. There is no other than 0."""
+    return -1 if level_stack.state.duals is None else 0
 
 
 def primal_of(x: Any, interpreter: Duals) -> Any:
@@ -179,69 +180,6 @@ def _assign(t: Tensor, elements: Any) -> None:
         t._counter.version += 1
 
 
-# ---------------------------------------------------------------- levels
-
-
-def enter_dual_level() -> int:
-    """Enters a level, in which tensors may have tangents; returns its number.
-
-    Raises:
-        RuntimeError: inside another one.
-    """
-    global _current_level
-    if level_stack.state.duals is not None:
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    duals = Duals()
-    duals.running.enter_context(running(duals))
-    level_stack.state.duals = duals
-    _current_level = 0
-    return 0
-
-
-def exit_dual_level(*, level: int | None = None) -> None:
-    """Leaves the level: tensors made in it lose their tangents.
-
-    Raises:
-        RuntimeError: if none is entered, or not the one of that number.
-    """
-    global _current_level
-    if level is None:
-        level = _current_level
-    if level != _current_level:
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
-        )
-    duals = level_stack.state.duals
-    if duals is None:
-        raise RuntimeError("Dual level must be a positive number.")
-    duals.running.close()
-    # Its tracers go on as their primals.
-    duals.open, duals.alive = False, True
-    level_stack.state.duals = None
-    _current_level = -1
-
-
-class dual_level(_Guard):
-    """A forward-mode level, as a context manager and a decorator.
-
-    Example:
-        >>> import compat as torch
-        >>> from compat.autograd import forward_ad
-        >>> with forward_ad.dual_level():
-        ...     x = forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
-        ...     forward_ad.unpack_dual(x * x)
-        UnpackedDualTensor(primal=tensor(4.), tangent=tensor(4.))
-    """
-
-    __module__ = "compat.autograd.forward_ad"
-
-    def __enter__(self) -> int:
-        return enter_dual_level()
-
-    def __exit__(self, *exc: object) -> None:
-        exit_dual_level()
-
-
 # ---------------------------------------------------------------- tensors
 
 
@@ -274,7 +212,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         ValueError: for tensors of integers or booleans.
     """
     if level is None:
-        level = _current_level
+        level = current_level()
     if level < 0:
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
@@ -334,7 +272,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         level: the number of the level entered, the only one.
     """
     if level is None:
-        level = _current_level
+        level = current_level()
     if level < 0:
         return UnpackedDualTensor(tensor, None)
     if not isinstance(tensor, Tensor):

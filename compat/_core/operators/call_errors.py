@@ -36,54 +36,59 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
         checked: whether the arguments are looked at before it is called, since it would take any.
     """
     for name in names:
-        publish((_checking if checked else _complaining)(function, name), name)
+        publish(_complaining(function, name, checked), name)
 
 
-def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]:
-    """A function that looks at its arguments when it has failed; arrays of funcgrad's among them are tensors."""
+def _complaining(function: Callable[..., Any], where: str, checked: bool = False) -> Callable[..., Any]:
+    """A function that looks at its arguments when it has failed; arrays of funcgrad's among them are tensors.
+
+    Args:
+        checked: whether it looks at them before it is called.
+    """
     skip = where.startswith("Tensor.")
-    writes = where.endswith("_")  # then nothing may be half done
+    first = checked or where.endswith("_")  # what writes may not be half done
     casts = rule_of(where) is not None
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
-        again = mixed(args, kwargs) if writes else None
+        if first:
+            again = mixed(args, kwargs)
+            if again is not None:
+                return method(*again[0], **again[1])
+        problem = complaint(where, args[skip:], kwargs) if checked else None
+        if problem is not None:
+            raise problem
         try:
             if casts and mode.autocast is not None:
                 return dispatch_function(where, method, function, args, kwargs)
-            return function(*args, **kwargs) if again is None else function(*again[0], **again[1])
+            return function(*args, **kwargs)
         except Exception as error:
-            again = mixed(args, kwargs) if again is None else None
-            problem = complaint(where, args[skip:], kwargs) if again is None else None
-            if again is None and problem is None:
-                again = named_otherwise(function, where, args, kwargs)
-                if again is None:
-                    lead(error)
-                    raise
-        if again is not None:
-            return method(*again[0], **again[1])
-        raise problem  # type: ignore[misc]
+            found = None if checked else instead(error, function, where, args, kwargs)
+            if found is None:
+                raise
+        if isinstance(found, TypeError):
+            raise found
+        return method(*found[0], **found[1])
 
     return method
 
 
-def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
-    skip = where.startswith("Tensor.")
-    casts = rule_of(where) is not None
-
-    @wraps(function)
-    def method(*args: Any, **kwargs: Any) -> Any:
-        again = mixed(args, kwargs)
-        if again is not None:
-            return method(*again[0], **again[1])
-        problem = complaint(where, args[skip:], kwargs)
-        if problem is not None:
-            raise problem
-        if casts and mode.autocast is not None:
-            return dispatch_function(where, method, function, args, kwargs)
-        return function(*args, **kwargs)
-
-    return method
+def instead(
+    error: Exception, function: Callable[..., Any], where: str, args: tuple, kwargs: dict[str, Any]
+) -> TypeError | tuple[Sequence[Any], dict[str, Any]] | None:
+    """What comes of a call that failed: an error of its arguments in PyTorch's words, or the arguments to call it with
+    again, tensors in place of arrays of funcgrad's or by position where it has other names; None if it has failed for
+    another reason."""
+    again = mixed(args, kwargs)
+    if again is not None:
+        return again
+    problem = complaint(where, args[where.startswith("Tensor.") :], kwargs)
+    if problem is not None:
+        return problem
+    again = named_otherwise(function, where, args, kwargs)
+    if again is None:
+        lead(error)
+    return again
 
 
 def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
@@ -236,7 +241,7 @@ def _complaining_where_public(function: Any, place: str, name: str) -> Any:
     if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:
         return of_torch[name]
     where = f"{place}.{name}"
-    said = _checking(function, where) if function in _checked_first else _complaining(function, where)
+    said = _complaining(function, where, function in _checked_first)
     said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
     return said
 

@@ -11,8 +11,7 @@ from typing import Any, Literal
 from compat._core.dispatch.dispatcher import dispatch_function
 from compat._core.operators.call_errors import (
     checked_first,
-    complaint,
-    named_otherwise,
+    instead,
     of_tensors,
     publish_methods,
     speaks,
@@ -23,9 +22,7 @@ from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.overload import carry, overloads
 from compat._core.tensor.registry import named, publish
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.tracing import mixed
 from compat._core.transforms.grad_mode import mode, no_grad
-from compat._core.types.errors import lead
 
 #: What schemas of functions that make a tensor take last.
 OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
@@ -105,16 +102,12 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
                 return dispatch_function(where, call, function, args, kwargs)
             return function(*args, **kwargs)
         except Exception as error:
-            again = mixed(args, kwargs)
-            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None
-            if again is None and problem is None:
-                again = named_otherwise(function, where, args, kwargs) if out is None else None
-                if again is None:
-                    lead(error)
-                    raise
-        if again is not None:
-            return call(*again[0], out=out, **again[1])
-        raise problem  # type: ignore[misc]
+            found = instead(error, function, where, args, kwargs if out is None else kwargs | {"out": out})
+            if found is None:
+                raise
+        if isinstance(found, TypeError):
+            raise found
+        return call(*found[0], **found[1])
 
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from compat._core.autograd.func_anomaly import watched
-from compat._core.autograd.node import Edge, leaf_edge
 from compat._core.autograd.saved_variable import save, save_result
 from compat._core.memory import strided_access
 from compat._core.memory.meta import common_device, in_transform, results_of
@@ -385,9 +384,3 @@ class Plan:
         """Keeps those results that backward needs."""
         passes = self.differentiable
         node.saved += tuple([save_result(tensors[i], i) if passes[i] else save(tensors[i]) for i in self.results])
-
-
-def edge(t: Tensor) -> Edge:
-    """Where the gradient of a tensor that requires grad goes."""
-    node = t._node
-    return (node, t._nr) if node is not None else leaf_edge(t)

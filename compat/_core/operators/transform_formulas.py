@@ -16,12 +16,12 @@ from typing import Any
 
 from compat._core.transforms import vmap_checks
 from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.identities import still
 from funcgrad import custom_vjp
 from funcgrad.core.dtypes import is_inexact
 from funcgrad.core.ir import ArrayType, Program
-from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import type_of
-from funcgrad.interpreters.batching import BatchTracer, at_axis
+from funcgrad.interpreters.batching import BatchTracer
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import Forward, ForwardTracer, jvp_flat
 from funcgrad.interpreters.reverse import ReverseTracer
@@ -80,24 +80,6 @@ def _cotangent(gradient: Any, wanted: ArrayType) -> Any:
 # ---------------------------------------------------------------- forwards
 
 
-def _still_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
-    return still(at_axis(operands[0], dims[0], 0, size), operands[1]), 0
-
-
-#: The first value, which has a tangent where the second has one: zero, if it has none of its own.
-still: Primitive = Primitive(
-    "still",
-    infer=lambda x, by: x,
-    lower=lambda x, by: x,
-    batch=_still_batch,
-    jvp=lambda primals, tangents: (
-        still(*primals),
-        zeros(type_of(primals[0]).strong()) if tangents[0] is None else tangents[0],
-    ),
-    vjp=lambda primals, needs, params: ([still(*primals)], lambda cotangents: [cotangents[0], None]),
-)
-
-
 def with_tangents(kernel: Any, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
     """The results of an operation, with tangents of zero where operands have some and they have none.
 
@@ -118,7 +100,7 @@ def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
     own = pushing(x)
     for interpreter, by in movers.items():
         if interpreter not in own:
-            x = still(x, by)
+            x = still(by, x)
     return x
 
 

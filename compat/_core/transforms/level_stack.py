@@ -21,11 +21,11 @@ from compat._core.memory import strided_access
 from compat._core.memory.storage import UntypedStorage
 from compat._core.memory.strides import Base
 from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.identities import hold_backward, hold_forward, keep_backward, keep_forward
 from funcgrad import runtime
 from funcgrad.core.ir import ArrayType
-from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Interpreter, Tracer, bind
-from funcgrad.interpreters.batching import BatchTracer, at_axis
+from funcgrad.interpreters.batching import BatchTracer
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
 from funcgrad.primitives.elementwise import stop_gradient
@@ -161,24 +161,6 @@ def graphs() -> Iterator[None]:
 
 # ---------------------------------------------------------------- holding derivatives back
 
-#: The value itself, without its derivative backwards, or forwards.
-hold_backward: Primitive = Primitive(
-    "hold_backward",
-    infer=lambda x: x,
-    lower=lambda x: x,
-    batch=lambda size, operands, dims: (hold_backward(operands[0]), dims[0]),
-    jvp=lambda primals, tangents: (hold_backward(primals[0]), hold_backward(tangents[0])),
-    vjp=lambda primals, needs, params: ([hold_backward(primals[0])], lambda cotangents: [None]),
-)
-hold_forward: Primitive = Primitive(
-    "hold_forward",
-    infer=lambda x: x,
-    lower=lambda x: x,
-    batch=lambda size, operands, dims: (hold_forward(operands[0]), dims[0]),
-    jvp=lambda primals, tangents: (hold_forward(primals[0]), None),
-    vjp=lambda primals, needs, params: ([hold_forward(primals[0])], list),
-)
-
 
 def held(x: Any) -> Any:
     """A value that is traced without the derivatives that ``no_grad``, or the like, forbids here."""
@@ -188,33 +170,6 @@ def held(x: Any) -> Any:
         if not mode.forward:
             x = hold_forward(x)
     return x
-
-
-def _kept_batch(primitive: Any, size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
-    old, new = (at_axis(x, d, 0, size) for x, d in zip(operands, dims))
-    return primitive(old, new), 0
-
-
-#: The second value with the derivative backwards, or forwards, of the first one.
-keep_backward: Primitive = Primitive(
-    "keep_backward",
-    infer=lambda old, new: new,
-    lower=lambda old, new: new,
-    batch=lambda size, operands, dims: _kept_batch(keep_backward, size, operands, dims),
-    jvp=lambda primals, tangents: (
-        keep_backward(*primals),
-        keep_backward(*tangents) if None not in tangents else tangents[1],
-    ),
-    vjp=lambda primals, needs, params: ([keep_backward(*primals)], lambda cotangents: [cotangents[0], None]),
-)
-keep_forward: Primitive = Primitive(
-    "keep_forward",
-    infer=lambda old, new: new,
-    lower=lambda old, new: new,
-    batch=lambda size, operands, dims: _kept_batch(keep_forward, size, operands, dims),
-    jvp=lambda primals, tangents: (keep_forward(*primals), tangents[0]),
-    vjp=lambda primals, needs, params: ([keep_forward(*primals)], lambda cotangents: [None, cotangents[0]]),
-)
 
 
 def rewritten(old: Any, new: Any) -> Any:

@@ -12,14 +12,14 @@ from typing import Any
 
 from compat._core.memory.meta import Unknown, check_values, refused
 from compat._core.transforms.grad_mode import mode
+from compat._core.transforms.identities import per_batch_element
 from compat._core.transforms.level_stack import DetachedStorage, Level, state
 from funcgrad import runtime
 from funcgrad.core import tracing
 from funcgrad.core.callers import OWN, Api
 from funcgrad.core.errors import ConcretizationError, explained
-from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Tracer
-from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
+from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
 
@@ -208,20 +208,9 @@ def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
         state.levels[-1].written.append(storage)
 
 
-#: The second value, batched like the first one.
-_each: Primitive = Primitive(
-    "per_batch_element",
-    infer=lambda old, new: new,
-    lower=lambda old, new: new,
-    batch=lambda size, operands, dims: (_each(*[at_axis(x, d, 0, size) for x, d in zip(operands, dims)]), 0),
-    jvp=lambda primals, tangents: (_each(*primals), None if tangents[1] is None else _each(primals[0], tangents[1])),
-    vjp=lambda primals, needs, params: ([_each(*primals)], lambda cotangents: [None, cotangents[0]]),
-)
-
-
 def of_each(old: Any, new: Any) -> Any:
     """The content of memory after a write: where it was batched before, it stays batched."""
-    return new if set(maps(old)) <= set(maps(new)) else _each(runtime.ready(old), runtime.ready(new))
+    return new if set(maps(old)) <= set(maps(new)) else per_batch_element(runtime.ready(old), runtime.ready(new))
 
 
 def check_write(name: str, old: Any, new: Any) -> None:

@@ -380,32 +380,6 @@ def test_a_leaf_that_has_moved_into_the_graph_takes_no_gradient() -> None:
     assert torch.autograd.grad(y, x, allow_unused=True) == (None,)
 
 
-@pytest.mark.parametrize(
-    ("run", "name"),
-    [
-        (lambda x: x.sum(), "ExpandBackward0"),
-        (lambda x: x.sum(1), "ExpandBackward0"),
-        (lambda x: x.mean(), "DivBackward1"),
-        (lambda x: x.max(), "MaskedFillBackward1"),
-        (lambda x: x.max(1)[0], "ScatterBackward0"),
-        (lambda x: x.amax(1), "MulBackward0"),
-        (lambda x: x.clamp(0, 1), "WhereBackward0"),
-        (lambda x: x.cumsum(0), "FlipBackward0"),
-        (lambda x: x.repeat(2, 2), "SumBackward1"),
-        (lambda x: x.masked_select(x > 0), "MaskedScatterBackward0"),
-        (lambda x: x.index_select(0, torch.tensor([0])), "IndexAddBackward0"),
-        (lambda x: -x, "NegBackward0"),
-        (lambda x: x.unbind()[0], "StackBackward0"),
-        (torch.fft.fft, "SelectBackward0"),
-    ],
-)
-def test_a_gradient_that_is_differentiated_has_pytorchs_node(run: Any, name: str) -> None:
-    x = torch.full((2, 3), 0.7, requires_grad=True)
-    y = run(x)
-    (grad,) = torch.autograd.grad(y, x, torch.ones_like(y).requires_grad_(), create_graph=True)
-    assert grad.grad_fn.name() == name
-
-
 def test_hooks_of_a_functions_node_know_results_that_are_no_tensors() -> None:
     class Several(torch.autograd.Function):
         @staticmethod

@@ -111,3 +111,18 @@ with Names():
     fill(zeros(2))
 """
     assert _fresh(program) == ["aten.zeros.default", "aten.uniform_.default"]
+
+
+def test_the_first_class_that_overrides_operators_is_asked_whatever_was_imported() -> None:
+    program = """
+import compat as torch
+class Logged(torch.Tensor):
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        print(func)
+        return func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {}))
+x = torch.Tensor._make_wrapper_subclass(Logged, (2,))
+x.inner = torch.ones(2)
+x * 2
+"""
+    assert _fresh(program) == ["aten.mul.Tensor"]

@@ -134,14 +134,20 @@ def test_as_strided_stays_within_a_batch_element() -> None:
         vmap(lambda y: y.as_strided([2, 3], [2, 1]), 1)(torch.zeros(3, 4, 3))
 
 
-@pytest.mark.parametrize("form", [torch.channels_last, torch.channels_last_3d])
-def test_memory_formats_are_refused_inside_vmap(form: Any) -> None:
-    x = torch.zeros(2, 3)
-    with pytest.raises(RuntimeError, match="NYI: querying is_contiguous inside of vmap for memory_format"):
-        vmap(lambda y: y.contiguous(memory_format=form))(x)
-    name = "ChannelsLast" if form == torch.channels_last else "ChannelsLast3d"
-    with pytest.raises(RuntimeError, match=rf"preserve_format or torch.contiguous_format \(got {name}\)"):
-        vmap(lambda y: y.clone(memory_format=form))(x)
+def test_memory_formats_inside_vmap() -> None:
+    x = torch.arange(48.0).reshape(2, 1, 2, 3, 4)
+    strides: list[Any] = []
+
+    def f(y: Any) -> Any:
+        made = y.clone(memory_format=torch.channels_last)
+        strides.append(made.stride())
+        assert made.is_contiguous(memory_format=torch.channels_last)
+        return made
+
+    assert torch.equal(vmap(f)(x), x)
+    assert strides == [(24, 1, 8, 2)]
+    with pytest.raises(RuntimeError, match="required rank 4 tensor"):
+        vmap(lambda y: y.clone(memory_format=torch.channels_last))(torch.zeros(2, 3))
 
 
 def test_nothing_that_requires_grad_joined_to_something() -> None:
