@@ -221,7 +221,9 @@ def log_normal(
     shape, n = shape_of(size)
     if n and dtype not in FLOATS:
         raise missing("log_normal_cpu", dtype)
-    return rounded(c_function("exp")(_single_normals(engine, n, float(mean), float(std))), dtype).reshape(shape)
+    with np.errstate(over="ignore"):
+        values = c_function("exp")(_single_normals(engine, n, float(mean), float(std)))
+    return rounded(values, dtype).reshape(shape)
 
 
 # ---- functions of one float64 uniform

@@ -78,7 +78,7 @@ def test_an_error_names_the_line_that_changed_a_saved_tensor() -> None:
 
     error, _ = _explained(run)
     assert "is at version 1; expected version 0 instead" in error
-    assert error.rstrip().endswith("y.mul_(3)  # the culprit")
+    assert error.rstrip().endswith("y.mul_(3)  # the line that modified it")
 
 
 def test_without_anomaly_mode_nothing_is_recorded() -> None:
