@@ -52,10 +52,12 @@ def _beside(name: str, tangent: Callable[[Sequence[Any], Moved], Any], owner: in
 hold_backward = _held("hold_backward", forward=True)
 hold_forward = _held("hold_forward", forward=False)
 #: The second value with the derivative backwards, or forwards, of the first one.
-keep_backward = _beside("keep_backward", lambda _, both: both[1] if None in both else keep_backward(*both), 0)
+keep_backward: Primitive = _beside(
+    "keep_backward", lambda _, both: both[1] if None in both else keep_backward(*both), 0
+)
 keep_forward = _beside("keep_forward", lambda _, both: both[0], 1)
 #: The second value, batched like the first one.
-per_batch_element = _beside(
+per_batch_element: Primitive = _beside(
     "per_batch_element", lambda values, both: None if both[1] is None else per_batch_element(values[0], both[1]), 1
 )
 #: The second value, which has a tangent where the first has one: zero, if it has none of its own.
