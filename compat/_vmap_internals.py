@@ -66,7 +66,6 @@ def _is_int(d: Any) -> bool:
 
 
 def _name_of(func: Any) -> str:
-    """The name of a function in messages."""
     return func.__name__ if hasattr(func, "__name__") else repr(func)
 
 

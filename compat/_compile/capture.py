@@ -212,7 +212,6 @@ class Capturing:
     def _effects(
         self, state: TensorState, before: Any, argument: int | None, places: dict[int, int], call: Call
     ) -> None:
-        """The effects on a tensor."""
         t, storage = state.tensor, state.storage
         if t._storage is not storage or t._layout is not state.layout:
             raise NotReplayable("a tensor was given other memory or another shape")

@@ -73,7 +73,7 @@ _FAULTS = (
 )  # fmt: skip
 
 
-class Machine(pickle._Unpickler):  # type: ignore[name-defined]
+class Machine(pickle._Unpickler):
     """The stack, the memo and the rules, for one pickle; ``load_`` and a name is what an opcode does.
 
     Args:
@@ -92,6 +92,8 @@ class Machine(pickle._Unpickler):  # type: ignore[name-defined]
         record: how messages call what it is in.
     """
 
+    pop_mark: Callable[[], list[Any]]
+
     def __init__(
         self,
         data: bytes,
@@ -107,7 +109,7 @@ class Machine(pickle._Unpickler):  # type: ignore[name-defined]
         self.data = data
         self.at = start
         self.find = find
-        self.persistent_load = persistent
+        self.persistent = persistent
         self.is_own = is_own
         self.callables = callables
         self.build = build
@@ -130,7 +132,8 @@ class Machine(pickle._Unpickler):  # type: ignore[name-defined]
             CorruptPickleError: for a pickle that makes no sense, or breaks another rule.
             OutsideError: with what code of the program's own raised.
         """
-        data, opcodes = self.data, self.dispatch
+        data = self.data
+        opcodes: dict[int, Any] = self.dispatch
         begin = self.at
         try:
             while not self.done:
@@ -227,6 +230,10 @@ class Machine(pickle._Unpickler):  # type: ignore[name-defined]
                 self.check_key(key)
 
     # ------------------------------------------------------------ names and calls
+
+    def persistent_load(self, pid: Any) -> Any:
+        """What a persistent reference stands for."""
+        return self.persistent(pid)
 
     def find_class(self, module: str, name: str) -> Any:
         """What a name stands for."""
@@ -384,7 +391,7 @@ def _numbers(code: bytes, form: str) -> Callable[[Machine], None]:
 #: What each opcode does.
 Machine.dispatch = {code: getattr(Machine, pickle._Unpickler.dispatch[code].__name__) for code in _OPCODES} | {
     code[0]: _numbers(code, form) for code, form in ((b"K", "<B"), (b"M", "<H"), (b"J", "<i"), (b"G", ">d"))
-}  # type: ignore[attr-defined]
+}
 
 
 def _set_own_state(made: Any, state: Any) -> None:

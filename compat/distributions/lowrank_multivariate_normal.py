@@ -80,7 +80,10 @@ class LowRankMultivariateNormal(Distribution):
         self._capacitance_tril = capacitance_tril(cov_factor, cov_diag)
         super().__init__(self.loc.shape[:-1], event_shape, validate_args=validate_args)
 
-    _parts = formula(lambda self: (self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag))
+    @property
+    def _parts(self) -> tuple[Any, Any]:
+        return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
+
     mean = formula(lambda self: self.loc)
     mode = formula(lambda self: self.loc)
 

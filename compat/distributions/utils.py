@@ -40,7 +40,6 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
 
 
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Any:
-    """Normal numbers."""
     return torch.empty(tuple(shape), dtype=dtype, device=device).normal_()
 
 

@@ -102,14 +102,7 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     names="torch.softmax Tensor.softmax special.softmax", errors="own",
 )  # fmt: skip
-def softmax(
-    input: Tensor,
-    dim: int | None = None,
-    dtype: dtypes.dtype | None = None,
-    *,
-    axis: int | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
     """``exp(input) / sum(exp(input))`` along a dimension, without overflow.
 
     Args:
@@ -134,14 +127,7 @@ def softmax(
     "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     names="torch.log_softmax Tensor.log_softmax special.log_softmax", errors="own",
 )  # fmt: skip
-def log_softmax(
-    input: Tensor,
-    dim: int | None = None,
-    dtype: dtypes.dtype | None = None,
-    *,
-    axis: int | None = None,
-    out: Tensor | None = None,
-) -> Tensor:
+def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None):
     """The logarithm of ``softmax``, exact where that underflows; arguments as for ``softmax``.
 
     Example:

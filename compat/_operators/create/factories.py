@@ -442,16 +442,7 @@ empty_like = _like("empty_like", UNSET, "no particular values (zeros, here)")
 
 
 def _new(name: str, value: Any, what: str) -> None:
-    def make(
-        self: Tensor,
-        *size: Any,
-        dtype: Dtype | None = None,
-        device: Any = None,
-        requires_grad: bool = False,
-        layout: Any = None,
-        pin_memory: bool = False,
-        **more: Any,
-    ) -> Tensor:
+    def make(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **more):
         check_strided(layout)
         where = self.device if device is None else available(device)
         made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)

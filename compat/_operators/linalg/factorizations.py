@@ -174,18 +174,20 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
 # ---------------------------------------------------------------- LU
 
 
-def _check_pivot(pivot: bool) -> None:
+def _check_factors(name: str, A: Tensor) -> None:
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+
+
+def _check_factored(name: str, A: Tensor, pivot: bool) -> None:
+    _check_factors(name, A)
+    check_implemented("lu_cpu", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
 
 
 def _check_lu_factor(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> None:
-    if A.dim() < 2:
-        raise RuntimeError(
-            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
-        )
-    check_implemented("lu_cpu", A)
-    _check_pivot(pivot)
+    _check_factored("torch.lu_factor", A, pivot)
 
 
 @aten(
@@ -293,10 +295,7 @@ def _permutation_matrix(pivots: Any, packed: Any) -> Any:
 
 
 def _check_lu(A: Tensor, *, pivot: bool = True) -> None:
-    if A.dim() < 2:
-        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
-    check_implemented("lu_cpu", A)
-    _check_pivot(pivot)
+    _check_factored("linalg.lu", A, pivot)
 
 
 @aten(
@@ -342,10 +341,7 @@ def _tail(x: Any, k: int) -> Any:
 
 
 def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
-    if LU_data.dim() < 2:
-        raise RuntimeError(
-            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
-        )
+    _check_factors("torch.lu_unpack", LU_data)
     if unpack_pivots and repr(LU_pivots.dtype) != "torch.int32":
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "

@@ -115,14 +115,7 @@ def _kept_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 def _check_max(n: int) -> Any:
     name = f"max_pool{n}d"
 
-    def check(
-        input: Tensor,
-        kernel_size: Dims,
-        stride: Dims = (),
-        padding: Dims = (0,),
-        dilation: Dims = (1,),
-        ceil_mode: bool = False,
-    ) -> None:
+    def check(input, kernel_size, stride=(), padding=(0,), dilation=(1,), ceil_mode=False):
         _check_words(name, n, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
         size = tuple(input.shape)
         if n == 3 and len(size) not in (4, 5):

@@ -113,9 +113,7 @@ def plain_step(
 def _plain(name: str, activation: Callable[[Any], Tensor]) -> None:
     """The functions ``torch.rnn_tanh_cell`` and ``torch.rnn_relu_cell``."""
 
-    def cell(
-        input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
-    ) -> Tensor:
+    def cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
         _check(input, hx, None, w_ih, w_hh)
         return plain_step(activation, lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 

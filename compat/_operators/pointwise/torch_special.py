@@ -17,6 +17,10 @@ from funcgrad.primitives.special import functions as p
 from funcgrad.primitives.special.polynomials import orthogonal_polynomial
 
 
+def _no_complex(kernel: str) -> Callable[..., None]:
+    return refuses(kernel, "complex")
+
+
 def _no_halves(kernel: str) -> Callable[..., None]:
     """A check that operands are in single or double precision, and real."""
 
@@ -40,37 +44,25 @@ i0 = unary(
     check=refuses("i0_vml_cpu", "complex"),
 )
 
-for _name, _node, _saved, _body, _what in (
-    ("i0e", "SpecialI0EBackward0", "result self", p.i0e, "``exp(-|input|) * i0(input)``."),
-    ("i1", "SpecialI1Backward0", "result self", p.i1, "The modified Bessel function of the first kind of order 1."),
-    ("i1e", "SpecialI1EBackward0", "result self", p.i1e, "``exp(-|input|) * i1(input)``."),
-):
+
+def _special(
+    name: str, body: Callable[[Any], Any], what: str, node: str | None = None, saves: str = "", check: Any = _no_halves
+) -> None:
+    """A function of ``torch.special`` of one argument, without a derivative unless it has a node."""
     unary(
-        f"special_{_name}",
-        _node,
-        _body,
-        _what,
-        saves=_saved,
-        names=f"special.{_name}",
-        check=refuses(f"{_name}_cpu", "complex"),
-        out=True,
+        f"special_{name}", node, body, what, saves=saves, names=f"special.{name}", check=check(f"{name}_cpu"), out=True
     )
 
-for _name, _node, _saved, _body, _what in (
-    ("ndtri", "SpecialNdtriBackward0", "result", p.ndtri, "The inverse of ``ndtr``."),
-    ("log_ndtr", "SpecialLogNdtrBackward0", "result self", p.log_ndtr, "The logarithm of ``ndtr``."),
-    ("erfcx", "SpecialErfcxBackward0", "result self", p.erfcx, "``exp(input**2) * erfc(input)``."),
-):
-    unary(
-        f"special_{_name}",
-        _node,
-        _body,
-        _what,
-        saves=_saved,
-        names=f"special.{_name}",
-        check=_no_halves(f"{_name}_cpu"),
-        out=True,
-    )
+
+_special("i0e", p.i0e, "``exp(-|input|) * i0(input)``.", "SpecialI0EBackward0", "result self", _no_complex)
+_special(
+    "i1", p.i1, "The modified Bessel function of the first kind of order 1.", "SpecialI1Backward0", "result self",
+    _no_complex,
+)  # fmt: skip
+_special("i1e", p.i1e, "``exp(-|input|) * i1(input)``.", "SpecialI1EBackward0", "result self", _no_complex)
+_special("ndtri", p.ndtri, "The inverse of ``ndtr``.", "SpecialNdtriBackward0", "result")
+_special("log_ndtr", p.log_ndtr, "The logarithm of ``ndtr``.", "SpecialLogNdtrBackward0", "result self")
+_special("erfcx", p.erfcx, "``exp(input**2) * erfc(input)``.", "SpecialErfcxBackward0", "result self")
 
 
 def _at_ends(found: Any, a: Any, x: Any, lower: float) -> Any:
@@ -135,23 +127,18 @@ def _spherical_j0(x: Any) -> Any:
     return e.select(infinite, e.number(0, x), found)
 
 
-for _name, _function, _what in (
-    ("airy_ai", p.airy_ai, "Airy's function Ai."),
-    ("bessel_j0", p.j0, "The Bessel function of the first kind of order 0."),
-    ("bessel_j1", p.j1, "The Bessel function of the first kind of order 1."),
-    ("bessel_y0", p.y0, "The Bessel function of the second kind of order 0."),
-    ("bessel_y1", p.y1, "The Bessel function of the second kind of order 1."),
-    ("modified_bessel_i0", p.i0, "The modified Bessel function of the first kind of order 0."),
-    ("modified_bessel_i1", p.i1, "The modified Bessel function of the first kind of order 1."),
-    ("modified_bessel_k0", p.k0, "The modified Bessel function of the second kind of order 0."),
-    ("modified_bessel_k1", p.k1, "The modified Bessel function of the second kind of order 1."),
-    ("scaled_modified_bessel_k0", p.k0e, "``exp(input) * modified_bessel_k0(input)``."),
-    ("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``."),
-    ("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."),
-):
-    unary(
-        f"special_{_name}", None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), out=True
-    )
+_special("airy_ai", p.airy_ai, "Airy's function Ai.")
+_special("bessel_j0", p.j0, "The Bessel function of the first kind of order 0.")
+_special("bessel_j1", p.j1, "The Bessel function of the first kind of order 1.")
+_special("bessel_y0", p.y0, "The Bessel function of the second kind of order 0.")
+_special("bessel_y1", p.y1, "The Bessel function of the second kind of order 1.")
+_special("modified_bessel_i0", p.i0, "The modified Bessel function of the first kind of order 0.")
+_special("modified_bessel_i1", p.i1, "The modified Bessel function of the first kind of order 1.")
+_special("modified_bessel_k0", p.k0, "The modified Bessel function of the second kind of order 0.")
+_special("modified_bessel_k1", p.k1, "The modified Bessel function of the second kind of order 1.")
+_special("scaled_modified_bessel_k0", p.k0e, "``exp(input) * modified_bessel_k0(input)``.")
+_special("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``.")
+_special("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0.")
 
 
 def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:

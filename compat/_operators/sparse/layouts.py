@@ -23,9 +23,7 @@ _COO = LAYOUTS["sparse_coo"]
     "to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
     names="Tensor.to_sparse", errors="own",
 )  # fmt: skip
-def to_sparse(
-    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
-) -> Tensor:
+def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
     """The tensor in a sparse layout: only its nonzero elements, or what it keeps already.
 
     Args:

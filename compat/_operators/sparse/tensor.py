@@ -134,7 +134,6 @@ class SparseTensor(AnySparse):
         return self
 
     def _indices(self) -> Tensor:
-        """The coordinates."""
         return self.coordinates.detach()
 
     def _values(self) -> Tensor:

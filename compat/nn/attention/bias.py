@@ -43,7 +43,6 @@ class CausalBias(Tensor):
         self.seq_len_kv = seq_len_kv
 
     def _materialize(self, device: Any = None) -> Tensor:
-        """The mask, materialized."""
         shift = self.seq_len_kv - self.seq_len_q if self.variant == CausalVariant.LOWER_RIGHT else 0
         torch = names_of("torch")
         whole = torch["ones"](self.seq_len_q, self.seq_len_kv, device=device, dtype=dtypes.bool_)

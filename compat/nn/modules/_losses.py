@@ -20,8 +20,6 @@ __all__ = [
 
 @each_by_its_name("__init__")
 class _MarginLoss(_Loss):
-    """Losses with a margin."""
-
     def __init__(
         self,
         margin: float = 0.0,

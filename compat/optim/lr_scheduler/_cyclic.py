@@ -345,7 +345,6 @@ class OneCycleLR(_WithMomentum):
 
 
 def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
-    """The total number of steps."""
     given = {"total_steps": total_steps} if total_steps is not None else {}
     if not given and epochs is not None and steps_per_epoch is not None:
         given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
