@@ -77,7 +77,7 @@ def _short_broadcast(types: Types, *, shape: Dims, dims: Dims) -> Rule | None:
         if x.__class__ is not np.ndarray or not x.flags.c_contiguous:
             return _broadcast(x, shape=shape, dims=dims)
         made: np.ndarray = np.ndarray(shape, dtype, x, 0, laid)
-        made.setflags(False)
+        made.flags.writeable = False
         return made
 
     return run
