@@ -74,7 +74,7 @@ def _short_broadcast(types: Types, *, shape: Dims, dims: Dims) -> Rule | None:
     dtype, laid = source.dtype, tuple(strides)
 
     def run(x: Any) -> Any:
-        if x.__class__ is not np.ndarray or not x.flags.c_contiguous:
+        if x.__class__ is not np.ndarray or x.dtype is not dtype or not x.flags.c_contiguous:
             return _broadcast(x, shape=shape, dims=dims)
         made: np.ndarray = np.ndarray(shape, dtype, x, 0, laid)
         made.flags.writeable = False
