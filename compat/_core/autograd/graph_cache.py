@@ -263,7 +263,7 @@ def sweep(
         known[walk.key] = Met()
         engine(None)
         return
-    if found is None or found.__class__ is Met:
+    if not isinstance(found, Sweep):
         _unmet += 1
         made = _first(walk, engine)
         if made is not None:
