@@ -31,7 +31,7 @@ def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str,
     The folder determines whether a process is the first of its kind: frameworks keep their caches there from one
     process to the next.
     """
-    _installed_kernels(caches)
+    installed_kernels(caches)
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
     return {
         **{name: value for name, value in os.environ.items() if name != "COMPAT_EAGER"},
@@ -47,7 +47,7 @@ def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str,
     }
 
 
-def _installed_kernels(caches: Path) -> None:
+def installed_kernels(caches: Path) -> None:
     """Copies compat's kernels to empty caches: like PyTorch's library they are compiled once, at installation."""
     made = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "funcgrad" / "native"
     place = caches / "funcgrad" / "native"

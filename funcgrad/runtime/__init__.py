@@ -3,7 +3,8 @@
 Everything that touches a buffer goes through this package.
 """
 
-from funcgrad.runtime import cache as cache, memory as memory, walks as walks
+from funcgrad.native import memory as memory
+from funcgrad.runtime import cache as cache, walks as walks
 from funcgrad.runtime.placement import (
     accelerators,
     committed_to,

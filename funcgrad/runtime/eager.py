@@ -19,7 +19,16 @@ from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, Executable, executable
+from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, Executable, executable, one_cpu
+
+try:
+    # Not public: whether JAX traces nothing here.
+    from jax._src.core import trace_state_clean as _traces_nothing
+except ImportError:
+
+    def _traces_nothing() -> bool:
+        return False
+
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
 _executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048))
@@ -282,4 +291,7 @@ def as_array(x: Any) -> jax.Array:
     """A JAX array of a NumPy array or scalar; JAX arrays themselves."""
     if isinstance(x, jax.Array):
         return x
-    return copied(np.asarray(x)) if process.forked else jax.numpy.asarray(np.asarray(x))
+    # JAX's own function compiles a program for the first array of a process.
+    if process.forked or (one_cpu() and _traces_nothing()):
+        return copied(np.asarray(x))
+    return jax.numpy.asarray(np.asarray(x))

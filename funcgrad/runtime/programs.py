@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -31,7 +32,7 @@ PATIENCE = 6
 #: What it takes to call a compiled program and to look at its result, in milliseconds.
 CALL_COST = 0.03
 #: What running a program by NumPy takes beside its equations, in milliseconds.
-NUMPY_COST = 0.006
+NUMPY_COST = 0.003
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
 ELEMENT_COST = 5e-7
 
@@ -56,12 +57,14 @@ class Executable:
         warm: whether it has been compiled.
         spent: how long it has run by NumPy, in milliseconds, as ``takes`` has it: no clock is read, so that how an
             operation runs follows from the operations before it; infinite if NumPy has no rule for it.
+        steps: its steps by NumPy, once it is known that it will always run by them: what starts them, the calls, the
+            places of the results, and the types of the numbers; None otherwise.
         windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
     __slots__ = (
         "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "_limit",
-        "_numpy", "windows", "__weakref__",
+        "_numpy", "steps", "windows", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
@@ -83,6 +86,7 @@ class Executable:
         self.spent = 0.0
         self._takes, self._limit = -1.0, math.nan
         self._numpy: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
+        self.steps: tuple[tuple, tuple, tuple, tuple] | None = None
         self.windows: Cache[tuple, Any] = Cache(WINDOWS)
 
     def __call__(self, *buffers: Any) -> list[Any]:
@@ -128,6 +132,9 @@ class Executable:
                 self._limit = -1.0
             else:
                 self.spent += self._takes
+                if self._limit == math.inf and self.steps is None and not self.warm:
+                    start, calls, outputs, _ = numpy_backend.steps(self.program)
+                    self.steps = tuple(start), tuple(calls), tuple(outputs), tuple([d.type for d in self.numbers])
                 return found
         found = self._by_xla(buffers, numbers)
         self.warm = True
@@ -210,11 +217,12 @@ def executable(program: Program, numbers: int = 0, donate: Sequence[int] = ()) -
 
 def by_numpy() -> bool:
     """Whether operations may run by NumPy: where its arrays are in the memory that buffers are in."""
-    return settings.by_numpy and _one_cpu()
+    return settings.by_numpy and one_cpu()
 
 
 @cache
-def _one_cpu() -> bool:
+def one_cpu() -> bool:
+    """Whether all arrays are on one device, which is the CPU."""
     return jax.device_count() == 1 and jax.default_backend() == "cpu"
 
 
@@ -236,11 +244,23 @@ def _small(array: np.ndarray) -> np.ndarray | None:
     return copy
 
 
+def _counts(values: Sequence[Any]) -> list[int]:
+    return list(map(sys.getrefcount, values))
+
+
+#: The count of an array that only the list of results has.
+(_ALONE,) = _counts([np.empty(0)])
+
+
 def lasting(values: Sequence[Any]) -> Sequence[Any]:
     """Results of ``Executable.now`` to be kept: buffers, and small read-only NumPy arrays."""
+    counts = _counts(values)
     found = list(values)
     for i, value in enumerate(found):
         if value.__class__ is np.ndarray:
+            if counts[i] == _ALONE and value.flags.owndata and value.nbytes <= SMALL:
+                value.flags.writeable = False  # of which there is no view either
+                continue
             small = _small(value)
             found[i] = copied(value) if small is None else small
     return found

@@ -10,6 +10,7 @@ from funcgrad.core.ir import Program
 from funcgrad.runtime.compose import join
 from funcgrad.runtime.deferred import Hold, holding, local
 from funcgrad.runtime.programs import Executable
+from funcgrad.runtime.sequence import run
 
 
 class Joined(Executable):
@@ -22,7 +23,7 @@ class Joined(Executable):
 
     __slots__ = ("parts", "wires", "wanted")
 
-    def __init__(self, parts: Sequence[Executable], wires: Sequence[int], wanted: Sequence[int]):
+    def __init__(self, parts: list[Executable], wires: Sequence[int], wanted: list[int]):
         self._program = None
         buffers = 1 + max([~w for w in wires if w < 0], default=-1)
         numbers = [dtype for code in parts for dtype in code.numbers]
@@ -45,14 +46,11 @@ class Joined(Executable):
         return sum([code.takes_alone() for code in self.parts])
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-        results: list[Any] = []
-        at = number = 0
-        for code in self.parts:
-            wires = self.wires[at : at + code.buffers]
-            given = numbers[number : number + len(code.numbers)]
-            results += code.now([buffers[~w] if w < 0 else results[w] for w in wires], given)
-            at, number = at + code.buffers, number + len(code.numbers)
-        return [results[i] for i in self.wanted]
+        return run(self.parts, self.wires, buffers, numbers, self.wanted, _now)
+
+
+def _now(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    return code.now(buffers, numbers)
 
 
 class Segment:
@@ -98,7 +96,7 @@ class Segment:
         for at in range(self.begin, self.end):
             yield at, local.ops[at][2]
 
-    def join(self, wanted: Sequence[int]) -> Executable | None:
+    def join(self, wanted: list[int]) -> Executable | None:
         """Joins them into one operation with the wanted results, also in the window; None if there are none.
 
         No other result may be referenced.

@@ -46,6 +46,7 @@ from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
 from funcgrad.runtime.schedule import adopted_at, debt, due
+from funcgrad.runtime.sequence import run
 
 #: How many operations never run before make a window the beginning of something.
 MANY_COLD = 16
@@ -107,7 +108,7 @@ class Window:
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
         "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused", "shardings",
-        "_last", "__weakref__",
+        "__weakref__",
     )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...]):
@@ -130,29 +131,13 @@ class Window:
         self.bytes_out = self.bytes_reused = 0
         self.shardings = shardings(recording.inputs) if several() else []
         self.numbers = Numbers([d for code in self.codes for d in code.numbers])
-        self._last: list[list[int]] | None = None
 
     # ---------------------------------------------------------------- one by one
 
     def one_by_one(self, recording: Recording) -> None:
         """Runs the operations in order, each by its own executable."""
-        values: list[Any] = [None] * len(self.live)
-        inputs, wires = recording.inputs, self.wires
-        at = number = result = 0
-        for code, last in zip(self.codes, self._last_uses()):
-            end = at + code.buffers
-            operands = [inputs[~w] if w < 0 else values[w] for w in wires[at:end]]
-            numbers = recording.numbers[number : number + len(code.numbers)]
-            try:
-                found = code.now(operands, numbers)
-            except Exception as error:
-                say_where(error, _raised_by(code))
-                raise
-            values[result : result + code.results] = found
-            at, number, result = end, number + len(code.numbers), result + code.results
-            for w in last:
-                values[w] = None
-        recording.finish(self.outputs, lasting([values[i] for i in self.outputs]))
+        found = run(self.codes, self.wires, recording.inputs, recording.numbers, self.outputs, _explained)
+        recording.finish(self.outputs, lasting(found))
 
     def piecewise(self, recording: Recording) -> None:
         """Runs all operations that can be run, each by its own executable. An operation that fails has the error in
@@ -178,21 +163,6 @@ class Window:
                     deferred.value = found[i]
                 else:
                     deferred.error = failed
-
-    def _last_uses(self) -> list[list[int]]:
-        """After each operation, the results that neither a later one nor anybody else needs."""
-        if self._last is None:
-            seen = {i for i, held in enumerate(self.live) if held}
-            at, result = len(self.wires), len(self.live)
-            found: list[list[int]] = []
-            for code in reversed(self.codes):
-                used = {w for w in self.wires[at - code.buffers : at] if w >= 0}
-                used |= set(range(result - code.results, result))
-                found.append([w for w in used if w not in seen])
-                seen |= used
-                at, result = at - code.buffers, result - code.results
-            self._last = found[::-1]  # at once: an interrupt leaves none, or all
-        return self._last
 
     # ---------------------------------------------------------------- whole
 
@@ -313,6 +283,15 @@ class Window:
         """
         insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
         return insisted or 0 < self.adopted <= self.seen
+
+
+def _explained(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    """Runs an operation of a window; an error says which one it was."""
+    try:
+        return code.now(buffers, numbers)
+    except Exception as error:
+        say_where(error, _raised_by(code))
+        raise
 
 
 def _raised_by(code: Executable) -> str:

@@ -72,9 +72,19 @@ class Sweep(NamedTuple):
     leaves: Sequence[Leaf]
 
 
+class Met:
+    """Stands for the program of a structure that was met once, in a process in which most come only once."""
+
+    __slots__ = ()
+
+
+#: After so many structures in a row that were new, one is met twice before a program is made of it: with graphs as
+#: long as an episode was, or a sentence, most programs would never be used.
+OFTEN = 8
+_unmet = 0
 #: By whether nodes keep what they saved, and by structure.
 _SWEEPS = Group("backward passes", 512)
-_sweeps: tuple[Cache[tuple, Sweep], Cache[tuple, Sweep]] = (Cache(_SWEEPS), Cache(_SWEEPS))
+_sweeps: tuple[Cache[tuple, Sweep | Met], Cache[tuple, Sweep | Met]] = (Cache(_SWEEPS), Cache(_SWEEPS))
 
 
 class Walk:
@@ -244,15 +254,22 @@ def sweep(
     if not walk.key:
         engine(None)
         return
+    global _unmet
     known = _sweeps[keep_graph]
     found = known.get(walk.key)
     if found is None:
         found = known.again(walk.key)
-    if found is None:
+    if found is None and _unmet >= OFTEN:
+        known[walk.key] = Met()
+        engine(None)
+        return
+    if not isinstance(found, Sweep):
+        _unmet += 1
         made = _first(walk, engine)
         if made is not None:
             known[walk.key] = made
         return
+    _unmet = 0
     _again(found, walk)
     if not keep_graph:
         for node in walk.nodes:

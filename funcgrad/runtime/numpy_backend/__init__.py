@@ -9,8 +9,8 @@ what XLA means (integers divided by zero, numbers too large for an integer dtype
 primitive without a rule: the operation is compiled then. Results agree with XLA's up to rounding.
 """
 
-from funcgrad.runtime.numpy_backend.evaluate import elements, evaluate, function, milliseconds
+from funcgrad.runtime.numpy_backend.evaluate import elements, evaluate, fit, function, milliseconds, steps
 from funcgrad.runtime.numpy_backend.table import NotHere
 from funcgrad.runtime.numpy_backend.threads import quiet
 
-__all__ = ["NotHere", "elements", "evaluate", "function", "milliseconds", "quiet"]
+__all__ = ["NotHere", "elements", "evaluate", "fit", "function", "milliseconds", "quiet", "steps"]

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache, partial
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from funcgrad.core import dtypes
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
+from funcgrad.core.ir import ArrayType
+from funcgrad.runtime.numpy_backend.scipy_functions import special
+from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotHere, Rule, Short, rule, short
 
 
-def _scipy(name: str) -> Callable[..., Any]:
-    """A function of ``scipy.special``, which takes long to import and is not always needed."""
-    found = cache(lambda: getattr(import_module("scipy.special"), name))
+def _special(name: str) -> Callable[..., Any]:
+    """A function of ``scipy.special``, loaded when it is called for the first time."""
 
     def run(*xs: Any) -> Any:
-        return found()(*xs)
+        return special(name)(*xs)
 
     return run
 
 
 def _lgamma(x: Any) -> Any:
-    return _scipy("gammaln")(np.where(np.isneginf(x), -x, x))  # where SciPy has minus infinity
+    return special("gammaln")(np.where(np.isneginf(x), -x, x))  # where SciPy has minus infinity
 
 
 #: NumPy's functions that mean the same for all dtypes that the primitive takes.
@@ -41,9 +42,9 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _scipy("expit"), "erf": _scipy("erf"),
-    "erfc": _scipy("erfc"), "lgamma": _lgamma, "digamma": _scipy("digamma"),
-    "erf_inv": _scipy("erfinv"), "rsqrt": lambda x: 1 / np.sqrt(x),
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _special("expit"), "erf": _special("erf"),
+    "erfc": _special("erfc"), "lgamma": _lgamma, "digamma": _special("psi"),
+    "erf_inv": _special("erfinv"), "rsqrt": lambda x: 1 / np.sqrt(x),
 }  # fmt: skip
 
 
@@ -61,8 +62,21 @@ def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _short_of(function: Callable[..., Any]) -> Short:
+    """The function itself for dtypes that it is defined for."""
+
+    def find(types: Sequence[ArrayType], **_: Any) -> Rule | None:
+        return function if types[0].dtype in _FLOATS else None
+
+    return find
+
+
+#: The dtypes in which NumPy computes as XLA does.
+_FLOATS = frozenset(map(np.dtype, ("float32", "float64")))
+
 RULES.update(_SAME)
 RULES.update({name: _floating(function) for name, function in _FLOATING.items()})
+SHORT.update({name: _short_of(function) for name, function in _FLOATING.items()})
 
 
 @rule("stop_gradient", "name", "constant")
@@ -94,6 +108,9 @@ def _integer_pow(x: Any, *, exponent: int) -> Any:
 _quotient = _floating(np.divide)
 
 
+SHORT["div"] = _short_of(np.divide)
+
+
 @rule("div")
 def _div(x: Any, y: Any) -> Any:
     """Of integers towards zero."""
@@ -113,6 +130,7 @@ def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
 
 RULES["remainder"] = partial(_modulo, np.remainder)
 RULES["rem"] = partial(_modulo, np.fmod)
+SHORT.update(remainder=_short_of(np.remainder), rem=_short_of(np.fmod))
 
 
 @rule("floor_divide")
@@ -163,6 +181,15 @@ def _cast(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
         if not np.all((wide > float(limits.min) - 1) & (wide < float(limits.max))):
             raise NotHere  # XLA saturates
     return x.astype(dtype)
+
+
+@short("cast")
+def _short_cast(types: Sequence[ArrayType], *, dtype: np.dtype, weak: bool = False) -> Rule | None:
+    source, target = types[0].dtype, np.dtype(dtype)
+    looks = (target.kind in "iu" and source.kind not in "iub") or (source.kind == "c" and target.kind not in "cb")
+    if looks or source in dtypes.FLOAT8 or target in dtypes.FLOAT8:
+        return None
+    return methodcaller("astype", target)
 
 
 @rule("bitcast")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from funcgrad.core.ir import Atom, Equation, Literal, Program, kept_with_program
 from funcgrad.runtime.numpy_backend import arithmetic, control, indexing, linalg, shape, windows  # noqa: F401  # their rules are in the table now
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere
+from funcgrad.runtime.numpy_backend.table import RULES, call_of
 
 #: What an equation takes, and an element of its largest operand or result, in milliseconds: fitted to the programs of
 #: training steps of two transformers, a VAE, a graph network and an actor critic, with products on one thread.
-EQUATION_COST, ELEMENT_COST = 0.002, 1e-6
+EQUATION_COST, ELEMENT_COST = 0.0015, 1e-6
 #: How many products of matrices are one element's time.
 PRODUCTS = 16
 
@@ -34,57 +33,135 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
 control.set_evaluator(evaluate)
 
 
+#: A function, the places that it reads, those that it writes, and the dtypes of these.
+Call = tuple[Callable[..., Any], tuple[int, ...], tuple[int, ...], tuple[np.dtype, ...]]
+
+
+class Steps(NamedTuple):
+    """A program as calls of functions of NumPy, for which nothing is looked up while it runs.
+
+    Attributes:
+        start: what is in each place at the beginning: the arguments' places first, then constants, and None.
+        calls: what is called.
+        outputs: the places of the results.
+        inputs: how many arguments there are.
+    """
+
+    start: list[Any]
+    calls: list[Call]
+    outputs: list[int]
+    inputs: int
+
+
 @kept_with_program
-def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
-    """``evaluate`` as a function of the arguments, for which nothing is looked up while it runs.
+def steps(program: Program) -> Steps:
+    """The program's steps.
 
     Raises:
         NotHere: if some operation has no rule here.
     """
-    start: list[Any] = [None] * len(program.inputs)
-    places: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
-
-    def place_of(atom: Atom) -> int:
-        if atom not in places:
-            places[atom] = len(start)
-            start.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
-        return places[atom]
-
-    for variable, constant in program.constants:
-        start[place_of(variable)] = np.asarray(constant)
-    steps = []
+    made = _Steps(program)
     for e in program.equations:
-        if e.primitive.name not in RULES:
-            raise NotHere(e.primitive.name)
-        rule = RULES[e.primitive.name]
-        reads = tuple(map(place_of, e.inputs))
-        writes = [(place_of(v), v.type.dtype) for v in e.outputs]
+        made.add(e)
+    return made.finish(program.outputs)
+
+
+class _Steps:
+    """A program's steps in the making. What is the same array as an operand has that one's place."""
+
+    def __init__(self, program: Program) -> None:
+        self.inputs = len(program.inputs)
+        self.start: list[Any] = [None] * self.inputs
+        self.places: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
+        #: Of a place whose array is another's in other axes, that one's and its shape.
+        self.roots = {i: (i, v.type.shape) for i, v in enumerate(program.inputs)}
+        self.calls: list[Call] = []
+        for variable, constant in program.constants:
+            self.start[self.place_of(variable)] = np.asarray(constant)
+
+    def place_of(self, atom: Atom) -> int:
+        place = self.places.get(atom)
+        if place is None:
+            place = self.places[atom] = len(self.start)
+            self.start.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
+            self.roots[place] = place, atom.type.shape
+        return place
+
+    def add(self, e: Equation) -> None:
+        reads = tuple(map(self.place_of, e.inputs))
+        if _is_operand(e):
+            self.places[e.outputs[0]] = reads[0]
+            return
+        root = None
+        if e.primitive.name == "reshape":
+            root, shape = self.roots[reads[0]]
+            if shape == e.params["shape"]:
+                self.places[e.outputs[0]] = root
+                return
+            reads = (root,)
+        call = call_of(e.primitive.name, [a.type for a in e.inputs], e.params)
+        writes = tuple(map(self.place_of, e.outputs))
+        if root is not None:
+            self.roots[writes[0]] = self.roots[root]
+        self.calls.append((call, reads, writes, tuple([v.type.dtype for v in e.outputs])))
+
+    def finish(self, outputs: Sequence[Atom]) -> Steps:
+        """The steps, without those whose results nothing reads."""
+        places = [self.place_of(a) for a in outputs]
+        needed, calls = set(places), []
+        for call in reversed(self.calls):
+            if not needed.isdisjoint(call[2]):
+                needed.update(call[1])
+                calls.append(call)
+        return Steps(self.start, calls[::-1], places, self.inputs)
+
+
+def _is_operand(e: Equation) -> bool:
+    """Whether an equation's result is its operand, as it is."""
+    name = e.primitive.name
+    if name in ("stop_gradient", "name", "constant"):
+        return True
+    if name not in ("reshape", "broadcast", "transpose", "cast"):
+        return False
+    given, made = e.inputs[0].type, e.outputs[0].type
+    if given.shape != made.shape or given.dtype != made.dtype:
+        return False
+    return name != "transpose" or tuple(e.params["permutation"]) == tuple(range(given.ndim))
+
+
+@kept_with_program
+def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
+    """``evaluate`` as a function of the arguments.
+
+    Raises:
+        NotHere: if some operation has no rule here.
+    """
+    start, calls, outputs, inputs = steps(program)
+    ready = []
+    for call, reads, writes, dtypes in calls:
         one = len(writes) == 1 and len(reads) in (1, 2)
         # Most operations have an operand or two and a result; ``first`` distinguishes them from the others.
         first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
-        place, dtype = writes[0] if one else (0, np.dtype(bool))
-        steps.append((partial(rule, **e.params) if e.params else rule, first, second, place, dtype, reads, writes))
-    outputs = [place_of(a) for a in program.outputs]
-    inputs = len(program.inputs)
+        ready.append((call, first, second, writes[0], dtypes[0], reads, tuple(zip(writes, dtypes))))
 
     def run(arguments: Sequence[Any]) -> list[np.ndarray]:
         values = start.copy()
         values[:inputs] = arguments
-        for call, first, second, place, dtype, reads, writes in steps:
+        for call, first, second, place, dtype, reads, writes in ready:
             if first is None:
                 found = call(*[values[i] for i in reads])
                 found = found if found.__class__ is list else [found]
                 for (place, dtype), x in zip(writes, found, strict=True):
-                    values[place] = _fit(x, dtype)
+                    values[place] = fit(x, dtype)
             else:
                 x = call(values[first]) if second is None else call(values[first], values[second])
-                values[place] = x if x.__class__ is np.ndarray and x.dtype is dtype else _fit(x, dtype)
+                values[place] = x if x.__class__ is np.ndarray and x.dtype is dtype else fit(x, dtype)
         return [values[i] for i in outputs]
 
     return run
 
 
-def _fit(x: Any, dtype: np.dtype) -> np.ndarray:
+def fit(x: Any, dtype: np.dtype) -> np.ndarray:
     """A rule's result as an array of ``dtype``."""
     if x.__class__ is list:
         (x,) = x
@@ -109,15 +186,23 @@ def _windows(equation: Equation) -> int:
     return equation.outputs[0].type.size * math.prod(equation.params["window"].size)
 
 
-def _factored(equation: Equation) -> int:
-    """Some hundred steps a matrix, and some twenty a product."""
-    *lead, m, n = equation.inputs[0].type.shape
-    return math.prod(lead) * (4096 + 20 * m * n * max(m, n) // PRODUCTS)
+def _on_matrices(equation: Equation) -> int:
+    always, part = linalg.ON_MATRICES[equation.primitive.name]
+    first, last = equation.inputs[0].type, equation.inputs[-1].type
+    *lead, m, n = first.shape
+    count = math.prod(lead)
+    width = last.size // max(1, count * n) if equation.primitive.name.endswith("solve") else max(m, n)
+    return count * (always + int(part * m * n * width))
+
+
+def _reordered(equation: Equation) -> int:
+    """One exchange of rows after the other."""
+    return 10_000 + 2_000 * equation.inputs[0].type.size
 
 
 #: What takes longer than its operands and results are large, in elements.
 _WORK: dict[str, Callable[[Equation], int]] = {"dot": _products, "dot_in_single": _products, "conv": _convolved}
-_WORK.update(dict.fromkeys(linalg.ON_MATRICES, _factored))
+_WORK.update(dict.fromkeys(linalg.ON_MATRICES, _on_matrices), permutation=_reordered)
 _WORK.update(dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), _windows))
 
 

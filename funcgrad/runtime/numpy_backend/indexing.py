@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
+from funcgrad.core.ir import ArrayType
+from funcgrad.runtime.numpy_backend.table import RULES, NotHere, Rule, rule, short
 
 Dims = tuple[int, ...]
 
@@ -48,16 +49,13 @@ def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tup
     return found, inside
 
 
-def _takes_rows(shape: Dims, indices: Any, dims: Any, sizes: Dims) -> bool:
-    """Whether a gather is ``take`` along one axis with every index in range."""
-    if len(dims.index_map) != 1 or dims.operand_batch or dims.collapsed != dims.index_map or not indices.size:
+def _is_take(shape: Dims, rows: int, dims: Any, sizes: Dims) -> bool:
+    """Whether a gather is ``take`` along one axis, if every index is in range."""
+    if len(dims.index_map) != 1 or dims.operand_batch or dims.collapsed != dims.index_map:
         return False
     (axis,) = dims.index_map
-    rows = indices.ndim - 1
     along = tuple(range(axis)) + tuple(range(axis + rows, rows + len(shape) - 1))
-    if dims.window != along or any(size != n for d, (size, n) in enumerate(zip(sizes, shape)) if d != axis):
-        return False
-    return bool(indices.min() >= 0 and indices.max() < shape[axis])
+    return dims.window == along and all(size == n for d, (size, n) in enumerate(zip(sizes, shape)) if d != axis)
 
 
 def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
@@ -74,11 +72,30 @@ def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
 def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Any:
     if not x.size:
         raise NotHere
-    if _takes_rows(x.shape, indices, dims, sizes):
-        return np.take(x, indices[..., 0], axis=dims.index_map[0], mode="clip")
     places, inside = _places(x.shape, indices, dims, sizes, mode)
     found = x[tuple(places)] if places else x
     return found if inside is None else np.where(inside, found, np.zeros((), x.dtype))
+
+
+@short("gather")
+def _short_gather(types: Sequence[ArrayType], *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Rule | None:
+    """``take``, where that is what it is."""
+    shape, rows = types[0].shape, types[1].ndim - 1
+    if not types[0].size or not types[1].size or not _is_take(shape, rows, dims, sizes):
+        return None
+    (axis,) = dims.index_map
+    length = shape[axis]
+
+    def run(x: Any, indices: Any) -> Any:
+        if indices.size == 1:
+            inside = 0 <= indices.item() < length
+        else:
+            inside = np.minimum.reduce(indices, None) >= 0 and np.maximum.reduce(indices, None) < length
+        if inside:
+            return x.take(indices[..., 0], axis, None, "clip")
+        return _gather(x, indices, dims=dims, sizes=sizes, mode=mode, unique=unique)
+
+    return run
 
 
 def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
 
-from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
+from funcgrad.core.ir import ArrayType
+from funcgrad.runtime.numpy_backend.table import RULES, SHORT, NotHere, Rule, Short, rule, short
 
 Dims = tuple[int, ...]
+Types = Sequence[ArrayType]
+
+#: The dtypes of which NumPy's products and sums are as precise as they are asked to be.
+_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 
 
 @rule("reshape")
 def _reshape(x: Any, *, shape: Dims) -> Any:
     return x.reshape(shape)
+
+
+@short("reshape")
+def _short_reshape(types: Types, *, shape: Dims) -> Rule:
+    return methodcaller("reshape", shape)
+
+
+@short("transpose")
+def _short_transpose(types: Types, *, permutation: Dims) -> Rule:
+    return methodcaller("transpose", permutation)
+
+
+@short("slice")
+def _short_slice(types: Types, *, start: Dims, limit: Dims, strides: Dims) -> Rule:
+    return itemgetter(tuple(map(slice, start, limit, strides)))
 
 
 @rule("transpose")
@@ -37,6 +59,28 @@ def _broadcast(x: Any, *, shape: Dims, dims: Dims) -> Any:
     for d, n in zip(dims, np.shape(x)):
         placed[d] = n
     return np.broadcast_to(np.reshape(x, placed), shape)
+
+
+@short("broadcast")
+def _short_broadcast(types: Types, *, shape: Dims, dims: Dims) -> Rule | None:
+    """What ``_broadcast`` makes of an array whose elements lie row by row, whose strides are known."""
+    (source,) = types
+    if source.dtype.kind not in "fibuc" or not source.size:
+        return None
+    strides, along = [0] * len(shape), source.dtype.itemsize
+    for d, n in zip(reversed(dims), reversed(source.shape)):
+        strides[d] = along if n == shape[d] else 0
+        along *= n
+    dtype, laid = source.dtype, tuple(strides)
+
+    def run(x: Any) -> Any:
+        if x.__class__ is not np.ndarray or x.dtype is not dtype or not x.flags.c_contiguous:
+            return _broadcast(x, shape=shape, dims=dims)
+        made: np.ndarray = np.ndarray(shape, dtype, x, 0, laid)
+        made.flags.writeable = False
+        return made
+
+    return run
 
 
 @rule("slice")
@@ -85,6 +129,25 @@ def _wide(x: Any) -> Any:
 def _sum(x: Any, *, axes: Dims) -> Any:
     x = _wide(x)
     return np.add.reduce(x, axes, x.dtype)
+
+
+def _short_total(function: np.ufunc) -> Short:
+    def find(types: Types, *, axes: Dims) -> Rule | None:
+        dtype = types[0].dtype
+        return partial(function.reduce, axis=axes, dtype=dtype) if dtype in _MULTIPLIED else None
+
+    return find
+
+
+SHORT["sum"], SHORT["prod"] = _short_total(np.add), _short_total(np.multiply)
+
+
+def _short_extreme(function: np.ufunc) -> Short:
+    return lambda types, *, axes: partial(function.reduce, axis=axes)
+
+
+SHORT["reduce_max"], SHORT["reduce_min"] = _short_extreme(np.maximum), _short_extreme(np.minimum)
+SHORT["any"], SHORT["all"] = _short_extreme(np.logical_or), _short_extreme(np.logical_and)
 
 
 @rule("prod")
@@ -136,8 +199,14 @@ def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims
     return np.matmul(left, right).reshape(shape).astype(dtype, copy=False)
 
 
-#: The dtypes of which NumPy's products are as precise as they are asked to be.
-_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
+@short("dot")
+def _short_dot(types: Types, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Rule | None:
+    (cx, cy), (bx, _) = contract, batch
+    if [t.ndim for t in types] != [2, 2] or len(cx) != 1 or bx or types[0].dtype not in _MULTIPLIED:
+        return None
+    if cx[0]:
+        return (lambda x, y: np.matmul(x, y.T)) if cy[0] else np.matmul
+    return (lambda x, y: np.matmul(x.T, y.T)) if cy[0] else (lambda x, y: np.matmul(x.T, y))
 
 
 def _product_operand(x: Any) -> Any:

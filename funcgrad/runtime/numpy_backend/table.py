@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from funcgrad.core.ir import ArrayType
+
 Rule = Callable[..., Any]
+#: From the operands' types and the parameters to what the rule does with such operands, parameters included, where that
+#: can be said in fewer calls; None otherwise.
+Short = Callable[..., Rule | None]
 
 #: By the primitive's name: a function of arrays and parameters that gives an array, or a list of them.
 RULES: dict[str, Rule] = {}
+#: By the primitive's name, for those that come often.
+SHORT: dict[str, Short] = {}
 
 
 class NotHere(Exception):
@@ -23,3 +31,25 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
         return function
 
     return enter
+
+
+def short(*names: str) -> Callable[[Short], Short]:
+    """Enters the function as the one that shortens the rules of these names; a decorator."""
+
+    def enter(function: Short) -> Short:
+        SHORT.update(dict.fromkeys(names, function))
+        return function
+
+    return enter
+
+
+def call_of(name: str, types: Sequence[ArrayType], params: dict[str, Any]) -> Rule:
+    """The function of arrays that an equation calls.
+
+    Raises:
+        NotHere: if there is no rule.
+    """
+    if name not in RULES:
+        raise NotHere(name)
+    found = SHORT[name](types, **params) if name in SHORT else None
+    return found or (partial(RULES[name], **params) if params else RULES[name])

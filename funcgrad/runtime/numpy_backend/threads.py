@@ -36,6 +36,11 @@ class quiet(np.errstate):
 
     def __enter__(self) -> None:
         super().__enter__()
+        _entered.append(self)
+        self.limit()
+
+    def limit(self) -> None:
+        """Has each library that is loaded use one thread."""
         for library in _libraries():
             threads = library.get_num_threads()
             if threads is not None and threads > 1:
@@ -43,6 +48,18 @@ class quiet(np.errstate):
                 library.set_num_threads(1)
 
     def __exit__(self, *exc: Any) -> None:
+        _entered[:] = [other for other in _entered if other is not self]
         for library, threads in self._before:
             library.set_num_threads(threads)
         super().__exit__(*exc)
+
+
+#: Those that are entered.
+_entered: list[quiet] = []
+
+
+def loaded() -> None:
+    """Takes account of a library that has been loaded meanwhile: SciPy has one of its own."""
+    _libraries.cache_clear()
+    for context in _entered[-1:]:
+        context.limit()

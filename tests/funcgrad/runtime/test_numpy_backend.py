@@ -223,7 +223,7 @@ def test_what_keeps_coming_is_compiled_unless_it_is_tiny(
 
 
 def test_where_there_are_several_devices_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("funcgrad.runtime.programs._one_cpu", lambda: False)
+    monkeypatch.setattr("funcgrad.runtime.programs.one_cpu", lambda: False)
     assert not runtime.executable(_program(7)).light()
 
 

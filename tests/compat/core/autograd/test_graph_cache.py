@@ -188,3 +188,25 @@ def test_graphs_that_differ_each_time() -> None:
         return out
 
     both(run)
+
+
+def test_graphs_that_are_always_new_become_programs_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_cache, "OFTEN", 2)
+    monkeypatch.setattr(graph_cache, "_unmet", 0)
+    before = [len(known) for known in graph_cache._sweeps]
+
+    def gradient(length: int) -> list[float]:
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = x
+        for _ in range(length):
+            y = (y * x).relu()
+        y.sum().backward()
+        return x.grad.tolist()
+
+    lengths = [11, 12, 13, 14, 13, 13, 13]
+    for length in lengths:
+        assert gradient(length) == [length + 1.0, (length + 1) * 2.0**length]
+    kinds = [found.__class__ for known in graph_cache._sweeps for found in known.values()]
+    assert sum(map(len, graph_cache._sweeps)) == sum(before) + 4
+    assert graph_cache.Met in kinds
+    assert graph_cache._unmet == 0
