@@ -107,9 +107,8 @@ class Translation(ast.NodeTransformer):
             library = "aten" if names[0] == "torch" else names[1]
             found = find(library, names[-1])
             if found is None:
-                return self._later_error(
-                    self._unsupported(f"the file calls {library}::{names[-1]}, which is not supported")
-                )
+                missing = "is not supported" if library in ("aten", "prim") else "no package that was imported declares"
+                return self._later_error(self._unsupported(f"the file calls {library}::{names[-1]}, which {missing}"))
             return self._bound(f"<{library}::{names[-1]}>", found)
         if node.attr.startswith("__"):
             raise self._unsupported(f"the file's code asks for {node.attr}")

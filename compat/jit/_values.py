@@ -179,7 +179,8 @@ def _warn(message: str, stacklevel: int = 2) -> None:
 
 
 _TEXT = ["upper", "lower", "swapcase", "capitalize", "title", "center", "expandtabs", "isidentifier", "isalnum",
-         "isalpha", "isdecimal", "isdigit", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper", "partition",
+         "isalpha", "isdecimal", "isdigit", "islower", "isnumeric", "isprintable", "isspace", "istitle", "isupper",
+         "partition",
          "rpartition", "split", "rsplit", "splitlines", "strip", "lstrip", "rstrip", "replace", "zfill", "ljust",
          "rjust", "casefold"]  # fmt: skip
 _MATH = ["acosh", "asinh", "atanh", "copysign", "degrees", "erf", "erfc", "expm1", "fabs", "factorial", "fmod", "frexp",
