@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from compat import serialization
 from compat._core.types.errors import warn
 from compat.futures import Future, _check
-from compat.jit._classes import ScriptModule
+from compat.jit._classes import Error, ScriptModule
 from compat.nn.modules.module import Module
 
 __all__ = [
@@ -36,10 +36,6 @@ class ScriptFunction:
 
 class TracerWarning(Warning):
     """The warning of traces, for programs that silence it; never raised here."""
-
-
-class Error(Exception):
-    """The error of scripted functions, for programs that catch it; never raised here."""
 
 
 class Attribute(NamedTuple):
@@ -209,7 +205,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     A module that PyTorch has traced or scripted is run by its own code, operator by operator.
 
     Raises:
-        NotImplementedError: for what a file of PyTorch's calls and is not supported; it is named.
+        NotImplementedError: for what a file of PyTorch's has and is not supported; it is named, with its line. What the
+            code calls is an error when it is called.
         ValueError: if there is no such file.
     """
     if isinstance(f, str | os.PathLike):

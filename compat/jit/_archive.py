@@ -1,8 +1,7 @@
 """Reading modules that PyTorch traced or scripted: their code, in TorchScript's subset of Python, and their state.
 
-The code is parsed as Python, checked to hold only what TorchScript writes, and compiled with the operators of
-``_operators`` for ``torch`` and ``ops``. Nothing else of the file is run: its pickles may name tensors and the file's
-own classes.
+The code is translated to Python (``_translation``) that calls the operators of ``_operators``, and compiled when it is
+asked for. Nothing else of the file is run: its pickles may name tensors and the file's own classes.
 """
 
 from __future__ import annotations
@@ -13,108 +12,41 @@ import math
 import pickle
 import types
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from compat._core.tensor.tensor import Tensor
 from compat._core.types.device import device
 from compat._serialization.pickler import Global
 from compat._serialization.unpickler import KNOWN, Loaded
 from compat._serialization.zip_reader import PyTorchFileReader
-from compat.jit._classes import ScriptModule
-from compat.jit._operators import Unsupported, find
+from compat.jit._classes import FileModule, FileObject, class_of
+from compat.jit._operators import fork
+from compat.jit._translation import Translation, Unsupported
+from compat.jit._types import Kind, kind_of
+from compat.jit._values import text_of
 from compat.nn.modules.module import Module
-from compat.nn.parameter import Parameter
 
 __all__ = ["is_script_archive", "read"]
 
-#: What TorchScript's code is made of.
-_NODES = (
-    ast.Module, ast.ClassDef, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign,
-    ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp,
-    ast.Dict, ast.Compare, ast.Call, ast.Constant, ast.Attribute, ast.Subscript, ast.Name, ast.List, ast.Tuple,
-    ast.Slice, ast.Load, ast.Store, ast.keyword, ast.operator, ast.cmpop, ast.unaryop, ast.boolop, ast.Assert,
-)  # fmt: skip
+
+_PythonUnpickler: Any = pickle._Unpickler
 
 
-class _Library:
-    """``torch`` and ``ops.prim`` of the code."""
+class _Unpickler(_PythonUnpickler):
+    """Makes tensors, and objects of the file's classes.
 
-    def __init__(self, library: str):
-        self._library = library
+    It is the one in Python: members of enumerations are written as calls whose argument is in no tuple.
+    """
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        found = find(self._library, name)
-        setattr(self, name, found)
-        return found
+    dispatch: ClassVar[Any] = dict(_PythonUnpickler.dispatch)
 
+    def _reduce(self) -> None:
+        if not isinstance(self.stack[-1], tuple):
+            self.stack[-1] = (self.stack[-1],)
+        self.load_reduce()
 
-class _Libraries:
-    """``ops`` of the code."""
-
-    def __getattr__(self, name: str) -> _Library:
-        return _Library(name)
-
-
-class _Qualified:
-    """``__torch__.a.b`` of the code: a function of the file."""
-
-    def __init__(self, name: str, archive: _Archive):
-        self._name, self._archive = name, archive
-
-    def __getattr__(self, name: str) -> _Qualified:
-        return _Qualified(f"{self._name}.{name}", self._archive)
-
-    def __call__(self, *args: Any) -> Any:
-        module, _, name = self._name.rpartition(".")
-        found = self._archive.definitions(module).get(name)
-        if not callable(found) or isinstance(found, dict):
-            raise Unsupported(f"torch.jit.load: the file makes objects of {self._name}, which is not supported")
-        return found(*args)
-
-
-class _Erased(ast.NodeTransformer):
-    """Code without types, which the file's classes are not there for, and without what could reach out of it."""
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        if not isinstance(node, _NODES):
-            raise Unsupported(f"torch.jit.load: the file's code has a {type(node).__name__}, which is not supported")
-        return super().generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        return ast.arg(node.arg)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns, node.decorator_list = None, []
-        return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        if node.value is None:
-            return ast.Pass()
-        return self.generic_visit(ast.Assign([node.target], node.value))
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        public = node.attr.strip("_") and not (node.attr.startswith("__") and isinstance(node.value, ast.Name) and
-                                               node.value.id not in ("torch", "ops"))  # fmt: skip
-        if not public:
-            raise Unsupported(f"torch.jit.load: the file's code asks for {node.attr}")
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in ("annotate", "unchecked_cast"):
-            return self.visit(node.args[1])
-        if name == "uninitialized":
-            return ast.Constant(None)
-        if name == "getattr" and not isinstance(node.args[1], ast.Constant):
-            raise Unsupported("torch.jit.load: the file's code asks for a computed attribute")
-        return self.generic_visit(node)
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes tensors, and objects of the file's classes."""
+    dispatch[pickle.REDUCE[0]] = _reduce
 
     def __init__(self, file: Any, loaded: Loaded, archive: _Archive):
         super().__init__(file)
@@ -125,7 +57,7 @@ class _Unpickler(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] == "__torch__":
-            return self._archive.kind(module, name)
+            return self._archive.definition(f"{module}.{name}")
         if module == "torch.jit._pickle":
             return {"restore_type_tag": lambda value, tag: value}.get(name, list)
         if (module, name) == ("collections", "OrderedDict"):
@@ -136,18 +68,65 @@ class _Unpickler(pickle.Unpickler):
         return found
 
 
+class _File(dict[str, Any]):
+    """The definitions of a file by qualified name, each made when it is first asked for."""
+
+    def __init__(self, archive: _Archive):
+        super().__init__()
+        self._archive = archive
+
+    def __missing__(self, name: str) -> Any:
+        found = self[name] = self._archive.definition(name)
+        return found
+
+
+class _Source:
+    """One module of the file's code.
+
+    Attributes:
+        statements: what it defines, by name.
+        scope: the names that its code sees.
+    """
+
+    def __init__(self, archive: _Archive, path: str, source: str):
+        self.path = path
+        self.scope = archive.scope()
+        self.translation = Translation(source, path, self.scope, archive.kind_of)
+        self.statements = {
+            s.name: s for s in self.translation.tree.body if isinstance(s, ast.ClassDef | ast.FunctionDef)
+        }
+        self._defined: dict[str, Any] = {}
+
+    def function(self, statement: ast.FunctionDef) -> Any:
+        """A function, or a method of a class."""
+        made: dict[str, Any] = {}
+        exec(self.translation.compiled([statement]), self.scope, made)  # checked to be TorchScript's
+        return made[statement.name]
+
+    def defined(self, name: str) -> Any:
+        """The class or function of a name."""
+        if name not in self._defined:
+            statement = self.statements[name]
+            module = self.path.removeprefix("code/").removesuffix(".py").replace("/", ".")
+            if isinstance(statement, ast.ClassDef):
+                self._defined[name] = class_of(statement, module, self.function)
+            else:
+                self._defined[name] = self.function(statement)
+        return self._defined[name]
+
+
 class _Archive:
     """A file.
 
     Args:
         reader: its records.
-        name: of the file, in messages.
+        map_location: where tensors are to be.
     """
 
     def __init__(self, reader: PyTorchFileReader, map_location: Any):
         self._reader = reader
-        self._definitions: dict[str, dict[str, Any]] = {}
-        self._kinds: dict[tuple[str, str], type] = {}
+        self._sources: dict[str, _Source] = {}
+        self._file = _File(self)
         if map_location is not None and device(map_location).type != "cpu":
             raise Unsupported(f"torch.jit.load: map_location={map_location!r}: modules are on the CPU")
         self._constants = types.SimpleNamespace()
@@ -162,43 +141,66 @@ class _Archive:
         loaded = Loaded(contents, lambda storage, where: storage)
         return _Unpickler(io.BytesIO(self._reader.get_record(f"{name}.pkl")), loaded, self).load()
 
-    def definitions(self, module: str) -> dict[str, Any]:
-        """The definitions of a module of the code: functions, and methods of classes."""
-        if module not in self._definitions:
-            path = f"code/{module.replace('.', '/')}.py"
-            source = self._reader.get_record(path).decode()
-            tree = ast.fix_missing_locations(_Erased().visit(ast.parse(source, path)))
-            self._definitions[module] = found = self._scope()
-            for statement in tree.body:
-                if isinstance(statement, ast.ClassDef):
-                    methods = [s for s in statement.body if isinstance(s, ast.FunctionDef)]
-                    scope = self._scope()
-                    exec(compile(ast.Module([*methods], []), path, "exec"), scope)  # checked to be TorchScript's
-                    found[statement.name] = {m.name: scope[m.name] for m in methods}
-                elif isinstance(statement, ast.FunctionDef):
-                    exec(compile(ast.Module([statement], []), path, "exec"), found)
-        return self._definitions[module]
+    def _source(self, module: str) -> _Source | None:
+        """A module of the code, if the file has it."""
+        path = f"code/{module.replace('.', '/')}.py"
+        if module not in self._sources:
+            if not self._reader.has_record(path):
+                return None
+            self._sources[module] = _Source(self, path, self._reader.get_record(path).decode())
+        return self._sources[module]
 
-    def _scope(self) -> dict[str, Any]:
+    def definition(self, name: str) -> Any:
+        """A class or function of the file, or a member of an enumeration.
+
+        Raises:
+            Unsupported: if the file does not define it.
+        """
+        module, _, own = name.rpartition(".")
+        source = self._source(module)
+        if source is not None and own in source.statements:
+            return source.defined(own)
+        outer, _, of = module.rpartition(".")
+        within = self._source(outer) if outer else None
+        if within is None or of not in within.statements:
+            raise Unsupported(f"torch.jit.load: the file has no definition of {name}")
+        return within.defined(of)[own]
+
+    def kind_of(self, tree: ast.AST) -> Kind:
+        """The type that an annotation names."""
+        return kind_of(tree, self.definition)
+
+    def scope(self) -> dict[str, Any]:
+        """The names that code sees."""
+
+        def show(*values: Any) -> None:
+            print(*map(text_of, values))
+
         return {
-            "__builtins__": {}, "torch": _Library("aten"), "ops": _Libraries(), "CONSTANTS": self._constants,
-            "__torch__": _Qualified("__torch__", self), "getattr": getattr, "int": int, "float": float, "bool": bool,
-            "str": str, "range": range, "len": len, "inf": math.inf, "nan": math.nan, "max": max, "min": min,
-            "complex": complex, "AssertionError": AssertionError,
+            "__builtins__": {}, "CONSTANTS": self._constants, "<file>": self._file, "<method>": _method, "int": int,
+            "float": float, "bool": bool, "complex": complex, "str": text_of, "range": range, "len": len,
+            "sorted": sorted, "inf": math.inf, "nan": math.nan, "infj": complex(0, math.inf), "max": max, "min": min,
+            "print": show, "fork": fork, "AssertionError": AssertionError,
         }  # fmt: skip
-
-    def kind(self, module: str, name: str) -> type:
-        """A class of the file, as a module with its methods."""
-        key = (module, name)
-        if key not in self._kinds:
-            body = dict(self.definitions(module)[name])
-            self._kinds[key] = type(name, (_Scripted,), {**body, "__module__": module, "original_name": name})
-        return self._kinds[key]
 
     def module(self) -> Module:
         """The module."""
         found: Module = self._unpickled("data")
+        for module in found.modules():
+            if isinstance(module, FileModule):
+                module.restore(self.kind_of)
         return found
+
+
+def _method(owner: Any, name: str) -> Any:
+    """A method such as ``__add__`` of an object of the file's classes, or what makes one."""
+    kind = owner if isinstance(owner, type) else type(owner)
+    if issubclass(kind, FileObject | FileModule):
+        if name == "__new__" and kind is owner:
+            return lambda made: made.__new__(made)
+        if name in kind._methods:
+            return getattr(owner, name)
+    raise Unsupported(f"torch.jit.load: the file's code asks for {name} of {kind.__name__}, which is not supported")
 
 
 def is_script_archive(reader: PyTorchFileReader) -> bool:
@@ -213,22 +215,3 @@ def read(reader: PyTorchFileReader, map_location: Any = None) -> Module:
         Unsupported: for what is in the file and not supported, which it names.
     """
     return _Archive(reader, map_location).module()
-
-
-class _Scripted(ScriptModule):
-    """A module that a file describes."""
-
-    def __reduce__(self) -> Any:
-        raise TypeError(f"{type(self).__name__} was loaded by torch.jit.load, and is not pickled")
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        Module.__init__(self)
-        for name, value in state.items():
-            if isinstance(value, Parameter) or (isinstance(value, Tensor) and value.requires_grad):
-                self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value.detach()))
-            elif isinstance(value, Module):
-                self.add_module(name, value)
-            elif isinstance(value, Tensor):
-                self.register_buffer(name, value)
-            else:
-                self.__dict__[name] = value

@@ -1,12 +1,159 @@
-"""Classes of TorchScript's modules."""
+"""Classes of TorchScript's modules, and the classes that a file of PyTorch's defines."""
 
 from __future__ import annotations
 
+import ast
+import copy
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from enum import Enum
+from typing import Any, ClassVar
+
+from compat._core.tensor.tensor import Tensor
 from compat.nn.modules.module import Module
+from compat.nn.parameter import Parameter
+
+__all__ = ["Error", "FileEnum", "FileModule", "FileObject", "ScriptModule", "class_of"]
+
+
+class Error(RuntimeError):
+    """The error that the code of a loaded module raises."""
 
 
 class ScriptModule(Module):
     """Modules loaded from files that PyTorch traced or scripted."""
 
 
-ScriptModule.__module__ = "torch.jit"
+for _class in (Error, ScriptModule):
+    _class.__module__ = "torch.jit"
+
+
+class FileModule(ScriptModule):
+    """A module that a file describes.
+
+    Attributes:
+        original_name: the class's name.
+    """
+
+    original_name: ClassVar[str]
+    #: What the class's code defines and declares.
+    _methods: ClassVar[frozenset[str]]
+    _fields: ClassVar[dict[str, ast.expr]]
+    _declared: ClassVar[dict[str, tuple[str, ...]]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> FileModule:
+        made = super().__new__(cls)
+        Module.__init__(made)
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise TypeError(f"{type(self).__name__} is a class of a file, which makes no new modules")
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{type(self).__name__} was loaded by torch.jit.load, and is not pickled")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> FileModule:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        parameters, buffers = self._declared.get("__parameters__"), self._declared.get("__buffers__")
+        for name, value in state.items():
+            if isinstance(value, Module):
+                self.add_module(name, value)
+            elif not isinstance(value, Tensor):
+                self.__dict__[name] = value
+            elif (name in parameters) if parameters is not None else value.requires_grad:
+                made = value if isinstance(value, Parameter) else Parameter(value.detach(), value.requires_grad)
+                self.register_parameter(name, made)
+            elif buffers is None or name in buffers:
+                self.register_buffer(name, value)
+            else:
+                self.__dict__[name] = value
+
+        for name in self._declared.get("__forward_pre_hooks__", ()):
+            self.register_forward_pre_hook(getattr(type(self), name))
+        for name in self._declared.get("__forward_hooks__", ()):
+            self.register_forward_hook(getattr(type(self), name))
+
+    def __getitem__(self, place: int | str) -> Module:
+        """A module of a container: of a list by its number, of a dictionary by its name."""
+        found = self._modules[place] if isinstance(place, str) else list(self._modules.values())[place]
+        assert found is not None
+        return found
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(list(self._modules if self.original_name == "ModuleDict" else self._modules.values()))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def restore(self, kind_of: Callable[[ast.AST], Any]) -> None:
+        """Makes named tuples of the attributes that the file has as plain ones."""
+        for name, tree in self._fields.items():
+            value = self.__dict__.get(name)
+            if isinstance(value, tuple | list | dict) and "__torch__" in ast.dump(tree):
+                self.__dict__[name] = kind_of(tree).restored(value)
+
+
+class FileObject:
+    """An object of a class of a file that is neither a module nor a tuple."""
+
+    _methods: ClassVar[frozenset[str]]
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+
+
+class FileEnum(Enum):
+    """An enumeration of a file: its members equal those of the program's own class of that name."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Enum) and (type(other).__name__, other.name, other.value) == (
+            type(self).__name__, self.name, self.value)  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self.name))
+
+
+def class_of(tree: ast.ClassDef, module: str, method: Callable[[ast.FunctionDef], Any]) -> Any:
+    """The class of a definition in a file.
+
+    Args:
+        tree: the definition.
+        module: the module that it is in.
+        method: makes a function of a method's definition.
+    """
+    base = tree.bases[0].id if tree.bases and isinstance(tree.bases[0], ast.Name) else ""
+    fields = {s.target.id: s for s in tree.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
+    if base == "NamedTuple":
+        return namedtuple(tree.name, list(fields), module=module)
+    if base == "Enum":
+        made: Any = FileEnum
+        return made(tree.name, _constants(tree), module=module)
+    declared = {n: tuple(v) for n, v in _constants(tree).items() if isinstance(v, list)}
+    methods = {s.name: method(s) for s in tree.body if isinstance(s, ast.FunctionDef)}
+    known = {"_methods": frozenset(methods), "__module__": module}
+    if base != "Module":
+        return type(tree.name, (FileObject,), {**known, **methods})
+    annotations = {name: s.annotation for name, s in fields.items()}
+    constants = {name: ast.literal_eval(s.value) for name, s in fields.items() if isinstance(s.value, ast.Constant)}
+    more = {"_fields": annotations, "_declared": declared, "original_name": tree.name}
+    return type(tree.name, (FileModule,), {**constants, **known, **more, **methods})
+
+
+def _constants(tree: ast.ClassDef) -> dict[str, Any]:
+    """What a class's body assigns to plain names."""
+    found = {}
+    for s in tree.body:
+        target = s.targets[0] if isinstance(s, ast.Assign) else s.target if isinstance(s, ast.AnnAssign) else None
+        if isinstance(target, ast.Name) and s.value is not None:  # type: ignore[attr-defined]
+            try:
+                found[target.id] = ast.literal_eval(s.value)  # type: ignore[attr-defined]
+            except ValueError:
+                continue
+    return found

@@ -1,172 +1,208 @@
 """The operators that TorchScript's code calls, as compat's functions: ``torch.linear``, ``ops.prim.NumToTensor``.
 
 Most are ``torch.ops.aten``'s, with the arguments that these take. Here stand those whose arguments differ from the
-public functions', and those on numbers and lists.
+public functions'; those on numbers, strings, lists and dictionaries are in ``_values``.
 """
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import ops
+from compat._core.dispatch.overloads import Namespace
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
+from compat._core.transforms.grad_mode import is_grad_enabled, set_grad_enabled
 from compat._core.types import dtype as dtypes
 from compat._core.types.device import device
+from compat._core.types.dtype import promote_types
+from compat._core.types.memory_format import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat.autograd import grad
+from compat.futures import Future
+from compat.jit._classes import Error
+from compat.jit._layers import LAYERS
+from compat.jit._values import VALUES
 from compat.nn import functional as F
 
 _torch = names_of("torch")
 #: TorchScript's numbers of dtypes.
 DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
-    8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16",
+    8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16", 23: "float8_e5m2",
+    24: "float8_e4m3fn", 25: "float8_e5m2fnuz", 26: "float8_e4m3fnuz", 27: "uint16", 28: "uint32", 29: "uint64",
 }  # fmt: skip
+_MEMORY_FORMATS: tuple[Any, ...] = (contiguous_format, preserve_format, channels_last, channels_last_3d)
+_NUMBERS = {name: number for number, name in DTYPES.items()}
 
 
 def _dtype(number: Any) -> Any:
     return dtypes.NAMES[DTYPES[number]] if isinstance(number, int) else number
 
 
-def _convolution(
-    x: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, *rest: Any,
-) -> Any:  # fmt: skip
-    place = (x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    return ops.aten.convolution.default(*place)
+def _placed(
+    x: Tensor, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False, copy: bool = False,
+    memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """``to``: a dtype, a device or a tensor, two booleans, a memory format."""
+    switches = [i for i, a in enumerate(args) if isinstance(a, bool)]
+    before, after = (args[: switches[0]], args[switches[-1] + 1 :]) if switches else (args, ())
+    for given in before:
+        if isinstance(given, Tensor):
+            dtype = given.dtype
+        elif isinstance(given, int):
+            dtype = _dtype(given)
+    copy = args[switches[1]] if len(switches) > 1 else copy
+    memory_format = _NAMED["memory_format"](after[0]) if after and after[0] is not None else memory_format
+    more = {} if memory_format is None else {"memory_format": memory_format}
+    return x.to(x.dtype if dtype is None else dtype, copy=copy, **more)
 
 
-def _made(name: str) -> Callable[..., Any]:
-    def make(
-        *args: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, **more: Any
-    ) -> Any:
-        return _torch[name](*args, **({} if dtype is None else {"dtype": _dtype(dtype)}), **more)
-
-    return make
-
-
-def _placed(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    kinds = [a for a in args if isinstance(a, int) and not isinstance(a, bool)]
-    others = [a for a in args if isinstance(a, Tensor)]
-    kind = others[0].dtype if others else kinds[0] if kinds else kwargs.get("dtype")
-    return x if kind is None else x.to(_dtype(kind))
-
-
-def _sliced(x: Any, dim: Any = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
-    if not isinstance(x, Tensor):  # a list: its arguments have no dimension
-        return x[slice(dim, start, 1 if end is None else end)]
+def _sliced(x: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
     place = [slice(None)] * (dim % x.dim()) + [slice(start, end, step)]
     return x[tuple(place)]
 
 
-def _append(values: list[Any], value: Any) -> list[Any]:
-    values.append(value)
-    return values
+def _indices(indices: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _index_put(x: Tensor, indices: Sequence[Any], value: Tensor, accumulate: bool = False) -> Tensor:
+    if accumulate:
+        return x.index_put_(tuple(indices), value, accumulate=True)
+    x[_indices(indices)] = value
+    return x
 
 
 def _raise(message: str, kind: Any = None) -> None:
-    raise RuntimeError(message)
+    """Raises the error of scripted functions, with the exception that the code raises in its text."""
+    text = f"{kind or 'RuntimeError'}: {message}"
+    raise Error(f"The following operation failed in the TorchScript interpreter.\n{text}")
 
 
-#: Those with arguments of their own.
+def _grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False,
+    allow_unused: Any = None,
+) -> list[Any]:  # fmt: skip
+    return list(grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused=bool(allow_unused)))
+
+
+def _number_of(kind: Any) -> int:
+    """TorchScript's number of a dtype."""
+    return _NUMBERS[str(kind).removeprefix("torch.")]
+
+
+def fork(function: Callable[[], Any]) -> Future[Any]:
+    """The future of a call, which is made at once."""
+    made: Future[Any] = Future()
+    try:
+        made.set_result(function())
+    except Exception as error:
+        made.set_exception(error)
+    return made
+
+
+#: Operators on tensors whose arguments are other ones than those of the public function of that name.
 TABLE: dict[str, Callable[..., Any]] = {
-    "_convolution": _convolution,
-    "conv2d": F.conv2d, "conv1d": F.conv1d, "linear": F.linear,
-    "batch_norm": lambda x, w, b, m, v, train, momentum, eps, cudnn: F.batch_norm(x, m, v, w, b, train, momentum, eps),
-    "layer_norm": lambda x, shape, w, b, eps=1e-5, cudnn=True: F.layer_norm(x, shape, w, b, eps),
-    "group_norm": lambda x, groups, w, b, eps=1e-5, cudnn=True: F.group_norm(x, groups, w, b, eps),
-    "max_pool2d": lambda x, k, s=(), p=0, d=1, ceil=False: F.max_pool2d(x, k, s or None, p, d, ceil),
-    "max_pool1d": lambda x, k, s=(), p=0, d=1, ceil=False: F.max_pool1d(x, k, s or None, p, d, ceil),
-    "avg_pool2d": lambda x, k, s=(), p=0, ceil=False, pad=True, by=None:
-        F.avg_pool2d(x, k, s or None, p, ceil, pad, by),
-    "adaptive_avg_pool2d": F.adaptive_avg_pool2d, "adaptive_avg_pool1d": F.adaptive_avg_pool1d,
-    "adaptive_max_pool2d": lambda x, size: F.adaptive_max_pool2d(x, size, return_indices=True),
-    "dropout": F.dropout, "dropout_": lambda x, p, train: F.dropout(x, p, train, inplace=True),
-    "feature_dropout": F.dropout2d,
-    "embedding": lambda weight, index, padding=-1, scale=False, sparse=False: F.embedding(index, weight),
+    **LAYERS,
+    "to": _placed, "slice": _sliced, "size": lambda x, dim=None: list(x.shape) if dim is None else x.shape[dim],
+    "expand": lambda x, size, *, implicit=False: x.expand(size), "alias": lambda x: x, "len": len,
     "softmax": lambda x, dim, dtype=None: F.softmax(x, dim, dtype=_dtype(dtype)),
     "log_softmax": lambda x, dim, dtype=None: F.log_softmax(x, dim, dtype=_dtype(dtype)),
-    "gelu": F.gelu, "silu": F.silu, "silu_": lambda x: F.silu(x, inplace=True), "elu": F.elu,
-    "hardtanh": F.hardtanh, "hardtanh_": F.hardtanh_, "relu6": F.relu6, "leaky_relu": F.leaky_relu,
-    "leaky_relu_": F.leaky_relu_, "hardswish": F.hardswish, "hardswish_": lambda x: F.hardswish(x, inplace=True),
-    "hardsigmoid": F.hardsigmoid, "hardsigmoid_": lambda x: F.hardsigmoid(x, inplace=True), "softplus": F.softplus,
-    "mish": F.mish, "log_sigmoid": F.logsigmoid,
-    "upsample_nearest2d": lambda x, size, *scale: F.interpolate(x, size or None, scale[0] if size is None else None),
-    "pad": F.pad, "constant_pad_nd": lambda x, pad, value=0: F.pad(x, pad, value=value),
-    "scaled_dot_product_attention": lambda q, k, v, mask=None, p=0.0, causal=False, *, scale=None, enable_gqa=False:
-        F.scaled_dot_product_attention(q, k, v, mask, p, causal, scale=scale, enable_gqa=enable_gqa),
-    "sum": lambda x, dim=None, keepdim=False, *, dtype=None: x.sum(dim, keepdim) if dim is not None else x.sum(),
-    "mean": lambda x, dim=None, keepdim=False, *, dtype=None: x.mean(dim, keepdim) if dim is not None else x.mean(),
-    "to": _placed, "type_as": lambda x, other: x.to(other.dtype), "contiguous": lambda x, *rest, **kw: x.contiguous(),
-    "slice": _sliced, "size": lambda x, dim=None: list(x.shape) if dim is None else x.shape[dim],
-    "dim": Tensor.dim, "len": len, "numel": Tensor.numel, "device": device,
-    "expand": lambda x, size, *, implicit=False: x.expand(size), "view": lambda x, size: x.view(size),
-    "reshape": lambda x, size: x.reshape(size), "permute": lambda x, dims: x.permute(dims), "alias": lambda x: x,
-    "repeat": lambda x, repeats: x.repeat(repeats), "detach": lambda x: x.detach(),
-    "copy_": lambda x, y, blocking=False: x.copy_(y),
-    "index": lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
-    "select": lambda x, dim, index: x.select(dim, index), "tensor": _made("tensor"),
-    "warn": lambda *args, **kwargs: None, "append": _append, "list": list, "Int": int, "Float": float, "Bool": bool,
-    "IntImplicit": int, "FloatImplicit": float, "item": lambda x: x.item(), "format": str.format,
-    "__getitem__": operator.getitem, "__contains__": operator.contains, "__is__": operator.is_,
-    "__isnot__": operator.is_not, "__not__": operator.not_, "__and__": operator.and_, "__or__": operator.or_,
-    "__derive_index": lambda index, start, step: start + index * step,
-    "is_floating_point": lambda x: x.is_floating_point(),
-    "ceil": lambda x: math.ceil(x) if not isinstance(x, Tensor) else x.ceil(),
-    "floor": lambda x: math.floor(x) if not isinstance(x, Tensor) else x.floor(),
-    "sqrt": lambda x: math.sqrt(x) if not isinstance(x, Tensor) else x.sqrt(),
-}  # fmt: skip
-TABLE |= {
-    name: _made(name) for name in ("zeros", "ones", "full", "empty", "arange", "rand", "randn", "linspace", "eye")
-}
-TABLE |= {name: _made(name) for name in ("zeros_like", "ones_like", "full_like", "empty_like")}
-#: Those that are also of numbers, lists and texts.
-PLAIN: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
-    "floordiv": operator.floordiv, "remainder": operator.mod, "pow": operator.pow, "neg": operator.neg,
-    "eq": operator.eq, "ne": operator.ne,
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "max": max, "min": min, "abs": abs,
+    "chain_matmul": lambda matrices: _torch["chain_matmul"](*matrices),
+    "tensordot": lambda a, b, of_a, of_b: _torch["tensordot"](a, b, (of_a, of_b)),
+    "is_contiguous": lambda x, memory_format=0: x.is_contiguous(memory_format=_MEMORY_FORMATS[memory_format]),
+    "is_autocast_enabled": lambda *args: False, "is_autocast_cpu_enabled": lambda *args: False,
+    "index": lambda x, indices: x[_indices(indices)], "index_put_": _index_put,
+    "index_put": lambda x, indices, value, accumulate=False: _index_put(x.clone(), indices, value, accumulate),
+    "item": lambda x: x.item(), "stride": lambda x, dim=None: list(x.stride()) if dim is None else x.stride(dim),
+    "Int": int, "Float": float, "Bool": bool, "Complex": complex, "IntImplicit": int, "FloatImplicit": float,
+    "__getitem__": operator.getitem, "__is__": operator.is_, "__isnot__": operator.is_not, "__not__": operator.not_,
+    "floordiv": lambda a, b: a // b, "grad": _grad, "append": VALUES["append"], "device": device, "str": VALUES["str"],
+    "has_torch_function": lambda *args: False, "format": VALUES["format"], "numpy_T": lambda x: x.T,
+    "matrix_H": lambda x: x.mH, "mT": lambda x: x.mT, "mH": lambda x: x.mH, "percentFormat": VALUES["percentFormat"],
+    "set_grad_enabled": set_grad_enabled, "is_grad_enabled": is_grad_enabled,
+    "promote_types": lambda a, b: _number_of(promote_types(_dtype(a), _dtype(b))),
 }  # fmt: skip
 #: ``ops.prim``'s.
 PRIM: dict[str, Callable[..., Any]] = {
-    "NumToTensor": lambda x: x, "RaiseException": _raise, "min": min, "max": max, "dtype": lambda x: x.dtype,
-    "device": lambda x: x.device, "is_cuda": lambda x: False, "unchecked_cast": lambda x: x, "abs": abs,
-    "data": lambda x: x.data, "requires_grad": lambda x: x.requires_grad, "layout": lambda x: x.layout,
+    "NumToTensor": lambda x: x, "RaiseException": _raise, "min": min, "max": max, "abs": abs,
+    "dtype": lambda x: _number_of(x.dtype), "layout": lambda x: 0, "device": lambda x: x.device,
+    "is_cuda": lambda x: False, "type": lambda d: d.type, "index": lambda d: d.index, "id": id,
+    "shape": lambda x: list(x.shape), "rangelist": lambda n: list(range(n)), "unchecked_unwrap_optional": lambda x: x,
+    "EnumName": lambda member: member.name, "EnumValue": lambda member: member.value, "unchecked_cast": lambda x: x,
+    "grad": lambda x: x.grad, "is_grad_enabled": is_grad_enabled, "TupleIndex": operator.getitem,
+    "tolist": lambda x, *kind: x.tolist(), "StringIndex": operator.getitem, "AutogradZero": lambda: None,
+    **{name: (lambda x, name=name: getattr(x, name)) for name in (
+        "data", "requires_grad", "is_sparse", "is_mkldnn", "is_quantized", "is_meta", "is_nested", "itemsize", "nbytes",
+        "name", "T", "H", "mT", "mH", "ndim", "real", "imag", "is_leaf", "is_xpu", "is_mps", "is_vulkan", "is_ipu",
+        "is_xla", "is_mtia", "is_ort", "is_maia", "is_sparse_csr")},
+}  # fmt: skip
+#: Operators whose schemas return ``Tensor[]``, a list.
+_LISTS = frozenset(
+    ["split", "split_with_sizes", "chunk", "unbind", "tensor_split", "meshgrid", "broadcast_tensors", "hsplit",
+     "vsplit", "dsplit", "where", "atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "unsafe_split",
+     "unsafe_chunk", "nonzero_numpy", "unflatten_dense_tensors", "gradient"]
+)  # fmt: skip
+#: What to make of a number, or of None, that an argument of a name is.
+_NAMED: dict[str, Callable[[Any], Any]] = {
+    "dtype": _dtype, "memory_format": lambda n: _MEMORY_FORMATS[n] if isinstance(n, int) else n,
+    "layout": lambda n: None if n == 0 else n, "device": lambda d: d, "pin_memory": lambda p: p or None,
+    "generator": lambda g: g, "names": lambda n: n, "requires_grad": lambda r: r or None,
 }  # fmt: skip
 
 
-class Unsupported(NotImplementedError):
-    """Something in a file that is not there."""
+def _public(name: str) -> Any:
+    """The function that is public under an operator's name, whose arguments it takes."""
+    family, _, own = name.partition("_")
+    for place, within in (("torch", name), ("_C._nn", name), (family, own)):
+        if place not in ("torch", "_C._nn", "linalg", "fft", "special"):
+            continue
+        found = names_of(place).get(within)
+        if found is not None:
+            return found
+    found = getattr(Tensor, name, None) or names_of("F").get(name)
+    return (lambda x: getattr(x, name)) if isinstance(found, property) else found
 
 
-def _of_numbers_or_tensors(name: str, public: Any) -> Callable[..., Any]:
+def _of_tensors(name: str) -> Callable[..., Any] | None:
+    """An operator on tensors, called as TorchScript calls it."""
+    function = TABLE.get(name) or _public(name)
+    if function is None:
+        return None
+
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not any(isinstance(a, Tensor) for a in args):
-            return PLAIN[name](*args)
-        return public(*args, **kwargs)
+        if kwargs:
+            named = {k: _NAMED[k](v) if k in _NAMED else v for k, v in kwargs.items()}
+            kwargs = {k: v for k, v in named.items() if v is not None or k not in _NAMED}
+        found = function(*args, **kwargs)
+        if isinstance(found, tuple):
+            return list(found) if name in _LISTS else tuple(found)
+        return found
 
     return call
 
 
-def find(library: str, name: str) -> Callable[..., Any]:
-    """The function of an operator.
+def _of_either(name: str, of_values: Callable[..., Any], of_tensors: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator on values that is one on tensors, too."""
 
-    Raises:
-        Unsupported: for one that is not there.
-    """
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else None
+        numbers = isinstance(first, int | float | complex) and any(isinstance(a, Tensor) for a in args)
+        return of_tensors(*args, **kwargs) if numbers or isinstance(first, Tensor) else of_values(*args, **kwargs)
+
+    return call
+
+
+def find(library: str, name: str) -> Callable[..., Any] | None:
+    """The function of an operator; None if it is not there."""
     if library == "prim":
-        if name not in PRIM:
-            raise Unsupported(f"torch.jit.load: the file calls prim::{name}, which is not supported")
-        return PRIM[name]
+        return PRIM.get(name) or find("aten", name)
     if library != "aten":
-        return getattr(getattr(ops, library), name)
-    if name in TABLE:
-        return TABLE[name]
-    public = _torch.get(name) or getattr(Tensor, name, None) or names_of("F").get(name)
-    if name in PLAIN:
-        return _of_numbers_or_tensors(name, public)
-    if public is None:
-        raise Unsupported(f"torch.jit.load: the file calls aten::{name}, which is not supported")
-    return public
+        space = getattr(ops, library) if library.isidentifier() and not library.startswith("_") else None
+        return space._packets.get(name) if isinstance(space, Namespace) else None
+    of_values, of_tensors = VALUES.get(name), _of_tensors(name)
+    if of_values is not None and of_tensors is not None:
+        return _of_either(name, of_values, of_tensors)
+    return of_values or of_tensors

@@ -36,7 +36,7 @@ class LinAlgError(RuntimeError):
 
 
 LinAlgError.__module__, LinAlgError.__name__, LinAlgError.__qualname__ = "torch._C", "_LinAlgError", "_LinAlgError"
-publish(LinAlgError, "linalg.LinAlgError")
+publish(LinAlgError, "linalg.LinAlgError", "_C._LinAlgError")
 
 
 def failure(info: Tensor) -> tuple[str, int] | None:
