@@ -40,7 +40,7 @@ HELPERS = {
     "jaxlib",
     "numpy",
 }
-CORE = ("compat._core.", "funcgrad.core.", "funcgrad.primitives.", "funcgrad.arguments.")
+CORE = ("compat._core.", "compat._absent", "funcgrad.core.", "funcgrad.primitives.", "funcgrad.arguments.")
 
 
 def of(address: str) -> object:
