@@ -1,9 +1,9 @@
 """Discrete Fourier transforms, with the names and arguments of ``numpy.fft``.
 
-A float32 array has a complex64 transform, a float64 one a complex128 one. ``norm`` says which direction is divided by
-the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by ``sqrt(n)``.
-``a`` and ``x`` are arrays. ``axis`` and ``axes`` say what is transformed, ``n`` and ``s`` how many elements of it: more
-are zeros, fewer are cut off; ``s`` is one number for each of ``axes``.
+float32 arrays have complex64 transforms, float64 arrays complex128 ones. ``norm`` selects the direction that is divided
+by the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by
+``sqrt(n)``. ``a`` and ``x`` are arrays. ``axis`` and ``axes`` are the transformed axes, ``n`` and ``s`` the sizes along
+them, to which arrays are zero-padded or cropped; ``s`` has one size for each of ``axes``.
 
 Example:
     >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -341,7 +341,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The real transform of a Hermitian-symmetric array, of which the first half is given.
+    """The real transform of a Hermitian-symmetric array given by its first half.
 
     Args:
         a: the first ``n // 2 + 1`` elements.
@@ -402,12 +402,12 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> An
 
     Args:
         n: the number of elements.
-        d: how far they are apart, a number.
+        d: the sample spacing, a number.
         dtype: floating; float32 if not given.
-        device: for the array API; there is one.
+        device: accepted for the array API; there is one device.
 
     Returns:
-        ``dtype[n]``: those from 0 on, then the negative ones.
+        ``dtype[n]``: the non-negative frequencies, then the negative ones.
 
     Raises:
         TypeError: for a dtype that is not floating.
@@ -485,5 +485,5 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 def _shifted(x: Any, axes: int | Axes, direction: int, name: str) -> Any:
     x = asoperand(x, name)
     chosen = validate.axes(name, axes, type_of(x).ndim)
-    # Half of the size, rounded down for one direction and up for the other.
+    # Half of the size, rounded down in one direction and up in the other.
     return roll(x, [direction * (type_of(x).shape[a] // 2) for a in chosen], list(chosen)) if chosen else x

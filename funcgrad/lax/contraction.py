@@ -1,4 +1,4 @@
-"""Products summed over axes."""
+"""Matrix products and tensor contractions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Dimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 def preferred(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
-    """Both operands in the dtype in which their products are to be summed.
+    """Both operands in the dtype in which products are summed.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -36,7 +36,7 @@ def preferred(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
 def dot_general(
     lhs: Any, rhs: Any, dimension_numbers: Dimensions, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
-    """Products of two arrays, summed over some axes of both, for each place along others that are walked together.
+    """Contracts some axes of two arrays, batched over others.
 
     Args:
         lhs, rhs: arrays; where dtypes differ, they are promoted.
@@ -45,7 +45,7 @@ def dot_general(
         preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
-        An array: the batch axes, those left of ``lhs``, those left of ``rhs``.
+        An array with the batch axes, the remaining axes of ``lhs``, and those of ``rhs``.
 
     Raises:
         TypeError: for operands that are not arrays, or axes that are no integers.
@@ -104,7 +104,7 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """Products of matrices, one for each place along the leading axes.
+    """Batched matrix products.
 
     Args:
         lhs, rhs: arrays of as many axes, three at least, the leading ones of equal sizes.
@@ -137,14 +137,14 @@ def ragged_dot(
     preferred_element_type: Any = None,
     group_offset: Any = None,
 ) -> Any:
-    """The product of groups of rows with a matrix for each group, as a mixture of experts has it.
+    """The product of groups of rows with a matrix per group, as in a mixture of experts.
 
     Args:
         lhs: ``(m, k)``, rows in the order of their groups.
         rhs: ``(groups, k, n)``.
-        group_sizes: ``(groups,)``, integers: how many rows each has. Rows beyond their sum become zeros.
+        group_sizes: ``(groups,)``, integers: the number of rows of each group. Rows beyond their sum give zeros.
         precision, preferred_element_type: as for ``dot_general``.
-        group_offset: None: all groups are there.
+        group_offset: must be None.
 
     Returns:
         ``(m, n)``.
@@ -168,7 +168,7 @@ def ragged_dot(
         raise TypeError(f"ragged_dot: group_sizes must be integers, got {g}")
     if (a.ndim, b.ndim, g.shape) != (2, 3, b.shape[:1]) or a.shape[1] != b.shape[1]:
         raise ValueError(f"ragged_dot: wants (m, k), (groups, k, n) and (groups,), got {a}, {b} and {g}")
-    # Each row stands in the columns of its own group; of all groups' matrices on top of each other that is one product.
+    # Each row is placed in the columns of its group, so that one product with all stacked matrices suffices.
     ends = r.cumulative_sum(sizes, axis=0, reverse=False)
     shape = (a.shape[0], b.shape[0])
     row = s.iota(shape=shape, axis=0, dtype=g.dtype)
