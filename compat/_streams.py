@@ -16,7 +16,7 @@ class Stream(cpu.Stream):
 
     Args:
         device: which; by default the accelerator, or the CPU.
-        priority: changes nothing.
+        priority: ignored.
     """
 
     __module__ = "compat"
@@ -36,7 +36,7 @@ class Event(cpu.Event):
     Args:
         device: whose; by default the accelerator's, or the CPU's.
         enable_timing: whether the time is noted, for which the work before the mark is waited for.
-        blocking: changes nothing.
+        blocking: ignored.
 
     Example:
         >>> start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)

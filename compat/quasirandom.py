@@ -124,7 +124,7 @@ class SobolEngine:
         """The next ``2**m`` points, which fill the cube evenly if as many have been drawn before, or none.
 
         Raises:
-            ValueError: if there would be a number of points that is no power of two.
+            ValueError: if there would be a number of points that is not a power of two.
 
         Example:
             >>> SobolEngine(1).draw_base2(2).flatten()

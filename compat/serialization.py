@@ -479,7 +479,7 @@ def _general_unpicklers(source: _Source) -> Callable[..., Any]:
 
 
 def _is_swapped(records: PyTorchFileReader) -> bool:
-    """Whether the bytes of an element come the other way round."""
+    """Whether the bytes of an element are swapped (other endianness)."""
     if not records.has_record("byteorder"):
         return _Options.endianness is LoadEndianness.BIG
     order = records.get_record("byteorder")

@@ -60,7 +60,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(fft(np.array([1.0, 0.0, 0.0, 0.0])).real)
@@ -83,7 +83,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifft(fft(np.array([1.0, 2.0, 4.0]))).real.round(5))
@@ -108,7 +108,7 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(fftn(np.ones((2, 2))).real)
@@ -134,7 +134,7 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifftn(fftn(np.eye(2))).real)
@@ -159,7 +159,7 @@ def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None)
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> fft2(np.ones((3, 2, 4))).shape
@@ -183,7 +183,7 @@ def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> ifft2(np.ones((3, 2, 4))).shape
@@ -209,7 +209,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(rfft(np.array([1.0, 1.0, 1.0])).real)
@@ -255,7 +255,7 @@ def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -280,7 +280,7 @@ def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -305,7 +305,7 @@ def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -330,7 +330,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -377,7 +377,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
@@ -452,7 +452,7 @@ def fftshift(x: Any, axes: int | Axes = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, or is named twice.
+        ValueError: for an axis out of range, or is named twice.
 
     Example:
         >>> print(fftshift(fftfreq(4)))
@@ -473,7 +473,7 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, or is named twice.
+        ValueError: for an axis out of range, or is named twice.
 
     Example:
         >>> print(ifftshift(fftshift(np.arange(5))))

@@ -445,7 +445,7 @@ def barrier(
     Args:
         group: of which processes; all by default.
         async_op: return at once.
-        device_ids: changes nothing.
+        device_ids: ignored.
         timeout: how long to wait; by default as long as the group's exchanges.
 
     Raises:

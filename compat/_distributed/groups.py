@@ -128,9 +128,9 @@ def init_process_group(
         world_size: how many processes there are, where ``init_method`` does not say it, or with ``store``.
         rank: this one's number, likewise.
         store: where they meet, in place of ``init_method``.
-        group_name: changes nothing.
-        pg_options: changes nothing.
-        device_id: changes nothing.
+        group_name: ignored.
+        pg_options: ignored.
+        device_id: ignored.
 
     Raises:
         ValueError: if there is a group already, or something is missing that says which process this is.
@@ -253,10 +253,10 @@ def new_group(
         ranks: which; all by default.
         timeout: how long its exchanges wait; by default as long as the world's.
         backend: by default the world's.
-        pg_options: changes nothing.
-        use_local_synchronization: changes nothing.
+        pg_options: ignored.
+        use_local_synchronization: ignored.
         group_desc: a description.
-        device_id: changes nothing.
+        device_id: ignored.
         sort_ranks: whether its ranks are in the order of the world's.
 
     Returns:

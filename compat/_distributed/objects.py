@@ -118,7 +118,7 @@ def broadcast_object_list(
         object_list: of the same length in all processes.
         src: the source's number in the world; 0 by default.
         group: of which processes; all by default.
-        device: changes nothing.
+        device: ignored.
         group_src: the source's number in the group, in place of ``src``.
     """
     if not_in(group, "broadcast_object_list"):

@@ -29,7 +29,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
         What is carried when the condition does not hold.
 
     Raises:
-        RuntimeError: if one of the first two is no function, or the condition is no bool.
+        RuntimeError: if one of the first two is not a function, or the condition is no bool.
         AssertionError: if something else than tensors and ints is carried, or the step gives something else.
 
     Example:

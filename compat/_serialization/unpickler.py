@@ -72,7 +72,7 @@ class Loaded:
     Args:
         contents: the bytes of a key, of which there are so many.
         place: a function of a storage and its device that moves the storage.
-        swapped: whether the bytes of an element come the other way round.
+        swapped: whether the bytes of an element are swapped (other endianness).
     """
 
     def __init__(

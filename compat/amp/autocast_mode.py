@@ -109,7 +109,7 @@ class autocast:
         cache_enabled: whether casts of parameters are kept until the outermost block ends.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
+        ValueError: if ``device_type`` is not a string.
         RuntimeError: for a device that there is not.
 
     Example:
@@ -189,7 +189,7 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
         cast_inputs: the dtype of floating-point arguments; autocast is then disabled in the forward pass.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
+        ValueError: if ``device_type`` is not a string.
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -217,7 +217,7 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Marks the ``backward`` of a ``Function`` for ``autocast``: it runs as ``forward`` did.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
+        ValueError: if ``device_type`` is not a string.
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

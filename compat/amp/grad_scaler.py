@@ -1,4 +1,4 @@
-"""``GradScaler``: losses made larger, so that small gradients are not lost in half precision."""
+"""``GradScaler``: losses made larger, so that small gradients are not lost in float16 and bfloat16."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class GradScaler:
 
         Raises:
             RuntimeError: if that was done already, or the step was.
-            ValueError: for gradients in half precision.
+            ValueError: for gradients in float16 and bfloat16.
         """
         if not self._enabled:
             return

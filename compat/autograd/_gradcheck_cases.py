@@ -185,7 +185,7 @@ class Case:
             raise GradcheckError("Analytical gradient has incorrect size")
 
     def jacobian(self, number: int) -> list[Tensor]:
-        """The Jacobians of one result by all arguments, by reverse mode, as ``numerical`` has them."""
+        """The Jacobians of one result by all arguments, by reverse mode, as in ``numerical``."""
         output = self.outputs[self.results[number]]
         rows = self.pulled(output, list(_units(output)))
         if rows:

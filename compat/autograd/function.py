@@ -193,7 +193,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        # Results that are no tensors count as well: hooks get None for them.
+        # Results that are not tensors count as well: hooks get None for them.
         return tuple(InputMetadata(*(known[:2] if known else (Size(()), float32))) for known in self._results)
 
     def release(self) -> None:
@@ -303,7 +303,7 @@ class Function(metaclass=FunctionMeta):
     Attributes:
         generate_vmap_rule: whether ``vmap`` maps ``forward`` and ``backward`` as they are, so that no ``vmap`` method
             is needed.
-        clear_saved_tensors_on_access: whether ``saved_tensors`` are released as soon as ``backward`` has them.
+        clear_saved_tensors_on_access: whether ``saved_tensors`` are released as soon as in ``backward``.
         boxed_grads_call: whether ``backward`` takes a list of the gradients: what it removes from it is freed.
 
     Example:

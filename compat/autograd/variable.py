@@ -50,7 +50,7 @@ class Variable(metaclass=VariableMeta):
         requires_grad: whether the leaf does.
 
     Raises:
-        TypeError: if ``data`` is no tensor.
+        TypeError: if ``data`` is not a tensor.
 
     Example:
         >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)

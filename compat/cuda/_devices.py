@@ -79,7 +79,7 @@ def jax_device(device: Any) -> Any:
 
 
 def set_device(device: Any) -> None:
-    """Makes a GPU the current one; a negative number changes nothing.
+    """Makes a GPU the current one; a negative number ignored.
 
     Raises:
         ValueError: for a device of another type, and for a number that no GPU has.

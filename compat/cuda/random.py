@@ -22,7 +22,7 @@ def manual_seed(seed: int) -> None:
     """Seeds random numbers, where there is a GPU.
 
     Raises:
-        ValueError: if it is no number.
+        ValueError: if it is not a number.
     """
     seed = int(seed)
     if is_available():

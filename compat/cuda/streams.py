@@ -32,7 +32,7 @@ class Stream:
 
     Args:
         device: which GPU; by default the current one.
-        priority: changes nothing.
+        priority: ignored.
 
     Raises:
         RuntimeError: where there is no GPU.

@@ -211,7 +211,7 @@ def init_device_mesh(
         device_type: ``"cpu"``, or another kind of device.
         mesh_shape: how many devices there are along each axis.
         mesh_dim_names: the names of the axes.
-        backend_override: changes nothing.
+        backend_override: ignored.
 
     Raises:
         RuntimeError: if there are not as many devices, or a name comes twice.

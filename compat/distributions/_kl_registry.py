@@ -20,7 +20,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
     Subclasses use it, too, unless there is one for closer kinds.
 
     Raises:
-        TypeError: if one is no class; it need not be one of ours, as packages have distributions of their own.
+        TypeError: if one is not a class; it need not be one of ours, as packages have distributions of their own.
     """
     if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise TypeError("issubclass() arg 1 must be a class")

@@ -22,7 +22,7 @@ class Multinomial(OfCategorical):
         logits: their logarithms.
 
     Raises:
-        NotImplementedError: if ``total_count`` is no int.
+        NotImplementedError: if ``total_count`` is not an int.
 
     Example:
         >>> Multinomial(10, torch.tensor([1.0, 1.0])).mean

@@ -232,7 +232,7 @@ def export(
 
     Raises:
         ValueError: for an argument that is not a module.
-        TypeError: if ``args`` is no tuple.
+        TypeError: if ``args`` is not a tuple.
         torch._dynamo.exc.UserError: for a size that is to change and cannot.
         torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: where what is computed follows from values
             that are taken out of tensors (``item()``, ``bool()``, ``tolist()``, sizes of masks), which a graph cannot

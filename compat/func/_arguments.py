@@ -62,7 +62,7 @@ def check_differentiable(tree: Any) -> None:
     """Whether a tree holds tensors that have derivatives, only.
 
     Raises:
-        ValueError: if something is no tensor.
+        ValueError: if something is not a tensor.
         RuntimeError: if a tensor holds integers or booleans.
     """
     for x in tree_leaves(tree):

@@ -20,7 +20,7 @@ def tensors_outside(tree: Any) -> Any:
     """A tree of tensors, without those transforms around them that have returned.
 
     Raises:
-        RuntimeError: if something is no tensor.
+        RuntimeError: if something is not a tensor.
     """
 
     def one(x: Any) -> Tensor:

@@ -136,7 +136,7 @@ class Graph:
         """A new node where nodes are being inserted.
 
         Args:
-            op, target, args, kwargs: as ``Node`` has them.
+            op, target, args, kwargs: as in ``Node``.
             name: the name of its value; by default after the target.
         """
         if op not in ("call_function", "call_method", "get_attr", "call_module", "placeholder", "output"):

@@ -38,7 +38,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         param: the negative slope of ``"leaky_relu"``, 0.01 if left out.
 
     Raises:
-        ValueError: for an unknown nonlinearity or a slope that is no number.
+        ValueError: for an unknown nonlinearity or a slope that is not a number.
 
     Example:
         >>> calculate_gain("leaky_relu", 1.0)

@@ -120,7 +120,7 @@ def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str
         state: the names of the lists of its state, in the plural: ``"exp_avgs exp_infs"``.
         flags: parameters with a default, False or None.
         settings: those that are given by name.
-        fixed: settings that are no parameters.
+        fixed: settings that are not parameters.
     """
     name = kind.__name__.lower()
     lists = ["params", "grads", *state.split(), "state_steps"]

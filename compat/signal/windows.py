@@ -143,7 +143,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
     """``a[0] - a[1] * cos(x) + a[2] * cos(2 * x) - ...``, x going round once.
 
     Raises:
-        TypeError, ValueError: if ``a`` is no list, or empty.
+        TypeError, ValueError: if ``a`` is not a list, or empty.
 
     Example:
         >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])

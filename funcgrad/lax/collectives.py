@@ -117,7 +117,7 @@ def axis_index(axis_name: AxisName) -> Any:
         axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
-        An int32 of no axes; None for no names.
+        A 0-d int32; None for no names.
 
     Raises:
         NameError: if there is no axis of that name.
@@ -369,7 +369,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: where ``perm`` is no permutation of the indices.
+        ValueError: where ``perm`` is not a permutation of the indices.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

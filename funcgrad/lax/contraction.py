@@ -39,17 +39,17 @@ def dot_general(
     """Contracts some axes of two arrays, batched over others.
 
     Args:
-        lhs, rhs: arrays; where dtypes differ, they are promoted.
+        lhs, rhs: arrays; promoted if dtypes differ.
         dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, axes of equal sizes.
         precision: ignored: products have the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array with the batch axes, the remaining axes of ``lhs``, and those of ``rhs``.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
-        ValueError: for axes out of range or given twice, or of different sizes.
+        TypeError: for operands that are not arrays, or axes that are not integers.
+        ValueError: for axes out of range or repeated, or of different sizes.
 
     Example:
         >>> import numpy as np
@@ -80,7 +80,7 @@ def dot(
     """The product of vectors and matrices; or, with ``dimension_numbers``, ``dot_general``.
 
     Args:
-        lhs, rhs: arrays of one or two axes; where dtypes differ, they are promoted.
+        lhs, rhs: arrays of one or two axes; promoted if dtypes differ.
         dimension_numbers, precision, preferred_element_type: as for ``dot_general``.
 
     Returns:
@@ -88,7 +88,7 @@ def dot(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another number of axes, or sizes that do not fit.
+        ValueError: for another number of axes, or incompatible sizes.
 
     Example:
         >>> import numpy as np
@@ -115,7 +115,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another number of axes, or sizes that do not fit.
+        ValueError: for another number of axes, or incompatible sizes.
 
     Example:
         >>> import numpy as np
@@ -150,8 +150,8 @@ def ragged_dot(
         ``(m, n)``.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no integers.
-        ValueError: for shapes that do not fit, or an offset.
+        TypeError: for operands that are not arrays, or sizes that are not integers.
+        ValueError: for incompatible shapes, or an offset.
 
     Example:
         >>> import numpy as np

@@ -101,7 +101,7 @@ def conv_general_dilated(
     """A convolution; the kernel is not reversed.
 
     Args:
-        lhs, rhs: the input and the kernel, of as many axes; where dtypes differ, they are promoted.
+        lhs, rhs: the input and the kernel, of as many axes; promoted if dtypes differ.
         window_strides: the stride of the kernel along each spatial axis.
         padding: pairs, the zeros added before and after; ``"VALID"`` for none, or ``"SAME"``.
         lhs_dilation, rhs_dilation: the dilation of the input and of the kernel; by default 1.
@@ -109,7 +109,7 @@ def conv_general_dilated(
         feature_group_count, batch_group_count: the number of groups into which the input's features, or its batch, are
             split.
         precision: as for ``dot_general``.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array.
@@ -157,7 +157,7 @@ def conv(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv(np.ones((1, 1, 4)), np.ones((1, 1, 3)), (1,), "VALID"))
@@ -189,7 +189,7 @@ def conv_with_general_padding(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv_with_general_padding(np.ones((1, 1, 4)), np.ones((1, 1, 3)), (1,), [(1, 0)], None, (2,)))
@@ -240,7 +240,7 @@ def conv_transpose(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> x, w = np.array([1.0, 2.0])[None, :, None], np.ones((2, 1, 1))
@@ -292,7 +292,7 @@ def conv_general_dilated_patches(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv_general_dilated_patches(np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), "VALID"))
@@ -337,7 +337,7 @@ def conv_general_dilated_local(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> x, w = np.array([[[1.0, 2.0, 3.0]]]), np.ones((1, 2, 2))

@@ -89,7 +89,7 @@ def empty(shape: Sequence[int], dtype: Any) -> Any:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for sizes that are no integers, or an unknown dtype.
+        TypeError: for sizes that are not integers, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -110,7 +110,7 @@ def iota(dtype: Any, size: int) -> Any:
         A vector of that size and dtype.
 
     Raises:
-        TypeError: for a size that is no integer, or an unknown dtype.
+        TypeError: for a size that is not an integer, or an unknown dtype.
         ValueError: for a negative size.
 
     Example:
@@ -174,7 +174,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
         A vector of int32s.
 
     Raises:
-        TypeError: for sizes that are no integers.
+        TypeError: for sizes that are not integers.
         ValueError: for negative ones.
 
     Example:
@@ -194,7 +194,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         A tuple; ``()`` for no shapes.
 
     Raises:
-        TypeError: for sizes that are no integers.
+        TypeError: for sizes that are not integers.
         ValueError: where they do not broadcast.
 
     Example:

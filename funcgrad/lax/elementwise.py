@@ -276,7 +276,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are no arrays or numbers, or of different dtypes.
+        TypeError: for operands that are not arrays or numbers, or of different dtypes.
         ValueError: for bounds of another shape.
 
     Example:
@@ -303,7 +303,7 @@ def pow(x: Any, y: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays or numbers, or of incompatible dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(pow(np.array([2.0, 3.0]), 2), pow(2.0, -1.0))
@@ -352,14 +352,14 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     """The nearest whole number.
 
     Args:
-        x: an array or number: floating numbers.
+        x: an array or number: floating-point numbers.
         rounding_method: ties round away from zero, or with ``TO_NEAREST_EVEN`` to even.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
 
     Example:
         >>> x = np.array([0.5, 1.5, 2.5])
@@ -375,14 +375,14 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
     """Numbers rounded to fewer exponent and mantissa bits, in the same dtype.
 
     Args:
-        operand: an array or number: floating numbers.
+        operand: an array or number: floating-point numbers.
         exponent_bits, mantissa_bits: the numbers of bits, at least one and zero.
 
     Returns:
         An array of the shape and dtype of the operand.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
         ValueError: for fewer bits.
 
     Example:

@@ -85,7 +85,7 @@ def gather(
         and the ``batching_dims`` of both are batch axes.
         slice_sizes: the size of a window along each axis of the operand.
         unique_indices: promises that no element is read twice.
-        indices_are_sorted: of no consequence.
+        indices_are_sorted: ignored.
         mode: the treatment of windows out of bounds: ``"clip"``, the default, moves them inside, ``"fill"`` reads
             ``fill_value``, and ``"promise_in_bounds"`` asserts that there are none.
         fill_value: by default NaN, or the smallest signed or largest unsigned integer.
@@ -206,7 +206,7 @@ def scatter_apply(
         func: an elementwise function that preserves the dtype.
         dimension_numbers: as for ``scatter``.
         update_shape: the shape of updates.
-        indices_are_sorted: of no consequence.
+        indices_are_sorted: ignored.
         unique_indices: promises that no element is read twice.
         mode: as for ``scatter``.
 

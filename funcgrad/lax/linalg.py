@@ -67,7 +67,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(cholesky_update(np.array([[3.0]]), np.array([4.0])))
@@ -131,7 +131,7 @@ def eigh(
         x: ``(*, n, n)``, floating or complex.
         lower: which triangle is read.
         symmetrize_input: whether to use the mean of the matrix and its adjoint.
-        sort_eigenvalues: of no consequence: they are in ascending order.
+        sort_eigenvalues: ignored: they are in ascending order.
         subset_by_index: the range of values to return, ``(first, last + 1)``.
 
     Returns:
@@ -215,7 +215,7 @@ def householder_product(a: Any, taus: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(householder_product(np.array([[1.0], [0.0]]), np.array([0.0])))
@@ -248,7 +248,7 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(ormqr(np.array([[1.0], [0.0]]), np.array([0.0]), np.array([[1.0], [2.0]])).ravel())
@@ -275,7 +275,7 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
 
     Example:
         >>> packed, pivots, order = lu(np.array([[0.0, 2.0], [4.0, 8.0]]))
@@ -322,7 +322,7 @@ def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
         NonDifferentiableError: for the derivative of full factors of tall matrices.
 
     Example:
@@ -374,7 +374,7 @@ def svd(
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes, or a subset with ``full_matrices``.
+        ValueError: for fewer than two axes, or a subset with ``full_matrices``.
 
     Example:
         >>> print(svd(np.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
@@ -414,14 +414,14 @@ def symmetric_product(
         a_matrix: ``(*, m, n)``, floating.
         c_matrix: ``(*, m, m)``, of the same dtype.
         alpha, beta: numbers.
-        symmetrize_output: of no consequence: both triangles are computed.
+        symmetrize_output: ignored: both triangles are computed.
 
     Returns:
         ``(*, m, m)``.
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(symmetric_product(np.array([[1.0, 2.0]]), np.array([[3.0]]), beta=1.0))
@@ -457,7 +457,7 @@ def triangular_solve(
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> a, b = np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([[4.0], [4.0]])
@@ -489,7 +489,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> beside = np.ones(2)

@@ -135,7 +135,7 @@ def save_only_these_names(*names: str) -> Policy:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -158,7 +158,7 @@ def save_any_names_but_these(*names: str) -> Policy:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -181,7 +181,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -204,7 +204,7 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         A policy.
 
     Raises:
-        TypeError: where one of them is no function.
+        TypeError: where one of them is not a function.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

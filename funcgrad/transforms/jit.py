@@ -368,7 +368,7 @@ class _Traced:
         return self.in_shardings is not None or bool(self.statics.positions or self.statics.names)
 
     def check(self, args: tuple, kwargs: dict) -> None:
-        """Raises an error that names an argument that is no array, or an unhashable static one."""
+        """Raises an error that names an argument that is not an array, or an unhashable static one."""
         (dynamic, named), static = self.statics.split(args, kwargs)
         for part in static:
             for where, value in part:

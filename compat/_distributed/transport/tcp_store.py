@@ -127,7 +127,7 @@ class TCPStore(Store):
         wait_for_workers: whether making it waits until all have connected.
         multi_tenant: whether stores of this process at one port are one, as where a launcher serves it already.
         master_listen_fd: a socket that listens already.
-        use_libuv: changes nothing.
+        use_libuv: ignored.
 
     Raises:
         DistNetworkError: if the port is taken, or no server answers in time.

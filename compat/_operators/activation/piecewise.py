@@ -74,7 +74,7 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _threshold(input: Any, threshold: Any, value: Any) -> Any:
-    # Numbers of half precision are compared with the threshold as it is, not rounded to theirs.
+    # Numbers of float16 and bfloat16 are compared with the threshold as it is, not rounded to theirs.
     wide = np.astype(input, SINGLE) if is_half(input) else input
     return np.where(wide <= filled(wide, threshold), filled(input, value), input)
 

@@ -174,7 +174,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", names="torch.celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``celu`` as ``torch`` has it."""
+    """``celu`` as in ``torch``."""
     return celu(input, alpha)
 
 

@@ -291,7 +291,7 @@ def to_capsule(
 
     Raises:
         BufferError: for a tensor that requires grad, or whose conjugation is still to be done.
-        TypeError: for a stream that is no number.
+        TypeError: for a stream that is not a number.
     """
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")

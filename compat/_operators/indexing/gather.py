@@ -276,7 +276,7 @@ def index_select(input, dim, index):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for positions outside, or an index that is no vector.
+        IndexError: for positions outside, or an index that is not a vector.
         RuntimeError: for an index of another dtype, and for positions outside along the second dimension.
 
     Example:

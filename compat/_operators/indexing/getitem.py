@@ -228,7 +228,7 @@ def _is_basic(p: Any) -> bool:
     return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, (Tensor, np.ndarray, *ARRAYS)))
 
 
-# As long as a sequence of subscripts may be that is no tuple.
+# As long as a sequence of subscripts may be that is not a tuple.
 _LONGEST = 31
 _SEQUENCE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "

@@ -77,7 +77,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
 
     Args:
         dim: the dimension to sort along.
-        descending: the largest first. NaN counts as larger than all numbers.
+        descending: the largest first. NaN is larger than all numbers.
         stable: equal elements keep their order; they do in any case.
         out: a pair of tensors to write the results into.
 
@@ -175,7 +175,7 @@ def topk(input, k, dim, largest, sorted):
 
     Args:
         k: how many.
-        largest: the smallest instead, if false. NaN counts as larger than all numbers.
+        largest: the smallest instead, if false. NaN is larger than all numbers.
         sorted: whether their order matters; they come in order in any case.
         out: a pair of tensors to write the results into.
 

@@ -134,7 +134,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         ``(*, n, m)``.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
@@ -297,7 +297,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
         out: a tensor to write the result into.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))

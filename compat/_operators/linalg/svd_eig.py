@@ -131,7 +131,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
         A named tuple of ``U``, with vectors in columns, ``S`` and ``Vh``, with vectors in rows.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
@@ -149,7 +149,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
@@ -302,7 +302,7 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
         A named tuple of ``eigenvalues`` and ``eigenvectors``, in columns; complex.
 
     Raises:
-        RuntimeError: for numbers that are not finite.
+        RuntimeError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.eig(torch.tensor([[1.0, 5.0], [0.0, 2.0]])).eigenvalues
@@ -322,7 +322,7 @@ def eigvals(input: Tensor) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for numbers that are not finite.
+        RuntimeError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.eigvals(torch.tensor([[1.0, 5.0], [0.0, 2.0]]))

@@ -140,7 +140,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         ``(n, m)``.
 
     Raises:
-        RuntimeError: for tensors that are no vectors.
+        RuntimeError: for tensors that are not vectors.
 
     Example:
         >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10]))

@@ -163,7 +163,7 @@ def multi_margin_loss(
 
     Raises:
         ValueError: for another ``p``.
-        RuntimeError: where sizes do not match, and for a target that is no class.
+        RuntimeError: where sizes do not match, and for a target that is not a class.
 
     Example:
         >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0]]), torch.tensor([0]))
@@ -231,7 +231,7 @@ def multilabel_margin_loss(
         target: of the same size: classes, and -1 after the last.
 
     Raises:
-        RuntimeError: where sizes do not match, and for a target that is no class.
+        RuntimeError: where sizes do not match, and for a target that is not a class.
 
     Example:
         >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0]), torch.tensor([0, -1]))

@@ -168,7 +168,7 @@ def nll_loss(
 
     Raises:
         ValueError, RuntimeError: for sizes and dtypes that do not match.
-        IndexError: for a target that is no class.
+        IndexError: for a target that is not a class.
 
     Example:
         >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
@@ -250,7 +250,7 @@ def cross_entropy(
 
     Raises:
         ValueError, RuntimeError: for sizes and dtypes that do not match.
-        IndexError: for a target that is no class.
+        IndexError: for a target that is not a class.
 
     Example:
         >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))

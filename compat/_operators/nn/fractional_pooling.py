@@ -83,7 +83,7 @@ def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
     n = len(spatial)
     flat: Any = 0
     for d in range(n):
-        # PyTorch's two dimensions take their numbers the other way round.
+        # PyTorch's two dimensions take their numbers in reverse order.
         starts = _starts(samples[:, 1 - d if n == 2 else d], spatial[d], counts[d], kernel[d])
         places = np.add(np.expand_dims(starts, 2), np.arange(kernel[d]))
         at = [type_of(places).shape[0], *(1,) * (2 * n)]

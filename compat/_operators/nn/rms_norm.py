@@ -27,7 +27,7 @@ def rms_norm(
         eps: added to the mean; by default the smallest step of the dtype.
 
     Raises:
-        RuntimeError: for sizes that do not fit.
+        RuntimeError: for incompatible sizes.
 
     Example:
         >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))

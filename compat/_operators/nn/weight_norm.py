@@ -24,7 +24,7 @@ def _across(x: Any, dim: int) -> tuple[int, ...]:
     arguments=Arguments(static="dim"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
 def weight_norm_interface(v, g, dim):
-    wide = single(v)  # of half precision only the weight is rounded, once; the length stays as it is
+    wide = single(v)  # of float16 and bfloat16 only the weight is rounded, once; the length stays as it is
     norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=_across(v, dim), keepdims=True))
     return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm
 

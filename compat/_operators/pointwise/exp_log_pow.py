@@ -92,7 +92,7 @@ def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
-    """From the number with the larger real part, as PyTorch has it at infinities and NaN."""
+    """From the number with the larger real part, as in PyTorch at infinities and NaN."""
     first = np.real(x) >= np.real(y)
     high, low = np.where(first, x, y), np.where(first, y, x)
     real = np.real(high)

@@ -40,7 +40,7 @@ def check_with(error_type: type[Exception], cond: bool, message: Message = None)
         message: called for the error's text.
 
     Raises:
-        TypeError: for a condition that is no bool, and a message that cannot be called.
+        TypeError: for a condition that is not a bool, and a message that cannot be called.
 
     Example:
         >>> check_with(ValueError, 1 > 2, lambda: "one is not more than two")

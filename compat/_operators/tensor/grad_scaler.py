@@ -42,7 +42,7 @@ def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf:
     Raises:
         RuntimeError: if one of these two has other elements than one of single precision.
         TypeError: if the gradients are no list of tensors.
-        NotImplementedError: for gradients that are no floating numbers.
+        NotImplementedError: for gradients that are no floating-point numbers.
     """
     name = "_amp_foreach_non_finite_check_and_unscale_"
     if not isinstance(self, list | tuple):

@@ -473,5 +473,5 @@ def contains(self: Tensor, element: Any) -> bool:
 
 @function("Tensor.__reversed__")
 def reverse(self: Tensor) -> Tensor:
-    """The elements backwards along the first dimension."""
+    """The elements reversed along the first dimension."""
     return self.flip(0) if self.dim() else self

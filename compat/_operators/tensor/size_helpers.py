@@ -88,7 +88,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         with_replacement: whether an element can be chosen again.
 
     Raises:
-        RuntimeError: if ``input`` is no vector, or ``r`` is negative.
+        RuntimeError: if ``input`` is not a vector, or ``r`` is negative.
 
     Example:
         >>> torch.combinations(torch.tensor([1, 2, 3]))

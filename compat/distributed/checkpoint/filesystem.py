@@ -1,7 +1,7 @@
 """A checkpoint's files, which are PyTorch's: ``.metadata``, and ``__<rank>_0.distcp`` with the parts of each process.
 
 A part is what ``torch.save`` writes of it, one behind the other; ``.metadata`` is a pickle of ``Metadata``. So PyTorch
-reads what is written here, and the other way round. Of a pickle only the names of the format are taken.
+reads what is written here, and vice versa. Of a pickle only the names of the format are taken.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """An object of a checkpoint that is no tensor."""
+    """An object of a checkpoint that is not a tensor."""
 
 
 @dataclass(frozen=True)

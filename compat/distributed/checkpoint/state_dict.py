@@ -23,7 +23,7 @@ class StateDictOptions:
 
     Attributes:
         full_state_dict: all of each tensor, on one device, instead of its parts.
-        cpu_offload: changes nothing.
+        cpu_offload: ignored.
         ignore_frozen_params: leave parameters out that require no gradient.
         strict: whether a module's state must have all that the module has.
         broadcast_from_rank0: changes nothing: each process is given the state.

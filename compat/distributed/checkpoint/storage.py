@@ -84,7 +84,7 @@ def save(
         planner: None.
         process_group: the processes; all by default.
         no_dist: whether this process writes alone.
-        use_collectives: changes nothing.
+        use_collectives: ignored.
 
     Returns:
         The checkpoint's ``Metadata``.
@@ -237,7 +237,7 @@ def _assembled(
 
 
 def _replace(state: Any, values: Mapping[str, Any], path: tuple) -> None:
-    """Puts values that are no tensors in their places; objects that have a state are given it."""
+    """Puts values that are not tensors in their places; objects that have a state are given it."""
     items: Any = list(state.items() if isinstance(state, Mapping) else enumerate(state))
     for key, value in items:
         here = (*path, key)

@@ -1,4 +1,4 @@
-"""The options of ``python -m torch.distributed.run``, as ``torchrun`` has them.
+"""The options of ``python -m torch.distributed.run``, as in ``torchrun``.
 
 Each may also be said by an environment variable, ``PET_`` and its name: ``PET_NPROC_PER_NODE=2``.
 """

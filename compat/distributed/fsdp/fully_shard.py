@@ -48,7 +48,7 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Parameters are kept in the host's memory; only on the CPU, where they are anyway.
 
     Attributes:
-        pin_memory: changes nothing.
+        pin_memory: ignored.
     """
 
     pin_memory: bool = True
@@ -92,11 +92,11 @@ def fully_shard(
         module: the module, or a list of them; parameters stay the same objects. Those that a call for a submodule has
             divided already stay so.
         mesh: the devices; all by default. Of two axes, parameters are on each device along the first.
-        reshard_after_forward: changes nothing.
+        reshard_after_forward: ignored.
         shard_placement_fn: for a parameter along which dimension it is divided. Where it says nothing, the first that
             divides evenly; if none does, the first, of which the last devices then have less.
         mp_policy: in which dtypes to compute; converting parameters is not there.
-        offload_policy: changes nothing.
+        offload_policy: ignored.
         ignored_params: parameters that are put on each device.
 
     Returns:

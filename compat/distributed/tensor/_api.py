@@ -1,6 +1,6 @@
 """``DTensor``: a tensor whose buffer is divided among devices.
 
-An array of JAX's says which device has which part of it, and XLA divides what is computed of it and exchanges what has
+A JAX array says which device has which part of it, and XLA divides what is computed of it and exchanges what has
 to be. So an operator on such tensors is the operator: a ``Tensor`` with a divided buffer goes through the same plans,
 the same windows and the same backward pass, and there is no table of operators. Any tensor whose buffer lies on the
 devices of a mesh is a ``DTensor``, results of operations too.
@@ -91,7 +91,7 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
 
     Raises:
         RuntimeError: for ``Partial``.
-        ValueError: for a dimension that is not there.
+        ValueError: for a dimension out of range.
     """
     placed = list(placements or [Replicate()] * mesh.ndim)
     if len(placed) != mesh.ndim:
@@ -424,11 +424,11 @@ def distribute_tensor(
         tensor: a leaf.
         device_mesh: the devices.
         placements: for each axis of the mesh; ``Replicate`` by default.
-        src_data_rank: changes nothing.
+        src_data_rank: ignored.
 
     Raises:
         RuntimeError: for the result of an operation.
-        ValueError: for a dimension that is not there.
+        ValueError: for a dimension out of range.
 
     Example:
         >>> from compat.distributed.tensor import Replicate, distribute_tensor, init_device_mesh

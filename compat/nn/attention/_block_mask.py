@@ -73,7 +73,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
     """The mask function that is true where all of some mask functions are.
 
     Raises:
-        RuntimeError: if one is no function.
+        RuntimeError: if one is not a function.
     """
     return _combined("and_mask", lambda x, y: x & y, lambda b: b.new_ones((), dtype=dtypes.bool_), mask_mods)
 
@@ -82,7 +82,7 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     """The mask function that is true where any of some mask functions is.
 
     Raises:
-        RuntimeError: if one is no function.
+        RuntimeError: if one is not a function.
     """
     return _combined("or_mask", lambda x, y: x | y, lambda b: b.new_zeros((), dtype=dtypes.bool_), mask_mods)
 

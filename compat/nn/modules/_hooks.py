@@ -110,7 +110,7 @@ class Hooks:
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
         """Calls ``hook(module, grad_input, grad_output)`` when the inputs' gradients are there.
 
-        What it returns, if not None, replaces ``grad_input``. Gradients of what is no tensor are None.
+        What it returns, if not None, replaces ``grad_input``. Gradients of an argument that is not a tensor are None.
 
         Raises:
             RuntimeError: if the module has a hook of ``register_backward_hook``.

@@ -99,7 +99,7 @@ class Sequential(_Numbered):
         """Puts a module before the one at ``index``; returns the container.
 
         Raises:
-            AssertionError: if it is no module.
+            AssertionError: if it is not a module.
             IndexError: if there is no such place.
         """
         if not isinstance(module, Module):

@@ -109,7 +109,7 @@ class Module(Hooks, State):
             persistent: whether it is part of ``state_dict()``.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``tensor`` is no tensor.
+            TypeError, KeyError: if the name is not a string, empty, dotted or taken; if ``tensor`` is not a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise uninitialized("buffer")
@@ -132,7 +132,7 @@ class Module(Hooks, State):
             param: None reserves the name.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``param`` is no parameter.
+            TypeError, KeyError: if the name is not a string, empty, dotted or taken; if ``param`` is not a parameter.
             ValueError: if it was computed.
         """
         if "_parameters" not in self.__dict__:
@@ -153,7 +153,7 @@ class Module(Hooks, State):
         """Adds a submodule.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``module`` is no module.
+            TypeError, KeyError: if the name is not a string, empty, dotted or taken; if ``module`` is not a module.
         """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -469,7 +469,7 @@ class Module(Hooks, State):
         """Sets training mode, or with False evaluation mode, for the module and all in it; returns the module.
 
         Raises:
-            ValueError: if ``mode`` is no bool.
+            ValueError: if ``mode`` is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")

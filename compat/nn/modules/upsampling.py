@@ -119,7 +119,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Places become channels, the other way round than by ``PixelShuffle``.
+    """The inverse of ``PixelShuffle``: moves spatial positions into channels.
 
     Args:
         downscale_factor: how many times smaller an image becomes.

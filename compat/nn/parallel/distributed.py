@@ -30,14 +30,14 @@ class DistributedDataParallel(Module):
         module: the module, with the same parameters in all processes, on devices of one type.
         device_ids: the accelerator that a module of one accelerator is on, as a list of one; arguments of the module
             are put there. None, or empty, leaves arguments where they are.
-        output_device: changes nothing.
-        dim: changes nothing.
+        output_device: ignored.
+        dim: ignored.
         broadcast_buffers: whether buffers are made those of rank 0 before each forward pass; True by default.
         init_sync: whether parameters and buffers are made those of rank 0 now.
         process_group: over which processes; all by default.
         bucket_cap_mb: how many MiB of gradients are exchanged together, about; 25 by default.
         find_unused_parameters: whether a forward pass may leave parameters out; the graph of its results is searched.
-        check_reduction: changes nothing.
+        check_reduction: ignored.
         gradient_as_bucket_view: whether gradients are parts of buckets, instead of copies.
         static_graph: whether each pass uses the same parameters; what it leaves out is found in each.
         forward_sync_buffers: as ``broadcast_buffers``.

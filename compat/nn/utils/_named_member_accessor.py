@@ -113,7 +113,7 @@ class NamedMemberAccessor:
 
         Raises:
             AttributeError: if there is none.
-            TypeError: for what is no tensor.
+            TypeError: for an argument that is not a tensor.
         """
         owner, own = self._owner(name)
         found = getattr(owner, own, _MISSING)

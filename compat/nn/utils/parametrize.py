@@ -77,7 +77,7 @@ class ParametrizationList(ModuleList):
         original: the trained tensor; ``original0``, ``original1``, ... where the first module takes several tensors.
 
     Raises:
-        ValueError: without modules, and if what they give is no tensor or of another dtype or shape.
+        ValueError: without modules, and if what they give is not a tensor or of another dtype or shape.
     """
 
     is_tensor: bool

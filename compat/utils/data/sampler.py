@@ -57,7 +57,7 @@ class RandomSampler(Sampler[int]):
         generator: where to draw from.
 
     Raises:
-        TypeError, ValueError: if ``replacement`` is no bool, or there is nothing to give.
+        TypeError, ValueError: if ``replacement`` is not a bool, or there is nothing to give.
 
     Example:
         >>> sorted(torch.utils.data.RandomSampler("abc"))

@@ -211,7 +211,7 @@ def hparams(values: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[Any,
 
     Raises:
         TypeError: for what are no dictionaries.
-        ValueError: for values that are no numbers, bools, texts or tensors.
+        ValueError: for values that are not numbers, bools, texts or tensors.
     """
     from tensorboard.plugins.hparams import api_pb2, metadata
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo

@@ -73,7 +73,7 @@ class SummaryWriter:
         log_dir: the folder; by default ``runs/`` and the time and the host's name.
         comment: what the default folder's name ends with.
         purge_step: TensorBoard leaves out what was written from this step on before.
-        max_queue, flush_secs, filename_suffix: as ``FileWriter`` has them.
+        max_queue, flush_secs, filename_suffix: as in ``FileWriter``.
 
     Each ``add_...`` takes a tag, a value, the number of the step and, if it is not now, the time.
     """

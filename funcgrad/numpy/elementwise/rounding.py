@@ -48,7 +48,7 @@ floor_divide = _real_pair(
 
 
 def fmod(x: Any, y: Any, /) -> Any:
-    """The remainder with the sign of ``x``, as C's.
+    """The remainder with the sign of ``x``, as in C.
 
     Args:
         x, y: real arrays or numbers that broadcast together; an integer by zero gives 0.
@@ -143,7 +143,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
 
     Args:
         x: an array or number of any dtype.
-        decimals: an int, not traced; where it is negative, integers are rounded too.
+        decimals: a static int; if negative, integers are rounded too.
 
     Returns:
         An array of the shape and the dtype of ``x``.
@@ -165,7 +165,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
     if not dtypes.is_floating(dtype):
         return x if decimals > 0 or dtype == dtypes.bool_ else _round_whole(x, 10**-decimals)
     if builtins.abs(decimals) > int(np.log10(float(ml_dtypes.finfo(dtype).max))):
-        # Out of the dtype's range there is nothing to round, or nothing left.
+        # Out of the dtype's range there is nothing to round, or the result is 0.
         return x if decimals > 0 else p.select(p.is_finite(x), p.mul(x, p.number(0, x)), x)
     unit = p.number(10.0 ** builtins.abs(decimals), x)
     if decimals > 0:
@@ -174,7 +174,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
 
 
 def _round_whole(x: Any, unit: int) -> Any:
-    """Integers to multiples of ``unit``, ties to the even one."""
+    """Rounds integers to multiples of ``unit``, ties to even."""
     if unit > np.iinfo(type_of(x).dtype).max:
         return p.mul(x, p.number(0, x))
     half, one = p.number(unit // 2, x), p.number(1, x)

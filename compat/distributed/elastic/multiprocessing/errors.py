@@ -107,7 +107,7 @@ def record(fn: F, error_handler: Any = None) -> F:
 
     Args:
         fn: the function that a process runs.
-        error_handler: changes nothing.
+        error_handler: ignored.
     """
 
     @functools.wraps(fn)

@@ -104,7 +104,7 @@ class RowwiseParallel(ParallelStyle):
     Args:
         input_layouts: how arguments come; divided along the last dimension by default.
         output_layouts: how results are to lie; on each device by default.
-        use_local_output: changes nothing.
+        use_local_output: ignored.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SequenceParallel(ParallelStyle):
 
     Args:
         sequence_dim: which dimension that is.
-        use_local_output: changes nothing.
+        use_local_output: ignored.
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
@@ -152,7 +152,7 @@ class PrepareModuleInput(ParallelStyle):
         input_layouts: how they come, which tensors know themselves.
         desired_input_layouts: how they are to lie; None for what stays as it is.
         input_kwarg_layouts, desired_input_kwarg_layouts: the same for arguments by name.
-        use_local_output: changes nothing.
+        use_local_output: ignored.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class PrepareModuleOutput(ParallelStyle):
     Args:
         output_layouts: how they come, which tensors know themselves.
         desired_output_layouts: how they are to lie.
-        use_local_output: changes nothing.
+        use_local_output: ignored.
     """
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True):
@@ -198,7 +198,7 @@ def parallelize_module(
         module: the module; its parameters stay the same objects.
         device_mesh: the devices.
         parallelize_plan: a style, or one for each submodule by name, in which ``*`` stands for any part.
-        src_data_rank: changes nothing.
+        src_data_rank: ignored.
 
     Returns:
         The module. What the plan does not name is put on each device when a tensor of the mesh meets it.
