@@ -1,4 +1,4 @@
-"""``torch.xpu`` where there is no Intel GPU."""
+"""``torch.xpu``, without an Intel GPU."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class GradScaler:
     """Multiplies losses by a scale, divides gradients by it, leaves out steps with infinite ones, adapts the scale.
 
     Args:
-        device: where gradients are; for one that is not there the scaler is disabled, with a warning for ``"cuda"``.
+        device: where gradients are; for one that does not exist the scaler is disabled, with a warning for ``"cuda"``.
         init_scale: the first scale.
         growth_factor: by what it grows after ``growth_interval`` steps without infinite gradients.
         backoff_factor: by what it shrinks after a step that was left out.

@@ -17,7 +17,7 @@ class Pareto(TransformedDistribution):
     """Survival function ``(scale / x) ** alpha``, from ``scale`` on.
 
     Args:
-        scale: the least value.
+        scale: the minimum value.
         alpha: how fast it falls.
 
     Example:

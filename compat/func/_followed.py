@@ -212,7 +212,7 @@ def hooked(grad: Tensor, t: Tensor) -> Tensor:
 
 
 def _on_its_own(t: Tensor) -> Any:
-    """The elements of a view of unshared memory, such as an intermediate view, as memory of its own.
+    """The elements of a view of unshared memory, such as an intermediate view, as its own memory.
 
     Raises:
         RuntimeError: if the memory is shared: the tape has one entry for the memory of both.

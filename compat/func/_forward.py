@@ -26,7 +26,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """The value of ``func`` and its derivative in the direction of ``tangents``.
 
     Args:
-        primals, tangents: tuples of as many tensors (or trees of them) as ``func`` takes.
+        primals, tangents: tuples of as many tensors (or pytrees of them) as ``func`` takes.
         strict: complain where the value does not depend on ``primals``, instead of giving zeros.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 

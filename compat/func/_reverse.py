@@ -26,7 +26,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` and a function from cotangents of it to a tuple of cotangents of ``primals``.
 
     Args:
-        func: takes and returns tensors, or trees of them.
+        func: takes and returns tensors, or pytrees of them.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 
     Returns:
@@ -107,7 +107,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool
     """A function that gives the gradient of ``func`` and its value.
 
     Args:
-        func: returns a tensor without dimensions.
+        func: returns a 0-d tensor.
         argnums: with respect to which arguments.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 
@@ -156,7 +156,7 @@ def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwa
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func``, which returns a tensor without dimensions.
+    """A function that gives the gradient of ``func``, which returns a 0-d tensor.
 
     Args:
         argnums: with respect to which arguments.

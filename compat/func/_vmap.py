@@ -318,7 +318,7 @@ class Batch:
         return tensor_of(at_axis(value, found, place, self.interpreter.size)) if view is None else view
 
     def _whole(self, x: Tensor) -> Tensor | None:
-        """The batched memory of a result, batch dimension first; None if it is not memory of its own."""
+        """The batched memory of a result, batch dimension first; None if it is not its own memory."""
         storage: Any = x._storage
         detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
         if detached:

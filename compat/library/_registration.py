@@ -104,7 +104,7 @@ class Library:
 
         Raises:
             TypeError: for a kernel that cannot be called.
-            RuntimeError: for an operation that is not there.
+            RuntimeError: for an operation that does not exist.
         """
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")

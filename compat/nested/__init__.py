@@ -53,7 +53,7 @@ def nested_tensor(
             for ``torch.strided`` in any.
         dtype, device: the result's; that of the first tensor by default.
         layout: ``torch.jagged``, or ``torch.strided``, the default.
-        requires_grad: whether gradients are to be computed for it.
+        requires_grad: whether it requires grad.
         pin_memory: accepted.
 
     Raises:

@@ -37,7 +37,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     Args:
         data: its values; an empty float tensor if left out.
-        requires_grad: whether gradients are to be computed for it.
+        requires_grad: whether it requires grad.
 
     Raises:
         RuntimeError: if ``requires_grad`` is true for a dtype without derivatives.

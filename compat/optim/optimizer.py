@@ -429,7 +429,7 @@ def is_zero(value: Any) -> bool:
 
 
 def number_of(value: Any) -> Any:
-    """A setting as an argument of a program: a tensor without dimensions, or a float."""
+    """A setting as an argument of a program: a 0-d tensor, or a float."""
     if isinstance(value, Tensor):
         return value.reshape(()) if value.dim() else value
     return value if type(value) is Given else float(value)

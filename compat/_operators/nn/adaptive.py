@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows as the result is to have, each from a rounded-down start to a rounded-up end."""
+"""Adaptive pooling: one window per element of the result, from a rounded-down start to a rounded-up end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Dims = tuple[int, ...]
 
 
 def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """For each of ``count`` windows the places of its elements, and which are its own rather than filled up."""
+    """For each of ``count`` windows the indices of its elements, and a mask of valid ones, as windows are padded."""
     start = numpy.arange(count) * size // count
     end = -(-(numpy.arange(1, count + 1) * size) // count)
     widest = int((end - start).max(initial=0))
@@ -39,7 +39,7 @@ def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
-    """The elements of every window in a last dimension; which of them count; and their flat places.
+    """The elements of every window in a last dimension; their validity; and their flat indices.
 
     Returns:
         An array ``(*lead, *counts, k)``, and two ``(*counts, k)``.
@@ -64,7 +64,7 @@ def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
 
 
 def _like(table: numpy.ndarray, x: Any) -> Any:
-    """A table over the last dimensions of an array, over all of it."""
+    """A table over the last dimensions of an array, broadcast to all of it."""
     shape = type_of(x).shape
     return broadcast(table, shape=shape, dims=tuple(range(len(shape) - table.ndim, len(shape))))
 
@@ -173,7 +173,7 @@ def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
     """The maximum of each window, and its index.
 
     Args:
-        windows: ``(..., k)``.
+        places: the index of each element, of the same size.
         places: as large, where each element is.
     """
     last = type_of(windows).ndim - 1
@@ -223,7 +223,7 @@ def _max(n: int) -> Op:
 
 _MAX = {n: _max(n) for n in (2, 3)}
 
-# ---------------------------------------------------------------- as users call them
+# ---------------------------------------------------------------- public functions
 
 _DOC = """The {what} of windows over the last {n} dimensions, so many that the result has the given size.
 

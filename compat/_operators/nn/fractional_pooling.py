@@ -1,4 +1,4 @@
-"""Fractional max pooling: windows that lie unevenly, where random numbers put them.
+"""Fractional max pooling: windows of pseudorandom positions.
 
 Source: B. Graham, "Fractional max-pooling", 2014.
 """
@@ -65,7 +65,7 @@ def _check(n: int) -> Any:
 
 
 def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
-    """Where the windows of each plane begin: ``(planes, count)``, from ``(planes,)`` random numbers."""
+    """The starts of the windows of each plane: ``(planes, count)``, from ``(planes,)`` random numbers."""
     planes, dtype = type_of(sample).size, type_of(sample).dtype
     last = full(fdtypes.int64.type(size - kernel), (planes, min(count, 1)))
     if count <= 1:
@@ -79,7 +79,7 @@ def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
 
 
 def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
-    """The flat places of the elements of all windows: ``(planes, *counts, k)``."""
+    """The flat indices of the elements of all windows: ``(planes, *counts, k)``."""
     n = len(spatial)
     flat: Any = 0
     for d in range(n):
@@ -124,7 +124,7 @@ def _pool(n: int) -> Op:
 
 _POOL = {n: _pool(n) for n in (2, 3)}
 
-# ---------------------------------------------------------------- as users call them
+# ---------------------------------------------------------------- public functions
 
 _DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
 
@@ -172,7 +172,7 @@ def _publish(n: int) -> None:
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """As the function without ``_with_indices`` gives with ``return_indices``."""
+        """The function without ``_with_indices``, with ``return_indices=True``."""
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:

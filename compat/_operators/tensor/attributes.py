@@ -113,7 +113,7 @@ def _check_ambiguity(self: Tensor, check: Any) -> None:
 
 @composite(names="Tensor.resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """A deprecated name of ``view``.
+    """A deprecated alias of ``view``.
 
     Raises:
         RuntimeError: for another number of elements.

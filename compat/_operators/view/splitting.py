@@ -45,7 +45,7 @@ def tensor_split(
         dim: the dimension.
 
     Raises:
-        RuntimeError: for a tensor without dimensions, and no parts.
+        RuntimeError: for a 0-d tensor, and no parts.
 
     Example:
         >>> torch.tensor_split(torch.arange(5), 2)

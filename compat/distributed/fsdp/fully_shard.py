@@ -103,7 +103,7 @@ def fully_shard(
         The module, whose class is an ``FSDPModule`` as well.
 
     Raises:
-        NotImplementedError: for a policy that is not there.
+        NotImplementedError: for a policy that does not exist.
 
     Example:
         >>> from compat.distributed.fsdp import FSDPModule, fully_shard

@@ -16,7 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._operators.indexing.getitem import by_tensors
 
-#: From numbers of batch, head, query and key, tensors without dimensions, to whether they are to meet.
+#: From numbers of batch, head, query and key, 0-d tensors, to whether they are to meet.
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 
 _SLICED = (

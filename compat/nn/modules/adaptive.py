@@ -110,7 +110,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             target_: ``(n,)``, or a number: classes.
 
         Raises:
-            RuntimeError: where sizes do not match, and for targets that are no classes.
+            RuntimeError: if sizes do not match, and for targets that are no classes.
         """
         _check_sizes(input_, target_)
         batched = target_.dim() > 0

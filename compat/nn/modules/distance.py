@@ -42,8 +42,8 @@ class CosineSimilarity(Module):
     """The cosine of the angle between vectors.
 
     Args:
-        dim: along which the vectors lie.
-        eps: the least length that counts.
+        dim: the dimension of the vectors.
+        eps: the minimum length that counts.
 
     Example:
         >>> torch.nn.CosineSimilarity(dim=0)(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]))

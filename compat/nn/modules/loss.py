@@ -145,7 +145,7 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """A deprecated name of ``NLLLoss`` for images."""
+    """A deprecated alias of ``NLLLoss`` for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -144,7 +144,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """A deprecated name of ``clip_grad_norm_``."""
+    """A deprecated alias of ``clip_grad_norm_``."""
     warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )

@@ -331,7 +331,7 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices of the least norm.
+    """Prunes the slices of the minimum norm.
 
     Args:
         amount: how many, or which share of them.
