@@ -1,4 +1,4 @@
-"""``torch.autograd.anomaly_mode``: looking for gradients that are not numbers."""
+"""``torch.autograd.anomaly_mode``: detection of NaN gradients."""
 
 from __future__ import annotations
 
