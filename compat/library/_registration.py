@@ -99,8 +99,8 @@ class Library:
             fn: the kernel; it takes the operation's arguments.
             dispatch_key: one of: "CPU", "Meta", "Autograd", "CompositeImplicitAutograd" (whose operations are
                 differentiated one by one), "CompositeExplicitAutograd" (which stands for every device).
-            with_keyset: accepted; kernels get no set of keys.
-            allow_override: accepted; the newest kernel counts.
+            with_keyset: ignored; kernels get no set of keys.
+            allow_override: ignored; the newest kernel counts.
 
         Raises:
             TypeError: for a kernel that cannot be called.

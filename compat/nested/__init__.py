@@ -146,7 +146,7 @@ def nested_tensor_from_jagged(
         offsets: (sequences + 1), where each begins, and where the last ends.
         lengths: (sequences,), how long each is; with ``offsets``, where there are gaps.
         jagged_dim: which dimension of the result is ragged, 1 by default.
-        min_seqlen, max_seqlen: accepted; lengths are known here.
+        min_seqlen, max_seqlen: ignored; lengths are known here.
 
     Raises:
         RuntimeError: if neither offsets nor lengths are given.

@@ -62,7 +62,7 @@ class Adafactor(Together):
         eps: the smallest root of a mean square, the dtype's if None; and the smallest parameter to be relative to.
         d: the largest root of the mean square of an update.
         weight_decay: how much of the parameter goes at each step, times ``lr``.
-        foreach: accepted; all parameters are one program anyway.
+        foreach: ignored; all parameters are one program anyway.
         maximize: whether to climb.
 
     Raises:

@@ -33,7 +33,7 @@ class Adadelta(Stateful):
         weight_decay: how much of the parameter is added to its gradient.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
-        foreach, capturable: accepted; all parameters are one program anyway.
+        foreach, capturable: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for settings out of range.

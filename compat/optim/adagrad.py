@@ -37,7 +37,7 @@ class Adagrad(Stateful):
         eps: added to the root.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
-        foreach, fused: accepted; all parameters are one program anyway.
+        foreach, fused: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for negative settings.

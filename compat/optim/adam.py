@@ -50,7 +50,7 @@ class Adam(Stateful):
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
         decoupled_weight_decay: decay the parameter itself instead, as ``AdamW`` does.
-        foreach, capturable, fused: accepted; all parameters are one program anyway.
+        foreach, capturable, fused: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for settings out of range.

@@ -49,7 +49,7 @@ class RMSprop(Stateful):
         centered: whether to take the variance instead of the mean square.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
-        capturable, foreach: accepted; all parameters are one program anyway.
+        capturable, foreach: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for negative settings.

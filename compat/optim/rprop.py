@@ -34,7 +34,7 @@ class Rprop(Stateful):
         step_sizes: the smallest and the largest step.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
-        foreach, capturable: accepted; all parameters are one program anyway.
+        foreach, capturable: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for a negative ``lr``, or ``etas`` that do not shrink and grow.

@@ -51,7 +51,7 @@ class SGD(Together):
         nesterov: whether to look ahead along the mean.
         maximize: whether to climb.
         differentiable: whether gradients flow through the step.
-        foreach, fused: accepted; all parameters are one program anyway.
+        foreach, fused: ignored; all parameters are one program anyway.
 
     Raises:
         ValueError: for negative settings, or ``nesterov`` without momentum or with dampening.

@@ -88,7 +88,7 @@ class Timer:
         timer: the clock, in seconds.
         globals: the globals of the statement.
         label, sub_label, description: texts for ``repr``.
-        env, num_threads, language: accepted; the statement is Python.
+        env, num_threads, language: ignored; the statement is Python.
 
     Example:
         >>> from compat.utils.benchmark import Timer

@@ -117,7 +117,7 @@ class FlopCounterMode(TorchDispatchMode):
     """Counts the flops of matrix products and convolutions in a ``with`` block, by module.
 
     Args:
-        mods: accepted; every module that is called is counted.
+        mods: ignored; every module that is called is counted.
         depth: of how many levels of modules the table tells.
         display: whether it is printed at the end of the block.
         custom_mapping: flop formulas of other operations, of the shapes of their arguments and of ``out_shape``.

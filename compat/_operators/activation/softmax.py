@@ -112,7 +112,7 @@ def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         NotImplementedError: for a tensor that is not floating-point.
 
     Example:

@@ -85,7 +85,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
         A pair ``values, indices``.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         RuntimeError: for complex numbers.
 
     Example:
@@ -183,7 +183,7 @@ def topk(input, k, dim, largest, sorted):
         A pair ``values, indices``.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         RuntimeError: for a ``k`` out of range, and for bools and complex numbers.
 
     Example:

@@ -85,7 +85,7 @@ def cumsum(input, dim, *, dtype):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
 
     Example:
         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)

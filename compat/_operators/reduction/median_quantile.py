@@ -181,7 +181,7 @@ def kthvalue(input, k, dim, keepdim):
 
     Raises:
         RuntimeError: for a ``k`` that there is not.
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
@@ -213,7 +213,7 @@ def mode(input, dim, keepdim):
         out: a pair of tensors to write the results into.
 
     Raises:
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.mode(torch.tensor([3, 1, 3, 2])).values

@@ -46,7 +46,7 @@ def aminmax(input, *, dim, keepdim):
 
     Raises:
         RuntimeError: for a tensor without elements.
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.aminmax(torch.tensor([2, 1, 3])).max

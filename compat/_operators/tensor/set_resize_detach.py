@@ -46,7 +46,7 @@ def detach_(self: Tensor) -> Tensor:
         RuntimeError: for a view, whose base would still be in the graph.
     """
     if mode.inference:
-        return self  # a graph subclass handles its own tensors, and there is none
+        return self  # there is no graph in inference mode
     if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "

@@ -61,7 +61,7 @@ def get_total_norm(
         tensors: one or several.
         norm_type: which norm; ``inf`` is the greatest absolute value.
         error_if_nonfinite: whether to raise if it is infinite or not a number.
-        foreach: accepted; it is one program anyway.
+        foreach: ignored; it is one program anyway.
 
     Raises:
         RuntimeError: for a norm that is not finite, if asked to.
