@@ -18,6 +18,7 @@ class SobolEngine:
 
     The direction numbers are those of Joe and Kuo (2008), the order that of Antonov and Saleev, the scrambling
     Matousek's (1998): a random lower triangular matrix times each direction number, and a random shift.
+
     Args:
         dimension: the dimension of the cube, up to ``MAXDIM``.
         scramble: whether the points are scrambled.

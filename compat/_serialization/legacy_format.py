@@ -111,7 +111,7 @@ def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], w
         file: the file, positioned at the object.
         place: as for ``compat._serialization.unpickler.Loaded``.
         unpicklers: a factory of ``compat._serialization.unpickler``'s machine, from the contents, a position in them
-        and the storages; or, without ``weights_only``, of its ``Reader``, from the file and the storages.
+            and the storages; or, without ``weights_only``, of its ``Reader``, from the file and the storages.
 
     Raises:
         RuntimeError: if the file is invalid, or of another version.

@@ -229,8 +229,8 @@ def fori_loop(
         init_val: the initial carry, a pytree of arrays.
         unroll: the number of steps per iteration of the compiled loop, for static bounds; True for all.
 
-    The final carry, like ``init_val``, which is returned unchanged if there are no steps.
-        The last carry, of the structure, shapes and dtypes of the first; the first itself where there is no step.
+    Returns:
+        The final carry, of the structure, shapes and dtypes of ``init_val``; ``init_val`` itself if there are no steps.
 
     Raises:
         TypeError: if a step changes the structure or types of the carry, or a leaf of it is not an array.

@@ -77,8 +77,8 @@ def widen_call(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequenc
 def widened_step(program: Program, inputs: tuple[Axes, ...], consts: int, carries: int, more: Axes) -> Program:
     """The step of a loop for such inputs, and the varying axes of the carry at the fixed point.
 
-    more: axes along which every carry varies.
-        more: along which axes a carry varies anyhow.
+    Args:
+        more: axes along which every carry varies.
     """
     start, stop = consts, consts + carries
     carry = joined(inputs[start:stop], [more] * carries)

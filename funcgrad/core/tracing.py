@@ -339,7 +339,7 @@ class Base(Interpreter):
 
         Args:
             backward: performs the pass step by step: from a tape and (slot, cotangent) pairs to the cotangents of all
-            slots.
+                slots.
             tape: a tape without traced values.
             seeds, inputs: pairs of a slot and its cotangent, and of a slot and its value.
         """

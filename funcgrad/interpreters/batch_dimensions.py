@@ -37,7 +37,7 @@ class _Unmerged:
         equations: including the merges, which are dead code if the merged value is not used.
         known: the replacement of each value.
         apart: for a value whose first dimension is merged, the value before merging and the number of merged
-        dimensions.
+            dimensions.
     """
 
     def __init__(self) -> None:

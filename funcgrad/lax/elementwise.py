@@ -445,8 +445,8 @@ def select_n(which: Any, *cases: Any) -> Any:
     """Elements of one of several arrays, by an array of indices, which are clamped.
 
     Args:
+        which: bools, for at most two cases, or int32; of the shape of the cases, or a scalar.
         cases: at least one array, all of one dtype and shape.
-        cases: one at least, of one dtype and one shape.
 
     Returns:
         An array of that shape and dtype.

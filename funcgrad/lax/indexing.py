@@ -79,10 +79,11 @@ def gather(
     """Windows of an array, one for each row of indices.
 
     Args:
+        operand: an array.
         start_indices: integers; the last axis has the coordinates of one window.
         dimension_numbers: the axis roles: ``offset_dims`` of the result run inside a window, ``collapsed_slice_dims``
-        of the operand have size 1 in it and are omitted, ``start_index_map`` is the operand's axis of each coordinate,
-        and the ``batching_dims`` of both are batch axes.
+            of the operand have size 1 in it and are omitted, ``start_index_map`` is the operand's axis of each
+            coordinate, and the ``batching_dims`` of both are batch axes.
         slice_sizes: the size of a window along each axis of the operand.
         unique_indices: promises that no element is read twice.
         indices_are_sorted: ignored.

@@ -54,8 +54,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
         keys, values: arrays of one shape.
         dimension, is_stable: as for ``sort``.
 
-    Both, in ascending order of the keys along the axis.
-        Both, along the axis in ascending order of the keys.
+    Returns:
+        Both, in ascending order of the keys along the axis.
 
     Raises:
         TypeError: for operands that are not arrays.

@@ -118,9 +118,9 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     """Elementwise, the function whose condition holds; the last one's if several do.
 
     Args:
+        condlist: a condition, or several, of the shape of ``x``.
         funclist: functions of an array and ``args`` and ``kw``, or numbers; an additional one applies where no
-        condition holds, by default 0. Each function is called with all of ``x``.
-            where none holds, which is 0 otherwise. Every function is called with all of ``x``.
+            condition holds, by default 0. Each function is called with all of ``x``.
 
     Returns:
         An array of the shape and dtype of ``x``.

@@ -54,9 +54,9 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     """The positions of nonzero elements, in order: for each axis a vector of indices, int64.
 
     Args:
+        x: an array of at least one axis.
         size: the static number of positions, for use under ``jit``: the result is truncated, or padded with
-        ``fill_value``.
-            ``fill_value`` follows.
+            ``fill_value``.
 
     Returns:
         A tuple of as many vectors as axes.

@@ -142,9 +142,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
     Args:
         x: an array, number or nested sequence of them.
-        device: the device of the result.
+        dtype: a dtype or its name.
         copy: ignored, as arrays are immutable.
-        device: where an array is to be.
+        device: the device of the result.
 
     Returns:
         An array of the shape of ``x``, or a NumPy scalar; the real part, if ``x`` is complex and the dtype is neither

@@ -95,9 +95,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The matrix whose rows are the powers of the elements of a vector, in decreasing order.
 
     Args:
+        x: the vector.
         N: the number of powers; by default that of the elements.
         increasing: whether powers are in increasing order.
-        increasing: from the zeroth to the highest.
 
     Raises:
         RuntimeError: for an argument that is not a vector, and a negative number of powers.

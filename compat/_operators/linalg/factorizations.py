@@ -97,8 +97,8 @@ def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = Fals
     """As ``linalg.cholesky``, with the order of the first leading minor that is not positive.
 
     Args:
+        input: ``(*, n, n)``.
         upper: whether to return upper triangular factors.
-        upper: the upper triangular factors instead.
         check_errors: whether to raise if a matrix is not positive definite.
 
     Returns:

@@ -173,8 +173,8 @@ def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
     """The maximum of each window, and its index.
 
     Args:
+        windows: ``(..., k)``.
         places: the index of each element, of the same size.
-        places: as large, where each element is.
     """
     last = type_of(windows).ndim - 1
     # A NaN is the maximum, the last of several, as in PyTorch.

@@ -190,12 +190,12 @@ class DTensor(Tensor, metaclass=_Divided):
     ) -> Tensor:  # fmt: skip
         """The tensor whose shard, replica or summand on each device is ``local_tensor``.
 
-                Args:
-                    local_tensor: the value on each device, all of which are in this process: one tensor, or a list of
-                        one per device, in the order of the mesh. Shards may differ in size.
-                    device_mesh: the mesh.
-                    placements: one per mesh axis; ``Replicate`` by default.
-                    run_check, shape, stride, grad_placements: ignored.
+        Args:
+            local_tensor: the value on each device, all of which are in this process: one tensor, or a list of
+                one per device, in the order of the mesh. Shards may differ in size.
+            device_mesh: the mesh.
+            placements: one per mesh axis; ``Replicate`` by default.
+            run_check, shape, stride, grad_placements: ignored.
 
         Raises:
             ValueError: for a list that does not have one tensor for each device.

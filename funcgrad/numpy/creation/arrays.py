@@ -79,8 +79,8 @@ def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, de
     """As ``asarray``, but copies by default.
 
     Args:
+        x, dtype, device: as for ``asarray``.
         copy: False to copy only if necessary.
-        copy: False to copy only where that must be.
         ndmin: the minimum number of axes; leading axes of size one are added.
 
     Returns:

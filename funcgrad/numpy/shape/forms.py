@@ -17,18 +17,18 @@ from funcgrad.primitives.shape import Dims
 def shape(x: Any) -> Dims:
     """The shape: the size of each axis.
 
-        Args:
-            x: an array or number.
-    A tuple of Python ints, for a traced array too.
-        Returns:
-            A tuple of Python ints, of a traced array too.
+    Args:
+        x: an array or number.
 
-        Raises:
-            TypeError: for operands that are not arrays.
+    Returns:
+        A tuple of Python ints, for a traced array too.
 
-        Example:
-            >>> shape([[1, 2]])
-            (1, 2)
+    Raises:
+        TypeError: for operands that are not arrays.
+
+    Example:
+        >>> shape([[1, 2]])
+        (1, 2)
     """
     return type_of(asoperand(x, "shape")).shape
 

@@ -25,8 +25,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     """Repeats each element.
 
     Args:
+        x: an array or number.
         repeats: the number of repetitions: an int, or one for each element along the axis.
-        repeats: how many times: an int, or one for each element along the axis; their sum is the size of the result.
         axis: by default the array is flattened.
         total_repeat_length: the static size of the result, required for traced ``repeats``: the result is truncated, or
             padded with the last element.
@@ -81,8 +81,8 @@ def tile(x: Any, reps: Any) -> Any:
     """The array repeated along each axis.
 
     Args:
+        x: an array or number.
         reps: the number of repetitions per axis, an int or several; aligned with the last axes.
-        reps: how many times along each axis, an int or several: of the last axes, where there are fewer of either.
 
     Returns:
         An array of the dtype of ``x``, with as many axes as ``x`` or ``reps`` has.
