@@ -1,4 +1,4 @@
-"""Parameters as one vector."""
+"""Conversion of parameters to and from one vector."""
 
 from __future__ import annotations
 
