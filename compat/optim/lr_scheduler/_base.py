@@ -121,7 +121,7 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The old name of ``LRScheduler``, from which older scripts derive schedulers."""
+    """The deprecated name of ``LRScheduler``, from which older scripts derive schedulers."""
 
 
 def copied(value: Any) -> Any:
