@@ -55,7 +55,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Turns the search on or off.
 
     Raises:
-        TypeError: if an argument is no bool.
+        TypeError: if an argument is not a bool.
     """
     for place, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if not isinstance(value, bool):

@@ -98,7 +98,7 @@ _SEVERAL = dict(betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_siz
 #: What some parameters of these functions are; those with a default, if it is None.
 _TYPES = dict(foreach="bool | None", fused="bool | None", grad_scale="Tensor | None", found_inf="Tensor | None")
 _BOOLS = frozenset(["amsgrad", "centered", "maximize"])
-_STEP = """Writes a step of ``{0}`` into parameters and state that the caller keeps; ``torch.optim.{1}.{1}``.
+_STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``torch.optim.{1}.{1}``.
 
     Args:
         params, grads: the parameters and their gradients.
@@ -108,7 +108,7 @@ _STEP = """Writes a step of ``{0}`` into parameters and state that the caller ke
     The lists between are the state, the settings the optimizer's.
 
     Raises:
-        RuntimeError: for step counts that are no tensors.
+        RuntimeError: for step counts that are not tensors.
     """
 
 

@@ -49,7 +49,7 @@ def canonical(dtype: Any) -> np.dtype:
     ``"bfloat16"``.
 
     Raises:
-        TypeError: for a dtype that XLA does not support (strings, objects, dates), and for an argument that is no
+        TypeError: for a dtype that XLA does not support (strings, objects, dates), and for an argument that is not a
             dtype.
 
     Example:

@@ -65,7 +65,7 @@ def dot_general(
     batch = axes_of("dot_general", bx, kinds[0].ndim), axes_of("dot_general", by, kinds[1].ndim)
     for mine, shared in zip(contract, batch, strict=True):
         if set(mine) & set(shared):
-            raise ValueError(f"dot_general: axes {mine} are summed over, and {shared} walked together: one is in both")
+            raise ValueError(f"dot_general: axes {mine} are contracted, and {shared} batched: one is in both")
     return c.dot(x, y, contract=contract, batch=batch)
 
 

@@ -26,8 +26,8 @@ Returns:
     An array of {result}.
 
 Raises:
-    TypeError: for operands that are no arrays or numbers, of different dtypes, or of one that it is not defined on.
-    ValueError: for shapes that do not fit.
+    TypeError: for operands that are not arrays or numbers, of different dtypes, or of one that it is not defined on.
+    ValueError: for incompatible shapes.
 
 Example:
     >>> print({name}({example}))

@@ -143,23 +143,22 @@ _DOCUMENT = """{what}
 
 Args:
     operand: an array.
-    scatter_indices: integers; along the last axis are the places of one window.
-    updates: of the operand's dtype, a window for each row of places.
-    dimension_numbers: which axis is which: ``update_window_dims`` of the updates run inside a window,
-        ``inserted_window_dims`` of the operand have size 1 in it and are left out there,
-        ``scatter_dims_to_operand_dims`` says which axis of the operand each place is for, and the ``batching_dims`` of
-        both are walked together.
-    indices_are_sorted: of no consequence.
+    scatter_indices: integers; the last axis has the coordinates of one window.
+    updates: of the operand's dtype, a window for each row of indices.
+    dimension_numbers: the axis roles: ``update_window_dims`` of the updates run inside a window,
+        ``inserted_window_dims`` of the operand have size 1 in it and are omitted, ``scatter_dims_to_operand_dims`` is
+        the operand's axis of each coordinate, and the ``batching_dims`` of both are batch axes.
+    indices_are_sorted: ignored.
     unique_indices: promises that no element is written twice.
     mode: the treatment of windows out of bounds: ``"drop"``, the default, ``"clip"``, which moves them inside, or
-        ``"promise_in_bounds"``, that there are none.
+        ``"promise_in_bounds"``, which asserts that there are none.
 
 Returns:
     An array of the operand's shape and dtype.
 
 Raises:
-    TypeError: for operands that are not arrays, different dtypes, or places that are no integers.
-    ValueError: for a description or updates that do not fit, or another mode.
+    TypeError: for operands that are not arrays, different dtypes, or indices that are not integers.
+    ValueError: for invalid dimension numbers or updates, or an unknown mode.
 
 Example:
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))

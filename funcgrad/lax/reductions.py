@@ -32,14 +32,14 @@ _DOCUMENT = """{what}
 
 Args:
     operand: an array: {kinds}.
-    axes: over which, each once; none leaves the array as it is.
+    axes: the axes to reduce, without duplicates; without axes the array is unchanged.
 
 Returns:
     An array without these axes, of the same dtype.
 
 Raises:
-    TypeError: for operands that are not arrays, or another dtype, or axes that are no integers.
-    ValueError: for axes out of range, or given twice.
+    TypeError: for operands that are not arrays, or another dtype, or axes that are not integers.
+    ValueError: for axes out of range, or repeated.
 
 Example:
     >>> print({name}(np.array({example}), (1,)))
@@ -282,8 +282,8 @@ _RUNNING = """{what}
 
 Args:
     operand: an array: {kinds}.
-    axis: along which.
-    reverse: from the end.
+    axis: the axis.
+    reverse: whether to start from the end.
 
 Returns:
     An array of the same shape and dtype.

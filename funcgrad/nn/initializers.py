@@ -112,7 +112,7 @@ def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
 
     Args:
         scale: a positive number.
-        dtype: floating; by default.
+        dtype: the default dtype, floating-point.
 
     Returns:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
@@ -156,7 +156,7 @@ def truncated_normal(
 
     Args:
         stddev: the standard deviation before truncation.
-        dtype: floating; by default.
+        dtype: the default dtype, floating-point.
         lower, upper: the bounds in standard deviations.
 
     Returns:
@@ -254,16 +254,16 @@ def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Ca
     initializer.__doc__ = f"""{of}: ``variance_scaling`` by {scale} and ``"{mode}"``, from a {words} distribution.
 
     Args:
-        in_axis, out_axis: the axes of what goes in, and of what comes out, each an int or several.
-        batch_axis: axes of weights that do not belong together.
-        dtype: floating; by default.
+        in_axis, out_axis: the axes of the inputs and the outputs, each an int or several.
+        batch_axis: axes of independent weights.
+        dtype: the default dtype, floating-point.
 
     Returns:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
         TypeError: when called, for an argument that is not a key, or another dtype.
-        ValueError: when called, for a shape of one axis or a negative size, and for axes that are not there.
+        ValueError: when called, for a shape of one axis or a negative size, and for axes out of range.
 
     Example:
         >>> {name}()(random.key(0), (3, 4)).shape

@@ -187,7 +187,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
         A tuple of arrays of the shape of ``indices``, int64.
 
     Raises:
-        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
+        TypeError: for operands that are not arrays of integers, and a shape that is not ints.
         ValueError: for a concrete index out of bounds, an unknown mode or order, and negative sizes.
 
     Example:
@@ -227,7 +227,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         The shape that the coordinates broadcast to, int64.
 
     Raises:
-        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
+        TypeError: for operands that are not arrays of integers, and a shape that is not ints.
         ValueError: for a coordinate out of bounds, a wrong number of arrays, incompatible shapes, and an unknown mode
             or order.
 

@@ -192,7 +192,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
-            is no integer.
+            is not an integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -224,7 +224,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
-            is no integer.
+            is not an integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:

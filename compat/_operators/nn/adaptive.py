@@ -225,11 +225,11 @@ _MAX = {n: _max(n) for n in (2, 3)}
 
 # ---------------------------------------------------------------- public functions
 
-_DOC = """The {what} of windows over the last {n} dimensions, so many that the result has the given size.
+_DOC = """The {what} of adaptive windows over the last {n} dimensions, for a result of the given size.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        output_size: the size of the result in the pooled dimensions, a number or one each; None keeps a size.{more}
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        output_size: the size of the pooled dimensions, a number or one per dimension; None keeps a size.{more}
 
     Raises:
         RuntimeError: where these do not match the input.

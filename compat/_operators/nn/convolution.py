@@ -352,14 +352,14 @@ def _declare_conv(n: int) -> None:
         weight: ``(O, C / groups, {size})``.
         bias: ``(O,)``.
         stride, padding, dilation: a number for all dimensions, or one each; ``padding`` may be ``"valid"`` (none) or
-            ``"same"`` (the size stays).
-        groups: how many groups the channels fall into, each with kernels of its own.
+            ``"same"`` (preserves the size).
+        groups: the number of groups of channels that are convolved separately.
 
     Returns:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: for mismatched sizes or dtypes.
 
     Example:
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
@@ -391,7 +391,7 @@ def _declare_conv_transpose(n: int) -> None:
             f"conv_transpose{n}d", n, input, weight, bias, stride, padding, output_padding, groups, dilation
         )
 
-    conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: a convolution's way back.
+    conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: the transpose of a convolution.
 
     Args:
         input: ``(N, C, {size})``, or without ``N``.
@@ -399,13 +399,13 @@ def _declare_conv_transpose(n: int) -> None:
         bias: ``(O,)``.
         stride, padding, dilation: those of the convolution; a number for all dimensions, or one each.
         output_padding: an addition to the size of the result at one side.
-        groups: how many groups the channels fall into.
+        groups: the number of groups of channels.
 
     Returns:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: for mismatched sizes or dtypes.
 
     Example:
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape

@@ -106,7 +106,7 @@ def _pool(n: int) -> Op:
         found = greatest(reshape(windows, shape=type_of(places).shape), places)
         return tuple(reshape(x, shape=(*lead, *output_size)) for x in found)
 
-    body.__doc__ = f"The maxima of unevenly lying windows over the last {n} dimensions, and where they were."
+    body.__doc__ = f"The maxima of randomly spaced windows over the last {n} dimensions, and where they were."
     declared = aten(
         f"fractional_max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples)"
         " -> (Tensor, Tensor)",
@@ -126,15 +126,15 @@ _POOL = {n: _pool(n) for n in (2, 3)}
 
 # ---------------------------------------------------------------- public functions
 
-_DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
+_DOC = """The maxima of randomly spaced windows over the last {n} dimensions.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        kernel_size: the window's size, a number or one each.
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        kernel_size: the window size, a number or one per dimension.
         output_size: the size of the result in the pooled dimensions, a number or one each; or
-        output_ratio: which part of the input's size that is.
-        return_indices: whether to return also where the maxima were, counted over the pooled dimensions.
-        _random_samples: ``(N, C, {n})`` numbers from [0, 1) that the windows lie by; else they are drawn.
+        output_ratio: its ratio to the input size.
+        return_indices: whether to also return the flat indices of the maxima in the pooled dimensions.
+        _random_samples: ``(N, C, {n})`` numbers in [0, 1) that determine the windows; random by default.
 
     Raises:
         ValueError: if neither a size nor a ratio is given.

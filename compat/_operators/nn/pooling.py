@@ -228,10 +228,10 @@ def _ints(value: Any, n: int = 1) -> Dims:
 _POOL_DOC = """The {what} of windows over the last {n} dimensions.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        kernel_size: the window's size, a number or one per dimension.
-        stride: how far windows lie apart; the window's size if not given.
-        padding: how much is added at each end, at most half a window.
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        kernel_size: the window size, a number or one per dimension.
+        stride: the step between windows; by default the window size.
+        padding: the padding at each end, at most half a window.
         {more}
 
     Raises:

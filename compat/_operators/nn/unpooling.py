@@ -127,13 +127,13 @@ _UNPOOL_DOC = """Maxima put back where ``max_pool{n}d`` found them, zeros elsewh
 
     Args:
         input: the result of ``max_pool{n}d``.
-        indices: where the maxima were, as ``return_indices`` has it.
+        indices: the flat indices of the maxima, from ``return_indices``.
         kernel_size, stride, padding: those of the pooling.
-        output_size: the size before pooling, where the others leave it open.
+        output_size: the size before pooling, if it is ambiguous.
 
     Raises:
-        RuntimeError: for sizes that do not match, and places outside.
-        ValueError: for a size that pooling cannot have come from.
+        RuntimeError: for mismatched sizes, and indices out of range.
+        ValueError: for an ``output_size`` that does not pool to the input's size.
     """
 
 
@@ -168,8 +168,8 @@ _LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the
 
     Args:
         norm_type: the power; infinity for the greatest magnitude, minus infinity for the smallest.
-        kernel_size: the window's size, a number or one per dimension.
-        stride: how far windows lie apart; the window's size if not given.
+        kernel_size: the window size, a number or one per dimension.
+        stride: the step between windows; by default the window size.
         ceil_mode: whether a window may reach past the end.
 
     Example:

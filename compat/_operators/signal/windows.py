@@ -88,7 +88,7 @@ _DOC = """The {name} window: {formula}.
 
     Args:
         window_length: its size.
-        periodic: the first elements of one longer by one, for Fourier transforms.
+        periodic: whether to return the first elements of a symmetric window longer by one.
         dtype: of the result.
 
     Raises:

@@ -189,7 +189,7 @@ def _only_sparse(name: str, wanted: str) -> None:
         raise RuntimeError(f"{name} expected {wanted} layout but got {scalar_layout_name(self.layout)}")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: always, of a tensor that is not."
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: for any other tensor."
     function(f"Tensor.{name}")(refuse)
 
 
@@ -207,7 +207,7 @@ def _only_of_sparse(name: str) -> None:
         raise refusal(f"aten::{name}", "CPU")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: always, of a tensor that is not."
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: for any other tensor."
     function(f"Tensor.{name}")(refuse)
 
 

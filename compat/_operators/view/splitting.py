@@ -92,14 +92,14 @@ def _places(wanted: Tensor) -> Any:
 
 _LEAST = {"hsplit": 1, "vsplit": 2, "dsplit": 3}
 
-_SPLIT_DOC = """Parts along {which}: equal ones, so many; or between the places given.
+_SPLIT_DOC = """Splits along {which}, into a number of equal parts or at indices.
 
     Args:
         input: at least {least} dimension{s}.
-        indices_or_sections: a number of parts, or places to split at.
+        indices_or_sections: the number of parts, or the indices to split at.
 
     Raises:
-        RuntimeError: where parts cannot be equal.
+        RuntimeError: if the size is not divisible by the number of parts.
 
     Example:
         >>> [tuple(part.shape) for part in torch.{name}(torch.ones(2, 2, 2), 2)]

@@ -207,7 +207,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
         What the function returns.
 
     Raises:
-        TypeError: for an argument that is not a function, a shape that is no ints, or an unknown dtype.
+        TypeError: for an argument that is not a function, a shape that is not ints, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:

@@ -101,7 +101,7 @@ def _rounding(primitive: Primitive, name: str, what: str, example: str, shown: s
         return x if dtype == dtypes.bool_ or dtypes.is_integer(dtype) else primitive(x)
 
     document = (
-        f"{what} Bools and integers stay what they are; the derivative is 0.\n\n"
+        f"{what} Bools and integers are unchanged; the derivative is 0.\n\n"
         "Args:\n    x: a real array or number.\n\nReturns:\n    An array of the shape and dtype of ``x``.\n\n"
         "Raises:\n    TypeError: for operands that are not arrays, and complex numbers.\n\n"
         f"Example:\n    >>> print({example})\n    {shown}\n"
@@ -149,7 +149,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or decimals that are no int.
+        TypeError: for operands that are not arrays, or decimals that are not an int.
 
     Example:
         >>> print(round(1.25, 1), round(1250, -2))

@@ -134,10 +134,10 @@ def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callabl
 
     document = (
         f"The position of the first {what} element along an axis, or in all; a NaN is taken for the {what}.\n\n"
-        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        "Args:\n    x: a real array or number.\n    axis: an int; by default the array is flattened.\n"
         "    keepdims: whether the axes stay, of size 1.\n\n"
         "Returns:\n    An array of the axes that remain, int64.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.\n"
         "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}(np.array([3, 1, 2])))\n    {shown}\n"
     )

@@ -29,10 +29,10 @@ def _running(primitive: Primitive, name: str, what: str, shown: str, summing: bo
     document = (
         f"The running {what} along an axis.\n\n"
         "Args:\n    x: an array or number of any dtype.\n"
-        "    axis: one; by default all elements are taken in order.\n    dtype: what to compute in.\n\n"
+        "    axis: an int; by default the array is flattened.\n    dtype: the dtype of the computation.\n\n"
         "Returns:\n    An array of the shape of ``x``, or without ``axis`` a vector;\n"
         f"    {kind}of the dtype of ``x``, or of ``dtype``.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.\n"
         "    ValueError: for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([3, 1, 2]))\n    {shown}\n"
     )

@@ -23,7 +23,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a shape that is no ints.
+        TypeError: for operands that are not arrays, or a shape that is not ints.
         ValueError: if it does not broadcast.
 
     Example:

@@ -26,7 +26,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
         An array of that dtype.
 
     Raises:
-        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, a non-int axis, or an unknown dtype.
         ValueError: for no arrays, shapes that differ elsewhere, or an axis out of range.
 
     Example:
@@ -57,7 +57,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
         An array of that dtype with an additional axis.
 
     Raises:
-        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, a non-int axis, or an unknown dtype.
         ValueError: for arrays of several shapes, or none, or an axis out of range.
 
     Example:

@@ -37,10 +37,10 @@ def _filled(x: Any, name: str, value: float) -> Any:
 def _document(what: str, call: str, shown: str) -> str:
     return (
         f"{what}\n\nArgs:\n    x: an array; its axes, ``keepdims`` and so on as for the function without ``nan``.\n\n"
-        "Returns:\n    An array of the axes that remain, of the dtype of ``x``; NaN where there are no numbers.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, or an axis that is no int.\n"
-        "    ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named\n"
-        "        twice, or a mask that does not broadcast.\n\n"
+        "Returns:\n    An array of the axes that remain, of the dtype of ``x``; NaN where all are NaN.\n\n"
+        "Raises:\n    TypeError: for operands that are not arrays, or an axis that is not an int.\n"
+        "    ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or\n"
+        "        repeated, or a mask that does not broadcast.\n\n"
         f"Example:\n    >>> print({call})\n    {shown}\n"
     )
 
@@ -180,11 +180,11 @@ def _position(reduction: Callable[..., Any], worst: float, name: str, what: str,
         return e.where(r.any(there, axis, keepdims=keepdims), found, np.int64(-1))
 
     document = (
-        f"The position of the first {what} number along an axis, or in all; -1 where there are no numbers.\n\n"
-        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        f"The position of the first {what} number along an axis, or in all; -1 where all are NaN.\n\n"
+        "Args:\n    x: a real array or number.\n    axis: an int; by default the array is flattened.\n"
         "    keepdims: whether the axes stay, of size 1.\n\n"
         "Returns:\n    An array of the axes that remain, int64.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.\n"
         "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([np.nan, 1.0, 2.0]))\n    {shown}\n"
     )
