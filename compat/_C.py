@@ -59,12 +59,12 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 #: The class of the class of tensors.
 _TensorMeta = type(Tensor)
 
-#: Its submodules are made here: they are no files.
+#: Its submodules are created here: they are not files.
 __path__: list[str] = []
 
 
 def _submodule(name: str) -> ModuleType:
-    """A module of a name, which can be imported."""
+    """An importable module with a given name."""
     made = ModuleType(f"torch._C.{name}")
     made.__spec__ = ModuleSpec(f"compat._C.{name}", None)
     sys.modules[f"compat._C.{name}"] = made
@@ -93,7 +93,7 @@ vars(_functorch).update(
 
 
 def _get_accelerator(check: bool | None = None) -> Any:
-    """The device that there is besides the CPU: the CPU, as there is none."""
+    """The accelerator; the CPU, as there is none."""
     return device("cpu")
 
 
@@ -103,12 +103,12 @@ def _get_default_device() -> str:
 
 
 def _is_alias_of(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors have their memory in common."""
+    """Whether two tensors share memory."""
     return a._storage is b._storage
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether a mode of ``__torch_function__`` sees calls in this thread."""
+    """Whether a ``__torch_function__`` mode is active in this thread."""
     return _is_torch_function_enabled() and _len_torch_function_stack() > 0
 
 

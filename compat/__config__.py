@@ -31,7 +31,7 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads compute.
+    """The numbers of threads.
 
     Example:
         >>> print(parallel_info())

@@ -1,4 +1,4 @@
-"""``torch.__future__``: how conversions of modules treat their parameters."""
+"""``torch.__future__``: how conversions of modules treat parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _swap_module_params_on_conversion = False
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
     """Sets whether ``module.double()`` and the like replace parameters by new ones.
 
-    Otherwise the existing ones get the new contents.
+    Otherwise the existing parameters get new contents.
     """
     global _overwrite_module_params_on_conversion
     _overwrite_module_params_on_conversion = value

@@ -1,6 +1,6 @@
 """A PyTorch on top of funcgrad: ``import compat as torch``.
 
-Tensors, views and in-place operations, the backward graph with PyTorch's own nodes, ``nn``, ``optim``; computed by XLA.
+Tensors, views and in-place operations, the backward graph with PyTorch's nodes, ``nn``, ``optim``; computed by XLA.
 """
 
 from math import e, inf, nan, pi
@@ -41,18 +41,18 @@ from compat._core.types.size import Size
 from compat.storage import UntypedStorage
 from compat._core.tensor.tensor import Tensor
 
-_prefer_cpu()  # a tensor whose device nobody names is on the CPU
+_prefer_cpu()  # tensors are on the CPU by default
 
 newaxis = None
 legacy_contiguous_format = contiguous_format
 
-# What the operations declare for this address, and the dtypes and layouts under all their names.
+# The public functions of the operators, and the dtypes and layouts under all their names.
 globals().update(_dtypes.NAMES)
 globals().update(_LAYOUTS)
 globals().update(_names_of("torch").loaded())
 __version__ = "2.13.0"
 
-# Modules that few programs need are imported at the first access to them or to a name of theirs.
+# Rarely used modules are imported lazily, at the first access to them or to one of their names.
 _MODULES = frozenset((
     "_C", "__config__", "_custom_ops", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
     "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",

@@ -1,9 +1,8 @@
 """``python -m compat SCRIPT [ARGS...]``: runs a PyTorch script on compat.
 
-``import torch`` in it, and imports of torch's submodules, give compat's modules; otherwise it is as if Python had been
-called with the script: ``sys.argv``, ``__main__``, the exit code and tracebacks. As with Python, ``-m MODULE`` runs a
-module, ``-c CODE`` what is written there, and ``-`` what comes from standard input. Processes that the script starts
-have the same ``torch``.
+``import torch`` and imports of torch's submodules resolve to compat's modules; everything else is as with Python:
+``sys.argv``, ``__main__``, the exit code and tracebacks. ``-m MODULE`` runs a module, ``-c CODE`` a string, and ``-``
+standard input. Python processes that the script starts use the same ``torch``.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ def _source(source: str | bytes, name: str, **known: object) -> Callable[[], Non
     """Runs code as ``__main__``.
 
     Args:
-        name: of the file, in tracebacks.
-        known: what the module knows of itself.
+        name: the file name in tracebacks.
+        known: the module's initial globals.
     """
     main = ModuleType("__main__")
     main.__dict__.update(__builtins__=__builtins__, __spec__=None, __package__=None, **known)
@@ -63,7 +62,7 @@ def _module(name: str) -> Callable[[], object]:
 
 
 def _chosen(arguments: list[str]) -> Callable[[], object]:
-    """The program in the arguments; ``sys.argv`` is set as Python would."""
+    """The program selected by the arguments; sets ``sys.argv`` as Python would."""
     first = arguments[0]
     if first in ("-m", "-c"):
         if len(arguments) < 2:
@@ -82,7 +81,7 @@ def _chosen(arguments: list[str]) -> Callable[[], object]:
 
 
 def _report(error: BaseException) -> None:
-    """Shows an error as Python does when a script ends with it; the frames that run the script are left out."""
+    """Shows an uncaught error as Python does, without the frames that run the script."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__  # as Python does
     sys.excepthook(type(error), error, error.__traceback__)
 
@@ -102,7 +101,7 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         _report(error)
         if isinstance(error, KeyboardInterrupt):
-            # Python dies of the interrupt, so that a shell sees it, once what is to run at the exit has run.
+            # Python is killed by the signal, so that a shell sees it, after exit handlers have run.
             sys.excepthook = lambda *_: None
             raise
         raise SystemExit(1) from None

@@ -1,12 +1,12 @@
-"""Which modules of compat are PyTorch's: those that ``import torch.…`` finds after ``compat.install()``.
+"""The modules of compat that are PyTorch's: ``import torch.…`` finds them after ``compat.install()``.
 
-A module whose name, or whose package's, begins with an underscore is of the mechanism and has no address under
-``torch``, unless it is one of PyTorch's own private modules that programs import.
+A module is internal and not visible under ``torch`` if its name or its package's starts with an underscore, unless it
+is one of PyTorch's private modules that programs import.
 """
 
 from __future__ import annotations
 
-#: PyTorch's private modules that are here.
+#: PyTorch's private modules that compat has.
 PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops",
     "_dynamo", "_dynamo._trace_wrapped_higher_order_op", "_functorch", "_functorch.vmap",
@@ -17,7 +17,7 @@ PRIVATE = frozenset((
     "testing._creation", "utils._contextlib", "utils._foreach_utils",
     "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip
-#: Those that are made as ``_C`` is imported, and are no files.
+#: Modules that ``_C`` creates on import, without files.
 MADE = frozenset(("_C._functorch", "_C._nn"))
 #: Modules that PyTorch does not have, for programs that import compat by its own name.
 OURS = frozenset((
@@ -27,7 +27,7 @@ OURS = frozenset((
 
 
 def is_shown(name: str) -> bool:
-    """Whether ``torch.name`` is to be found, where there is ``compat.name``."""
+    """Whether ``compat.name`` is visible as ``torch.name``."""
     if name in OURS:
         return False
     parts = name.split(".")

@@ -1,4 +1,4 @@
-"""``torch`` in the server that ``multiprocessing`` forks processes from, where ``set_forkserver_preload`` names it."""
+"""``torch`` in ``multiprocessing``'s fork server, if ``set_forkserver_preload`` names it."""
 
 from importlib import import_module
 

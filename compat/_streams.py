@@ -1,4 +1,4 @@
-"""``torch.Stream`` and ``torch.Event``: marks in the work of any device, of which each has one queue."""
+"""``torch.Stream`` and ``torch.Event``: each device has one queue of work."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from funcgrad import runtime
 
 
 class Stream(cpu.Stream):
-    """Work that is done in order: of each device all of it.
+    """The queue of a device, in which work runs in order.
 
     Args:
-        device: which; by default the accelerator, or the CPU.
-        priority: changes nothing.
+        device: the device; by default the accelerator, or the CPU.
+        priority: ignored.
     """
 
     __module__ = "compat"
@@ -31,12 +31,12 @@ class Stream(cpu.Stream):
 
 
 class Event(cpu.Event):
-    """A mark among the work.
+    """A marker in a queue.
 
     Args:
-        device: whose; by default the accelerator's, or the CPU's.
-        enable_timing: whether the time is noted, for which the work before the mark is waited for.
-        blocking: changes nothing.
+        device: the device; by default the accelerator, or the CPU.
+        enable_timing: whether to record the time, which waits for the work before the marker.
+        blocking: ignored.
 
     Example:
         >>> start, end = torch.Event(enable_timing=True), torch.Event(enable_timing=True)
@@ -54,20 +54,20 @@ class Event(cpu.Event):
         self._time: float | None = None
 
     def record(self, stream: Any = None) -> None:
-        """Puts the mark behind what was asked for so far."""
+        """Puts the marker after the work requested so far."""
         if self._timed:
             self.synchronize()
             self._time = perf_counter()
 
     def synchronize(self) -> None:
-        """Waits until the work before the mark is done."""
+        """Waits until the work before the marker is done."""
         _wait(self.device)
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this mark to another one.
+        """The milliseconds from this event to another one.
 
         Raises:
-            ValueError: if one of them notes no time, or was not recorded.
+            ValueError: if one of them has no timing, or was not recorded.
         """
         if self._time is None or end_event._time is None:
             raise ValueError("Both events must be created with argument 'enable_timing=True', and recorded.")

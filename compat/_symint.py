@@ -137,7 +137,7 @@ def sym_ite(b: bool, t: Any, f: Any) -> Any:
     """The first of two values of one type if a condition holds, else the second.
 
     Raises:
-        AssertionError: for a condition that is no bool, and values of different types.
+        AssertionError: for a condition that is not a bool, and values of different types.
 
     Example:
         >>> sym_ite(True, 1, 2)

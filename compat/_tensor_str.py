@@ -14,7 +14,7 @@ from compat._operators.tensor.format import (
     with_suffixes,
 )
 
-#: The settings themselves.
+#: The print options.
 PRINT_OPTS = options
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
@@ -24,7 +24,7 @@ def _tensor_str(self: Any, indent: int) -> str:
     """A tensor's values in brackets.
 
     Args:
-        indent: how many blanks its further lines begin with.
+        indent: the indentation of the lines after the first.
     """
     return array_text(self.detach().numpy(), indent)
 

@@ -1,4 +1,4 @@
-"""``torch._utils``: the few of its names that programs use."""
+"""``torch._utils``: those of its names that programs use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from compat._core.types.device import device as Device
 from compat._serialization.unpickler import KNOWN
 from funcgrad.core.traceback import formatted
 
-# Functions that saved files call to make tensors, for programs that read such files themselves.
+# Functions that saved files call to rebuild tensors, for programs that read such files themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._utils"})
 
 
 def _element_size(dtype: Any) -> int:
-    """How many bytes an element of a dtype takes."""
+    """The size of an element of a dtype in bytes."""
     size: int = dtype.itemsize
     return size
 
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
-    """The index of a GPU, given as a number or a device; of the CPU -1, if it is allowed.
+    """The index of a GPU, given as a number or a device; -1 for the CPU, if allowed.
 
     Raises:
-        ValueError: if it says none.
+        ValueError: if there is no index.
     """
     if isinstance(device, int):
         return device
@@ -41,7 +41,7 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
 
 
 class KeyErrorMessage(str):
-    """The text of a ``KeyError``, which shows texts as they are written in a program."""
+    """The text of a ``KeyError``, shown without quotes and escapes."""
 
     __slots__ = ()
 
@@ -50,7 +50,7 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """The exception that is being handled, to be raised again in another thread or process.
+    """The exception being handled, to be reraised in another thread or process.
 
     Attributes:
         exc_type: its type.
@@ -76,7 +76,7 @@ class ExceptionWrapper:
         self.where = where
 
     def reraise(self) -> NoReturn:
-        """Raises it: an exception of its type, whose text tells where it came from."""
+        """Raises an exception of its type, whose message includes the original location and traceback."""
         text = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
             text = KeyErrorMessage(text)
@@ -84,30 +84,30 @@ class ExceptionWrapper:
             raise self.exc_type(message=text)
         try:
             error = self.exc_type(text)
-        except Exception:  # its type cannot be made of a text
+        except Exception:  # its type cannot be constructed from a string
             raise RuntimeError(text) from None
         raise error
 
 
 def _flatten_dense_tensors(tensors: Any) -> Any:
-    """The elements of several tensors of a dtype, one after another."""
+    """Several tensors of a dtype, flattened and concatenated."""
     cat = names_of("torch")["cat"]
     return cat([t.reshape(-1) for t in tensors])
 
 
 def _unflatten_dense_tensors(flat: Any, tensors: Any) -> tuple[Any, ...]:
-    """Parts of a flat tensor in the shapes of tensors, one after another."""
+    """Splits a flat tensor into the shapes of given tensors."""
     parts = flat.split([t.numel() for t in tensors])
     return tuple(part.view_as(t) for part, t in zip(parts, tensors))
 
 
 def _get_available_device_type() -> str | None:
-    """The type of the accelerator that is there: None, as there is none."""
+    """The type of the available accelerator: None."""
     return None
 
 
 def _get_device_module(device_type: str) -> Any:
-    """The module of a type of device, ``torch.cpu``.
+    """The module of a device type, such as ``torch.cpu``.
 
     Raises:
         RuntimeError: if there is none.

@@ -1,6 +1,6 @@
-"""``torch._vmap_internals``: the ``vmap`` that was there before that of ``torch.func``.
+"""``torch._vmap_internals``: the ``vmap`` that precedes ``torch.func``'s.
 
-It has no randomness and takes and gives tensors, or tuples of them; tensors inside of it may require grad.
+It does not support randomness and takes and returns tensors, or tuples of them; tensors inside may require grad.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
     Args:
         func: a function of one batch element, which returns a tensor or a tuple of tensors.
-        in_dims: the batch dimensions of the arguments, not negative; None for an argument that is the same for all.
-        out_dims: where the results get them: an int, or a tuple of as many as there are results.
+        in_dims: the batch dimensions of the arguments, non-negative; None for an unbatched argument.
+        out_dims: the batch dimensions of the results: an int, or a tuple of one per result.
 
     Raises:
-        ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
+        ValueError: if ``in_dims`` or ``out_dims`` do not match arguments or results, or sizes differ.
 
     Example:
         >>> from compat import _vmap_internals
@@ -39,7 +39,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 def _vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
 ) -> Callable[..., Any]:
-    """The same without a warning.
+    """As ``vmap``, without a warning.
 
     Args:
         allow_none_pass_through: whether None may be among the results.

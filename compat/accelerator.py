@@ -25,13 +25,13 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many there are."""
+    """The number of accelerators."""
     kind = _kind()
     return 0 if kind is None else len(accelerators(kind))
 
 
 def current_accelerator(check_available: bool = False) -> Any:
-    """The device of the accelerators, without a number; None if there are none."""
+    """The accelerators' device type as a device without an index; None if there are none."""
     kind = _kind()
     return None if kind is None else Device(kind)
 
@@ -44,7 +44,7 @@ def _current(device: Any = None) -> Device:
 
 
 def current_device_index() -> int:
-    """The number of the current accelerator.
+    """The index of the current accelerator.
 
     Raises:
         RuntimeError: if there is none.
@@ -69,7 +69,7 @@ set_device_idx = set_device_index
 
 
 def current_stream(device: Any = None, /) -> Any:
-    """The queue of an accelerator's work.
+    """The queue of an accelerator.
 
     Raises:
         RuntimeError: if there is none.
@@ -89,13 +89,13 @@ def synchronize(device: Any = None, /) -> None:
 
 
 def get_device_module(device: Any = None) -> ModuleType:
-    """The module of a kind of devices: ``torch.cuda`` for ``"cuda"``.
+    """The module of a device type: ``torch.cuda`` for ``"cuda"``.
 
     Args:
-        device: a device, or its type; left out, the accelerator's, or the CPU.
+        device: a device, or its type; by default the accelerator, or the CPU.
 
     Raises:
-        RuntimeError: if there is no such kind, or no module of it.
+        RuntimeError: for an unknown type, or one without a module.
 
     Example:
         >>> torch.get_device_module("cuda") is torch.cuda, torch.get_device_module() is torch.cpu

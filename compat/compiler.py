@@ -1,4 +1,4 @@
-"""``torch.compiler``: functions about ``torch.compile``."""
+"""``torch.compiler``: helpers for ``torch.compile``."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ __all__ = [
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """Leaves a function as it is.
+    """Returns the function unchanged.
 
-    What is called within a compiled function is captured with it, whatever this says: it is replayed only where it
-    does the same each time.
+    Operations of a compiled function are captured regardless: a call is replayed only if it does the same each time.
 
     Args:
-        fn: the function or module; left out, this is a decorator.
-        recursive, reason: accepted.
+        fn: the function or module; without it, a decorator.
+        recursive, reason: ignored.
 
     Example:
         >>> @torch.compiler.disable
@@ -46,12 +45,12 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Leaves a function as it is."""
+    """Returns the function unchanged."""
     return fn
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Leaves a function as it is."""
+    """Returns the function unchanged."""
     return fn
 
 
@@ -68,12 +67,12 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Whether a model is being exported: there is no such thing here."""
+    """Whether a model is being exported: always False."""
     return False
 
 
 def reset() -> None:
-    """Does nothing: compiled functions check by themselves what has changed."""
+    """Does nothing: compiled functions check their guards themselves."""
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -81,5 +80,5 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The names that ``compile`` takes for ``backend``; all mean XLA."""
+    """The names accepted for ``backend``; all mean XLA."""
     return ["cudagraphs", "inductor", "openxla", "tvm"]

@@ -1,4 +1,4 @@
-"""``torch.functional``: operations under the address that those which PyTorch has in Python have besides."""
+"""``torch.functional``: the operations that PyTorch implements in Python, under their second address."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = list(_NAMES)
 
 
 def __getattr__(name: str) -> Any:
-    # Looked up each time: a dispatch mode replaces the function of an operation.
+    # Looked up at each access: a dispatch mode replaces an operation's function.
     if name not in _NAMES:
         raise no_attribute(__name__, name)
     return getattr(torch, name)

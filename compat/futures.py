@@ -1,4 +1,4 @@
-"""``torch.futures``: results that are to come."""
+"""``torch.futures``: results of asynchronous work."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _log = logging.getLogger(__name__)
 
 
 class Future(Generic[T]):
-    """The result of something that may not be done yet.
+    """The result of work that may not be done yet.
 
     Args:
-        devices: where the result will be; there is nothing to wait for but the CPU.
+        devices: the devices of the result; must be empty, as only the CPU is supported.
 
     Raises:
         ValueError: for a device without an index.
-        RuntimeError: for any other one: only the CPU is here, and it has none.
+        RuntimeError: for any other device: only the CPU is supported, which has no index.
 
     Example:
         >>> later = Future()
@@ -52,7 +52,7 @@ class Future(Generic[T]):
         return self._done
 
     def wait(self) -> Any:
-        """The result, once it is there.
+        """The result; waits for it.
 
         Raises:
             Exception: the exception of ``set_exception``.
@@ -65,7 +65,7 @@ class Future(Generic[T]):
         """The result.
 
         Raises:
-            RuntimeError: if it is not there yet.
+            RuntimeError: if there is no result yet.
             Exception: the exception of ``set_exception``.
         """
         if not self._done:
@@ -86,7 +86,7 @@ class Future(Generic[T]):
         """Sets an exception in place of a result.
 
         Raises:
-            AssertionError: for what is none.
+            AssertionError: for an argument that is not an exception.
             RuntimeError: if there is a result already.
         """
         if not isinstance(result, Exception):
@@ -107,10 +107,10 @@ class Future(Generic[T]):
             callback()
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """A future of ``callback``'s result, called with this future once it is done.
+        """A future of the result of ``callback``, which is called with this future once it is done.
 
         Raises:
-            TypeError: for what cannot be called.
+            TypeError: for an argument that is not callable.
         """
         made: Future[Any] = Future()
         self._afterwards("then", callback, made.set_result, made.set_exception)
@@ -120,7 +120,7 @@ class Future(Generic[T]):
         """Calls a function with this future once it is done; its errors are logged.
 
         Raises:
-            TypeError: for what cannot be called.
+            TypeError: for an argument that is not callable.
         """
         self._afterwards("add_done_callback", callback, lambda result: None, _log.error)
 
@@ -168,7 +168,7 @@ def _check(futures: Sequence[Any]) -> None:
 
 
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
-    """A future whose result is the list of these, once all are done; its exception is the first of theirs.
+    """A future of the list of given futures, once all are done; it gets the first of their exceptions.
 
     Raises:
         RuntimeError: for None.
@@ -203,7 +203,7 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
 
 
 def wait_all(futures: Sequence[Future[Any]]) -> list[Any]:
-    """The results of all, once they are there.
+    """The results of all futures; waits for them.
 
     Raises:
         RuntimeError: for None.

@@ -1,7 +1,7 @@
-"""``torch.hub``: models and weights by address, kept in a folder once they have been fetched.
+"""``torch.hub``: models and weights by URL, cached in a folder.
 
-A repository says what it has in a file ``hubconf.py`` at its root: each public function there makes a model, and
-``dependencies`` lists the packages that it needs.
+A repository declares its models in a file ``hubconf.py`` at its root: each public function there returns a model, and
+``dependencies`` lists the required packages.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from compat import serialization
 
 try:
     from tqdm import tqdm
-except ImportError:  # without the package there is no bar
+except ImportError:  # without the package there is no progress bar
 
     def tqdm(iterable: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """What ``tqdm`` is given, without a bar."""
+        """Replaces ``tqdm``, without a bar."""
         return iterable
 
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
-#: The part of a file's name that is a prefix of the SHA-256 of its bytes.
+#: The part of a file name that is a prefix of the SHA-256 of its contents.
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _PART = 1 << 17
 
@@ -68,15 +68,15 @@ def set_dir(d: str | os.PathLike) -> None:
 
 
 def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, progress: bool = True) -> None:
-    """Fetches an address into a file, which is there only once it is whole.
+    """Downloads a URL to a file, atomically.
 
     Args:
         dst: the file's path.
         hash_prefix: the expected prefix of the SHA-256 of its bytes.
-        progress: accepted.
+        progress: ignored.
 
     Raises:
-        RuntimeError: if it does not.
+        RuntimeError: if the hash does not match.
     """
     dst = os.path.expanduser(dst)
     digest = hashlib.sha256()
@@ -107,13 +107,13 @@ def load_state_dict_from_url(
     """Loads a file from a URL, which is downloaded unless it is cached.
 
     Args:
-        model_dir: the folder to keep it in; ``checkpoints`` in ``get_dir()`` unless given.
+        model_dir: the cache folder; by default ``checkpoints`` in ``get_dir()``.
         map_location, weights_only: as for ``torch.load``.
-        check_hash: whether the file's name, ``name-<sha256 begins>.pth``, says what its bytes are.
-        file_name: its name in the folder, if another.
+        check_hash: whether to compare the contents with the hash in the file name, ``name-<sha256 prefix>.pth``.
+        file_name: the file's name in the folder, by default from the URL.
 
     Raises:
-        RuntimeError: if its bytes are others than its name says.
+        RuntimeError: if the hash does not match.
 
     Example:
         >>> import pathlib, tempfile
@@ -137,7 +137,7 @@ def load_state_dict_from_url(
 
 
 def _fetched(github: str, force_reload: bool) -> str:
-    """The folder of a repository's branch or tag, ``owner/name[:ref]``."""
+    """The local folder of a repository's branch or tag, ``owner/name[:ref]``."""
     where, _, ref = github.partition(":")
     owner, _, name = where.partition("/")
     ref = ref or "main"
@@ -193,18 +193,18 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """A model of a repository: the result of a function in its ``hubconf.py``.
+    """A model from a repository: the result of a function in its ``hubconf.py``.
 
     Args:
         repo_or_dir: ``owner/name[:branch or tag]`` on GitHub, or a folder.
-        model: the function's name; what else is given goes to it.
+        model: the name of the function; further arguments are passed to it.
         source: ``"github"`` or ``"local"``.
-        force_reload: fetch it though it is there.
-        trust_repo, verbose, skip_validation: accepted.
+        force_reload: whether to download it again.
+        trust_repo, verbose, skip_validation: ignored.
 
     Raises:
-        ValueError: for another source.
-        RuntimeError: if there is no such function, or it needs packages that are not there.
+        ValueError: for an unknown source.
+        RuntimeError: if there is no such function, or required packages are missing.
 
     Example:
         >>> import pathlib, tempfile

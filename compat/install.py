@@ -1,8 +1,8 @@
-"""``torch`` and its submodules resolved to compat, for ``python -m compat`` and ``compat.install()``.
+"""Makes ``torch`` and its submodules resolve to compat, for ``python -m compat`` and ``compat.install()``.
 
-Processes that a program starts are to have the same ``torch``. ``multiprocessing`` gives a new process ``sys.path``
-before anything else, so ``install`` puts a folder there, ``compat/_alias``, whose ``torch`` installs compat in turn. A
-program that ``python -m compat`` runs has it in ``PYTHONPATH`` too, for whatever Python it starts.
+Child processes use the same ``torch``. ``multiprocessing`` passes ``sys.path`` to a new process first, so ``install``
+adds a folder to it, ``compat/_alias``, whose ``torch`` installs compat in turn. A program run by ``python -m compat``
+also has it in ``PYTHONPATH``, for all Python programs it starts.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from compat._addresses import is_shown
 from compat._module_errors import name_modules
 
 _OURS, _THEIRS = "compat", "torch"
-#: What of ours each of their packages is.
+#: The packages of PyTorch and the packages of compat that replace them.
 _PACKAGES = {_THEIRS: _OURS, "functorch": f"{_OURS}.func._functorch"}
 _HERE = os.path.dirname(os.path.abspath(__file__))
-#: Where another process finds ``torch``.
+#: The folder where other processes find ``torch``.
 _ALIAS = os.path.join(_HERE, "_alias")
 
 
 def _is_hidden(alias: str) -> bool:
-    """Whether a module at an address below ``torch`` is not PyTorch's."""
+    """Whether a module below ``torch`` is internal to compat."""
     head, _, rest = alias.partition(".")
     return head == _THEIRS and not is_shown(rest)
 
 
 class _Alias(Loader):
-    """Loads a module by giving out another one, unchanged."""
+    """Loads a module by returning another one."""
 
     def __init__(self, name: str, alias: str):
         self.name = name
@@ -51,10 +51,10 @@ class _Alias(Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just written the alias's spec into the module: it keeps its own.
+        # The import system has just set the alias's spec on the module: restore its own.
         module.__spec__ = self.spec
-        # What is loaded of its submodules is loaded under the other name, too. Importing it again would put it in the
-        # place of a function of its name, as torch.autograd.gradcheck is one.
+        # Loaded submodules are registered under the other name too. Importing them again would overwrite a function of
+        # the same name in the package, such as torch.autograd.gradcheck.
         for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
             alias = self.alias + name.removeprefix(self.name)
             if not _is_hidden(alias):
@@ -62,17 +62,17 @@ class _Alias(Loader):
 
 
 def _found(name: str) -> ModuleSpec | None:
-    """The spec of a module of ours; None if there is none."""
+    """The spec of a module of compat; None if there is none."""
     if name in sys.modules:
         return sys.modules[name].__spec__
     try:
         return find_spec(name)
-    except ModuleNotFoundError:  # a package of its address is not there
+    except ModuleNotFoundError:  # a parent package does not exist
         return None
 
 
 class _StandIn(Loader):
-    """Loads the stub of an absent module of PyTorch's."""
+    """Loads the stub of a PyTorch module that compat does not have."""
 
     def __init__(self, module: ModuleType):
         self.module = module
@@ -85,7 +85,7 @@ class _StandIn(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds ``torch.x.y`` where there is ``compat.x.y``, and ``functorch``."""
+    """Finds ``torch.x.y`` as ``compat.x.y``, and ``functorch``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -94,7 +94,7 @@ class _Finder(MetaPathFinder):
         if head not in _PACKAGES:
             return None
         name = _PACKAGES[head] + dot + rest
-        # Nor are the next finders to look in compat's folder for hidden modules.
+        # The other finders must not find hidden modules in compat's folder either.
         found = None if _is_hidden(fullname) else _found(name)
         if found is None:
             stands = stand_in_module(rest) if head == _THEIRS and rest else None
@@ -120,8 +120,8 @@ _preload_named = forkserver.set_forkserver_preload
 
 
 def _preload(modules_names: list[str]) -> None:
-    """``multiprocessing.set_forkserver_preload``, for which ``torch`` is compat: not every Python gives the server
-    ``sys.path`` before it loads them."""
+    """``multiprocessing.set_forkserver_preload`` with ``torch`` replaced by compat: some Python versions preload before
+    they set ``sys.path`` in the server."""
     if isinstance(modules_names, list):
         theirs = [n for n in modules_names if isinstance(n, str) and n.partition(".")[0] in _PACKAGES]
         modules_names = [f"{_OURS}._preload"] * bool(theirs) + [n for n in modules_names if n not in theirs]
@@ -129,11 +129,10 @@ def _preload(modules_names: list[str]) -> None:
 
 
 def install() -> None:
-    """Makes ``import torch``, and imports of its submodules, give compat's modules from here on.
+    """Makes ``import torch`` and imports of its submodules return compat's modules.
 
-    So it does in processes that ``multiprocessing`` starts from here on, by whatever method, while they import the
-    program and their arguments. Other programs that are started have a ``torch`` of their own, unless this one is run
-    by ``python -m compat``.
+    This also applies to processes that ``multiprocessing`` starts afterwards, by any method. Other Python programs are
+    not affected, unless this one is run by ``python -m compat``.
 
     Raises:
         RuntimeError: if another ``torch`` has been imported already.
@@ -154,17 +153,17 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
-        # Packages that patch PyTorch go by the module's ``__name__``.
+        # Packages that patch PyTorch check the module's ``__name__``.
         sys.modules[_OURS].__name__ = _THEIRS
     if _ALIAS not in sys.path:
-        sys.path.insert(1, _ALIAS)  # the first entry is the program's own folder
+        sys.path.insert(1, _ALIAS)  # the first entry is the program's folder
     if os.path.dirname(_HERE) not in sys.path:
         sys.path.append(os.path.dirname(_HERE))  # a new process finds compat where this one did
     forkserver.set_forkserver_preload = _preload
 
 
 def install_in_programs() -> None:
-    """Makes ``import torch`` give compat in the Python programs that this process starts, and those that they start."""
+    """Makes ``import torch`` resolve to compat in Python programs that this process and its descendants start."""
     rest = os.environ.get("PYTHONPATH", "")
     if _ALIAS not in rest.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join([_ALIAS, *([rest] if rest else [])])

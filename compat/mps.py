@@ -1,4 +1,4 @@
-"""``torch.mps`` where there is no Apple GPU."""
+"""``torch.mps``, without an Apple GPU."""
 
 from __future__ import annotations
 

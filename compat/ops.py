@@ -1,7 +1,6 @@
-"""``torch.ops``: operators by library, ``torch.ops.aten.mm.default`` and those of libraries of the user's own.
+"""``torch.ops``: operators by library, such as ``torch.ops.aten.mm.default``, and those of user-defined libraries.
 
-Every other name is a library's, so that this module has none of its own but private ones and the two that load
-libraries.
+Any public name is a library, so this module has only private names and the two functions that load libraries.
 
 Example:
     >>> torch.ops.aten.add.Tensor
@@ -16,14 +15,14 @@ from compat._core.dispatch.overloads import namespace as _namespace
 
 
 def load_library(path: str | _os.PathLike[str]) -> None:
-    """Declares the operators of a package's compiled library.
+    """Registers the operators of a package's compiled library.
 
     Args:
-        path: the library's file. It is compiled for PyTorch's C++ and is not loaded; compat has kernels of its own for
-            the libraries that it knows.
+        path: the library's file, which is not loaded, as it is compiled for PyTorch's C++. compat has kernels for some
+            known libraries.
 
     Raises:
-        OSError: for a library whose operators are not here, and a file that is not there.
+        OSError: for an unknown library, and a missing file.
 
     Example:
         >>> torch.ops.load_library("no/such/library.so")
@@ -36,8 +35,8 @@ def load_library(path: str | _os.PathLike[str]) -> None:
 
 
 def __getattr__(name: str) -> _Any:
-    """The library of a name: ``torch.ops.my`` is there as soon as it is asked for."""
-    if name == "loaded_libraries":  # the paths that were given to load_library
+    """The library of a name: ``torch.ops.my`` is created on access."""
+    if name == "loaded_libraries":  # the paths passed to load_library
         from compat._libraries import loaded
 
         return loaded

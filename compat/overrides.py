@@ -1,4 +1,4 @@
-"""``torch.overrides``: for types and functions that take part in ``__torch_function__``."""
+"""``torch.overrides``: support for types and functions with ``__torch_function__``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Enables ``__torch_function__`` of types again, and the grad mode of the intercepted call."""
+    """Enables ``__torch_function__`` of types again, and restores the grad mode of the intercepted call."""
     before, local.subclasses = local.subclasses, True
     grad, mode.grad = mode.grad, mode.above
     try:
@@ -82,12 +82,12 @@ def enable_reentrant_dispatch() -> Iterator[None]:
 
 
 def _takes_some(f: Any) -> bool:
-    """Whether a function that asks has anybody to ask: modes alone are asked of ``torch.is_grad_enabled``."""
+    """Whether a function dispatches to types at all: ``torch.is_grad_enabled`` dispatches only to modes."""
     return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
-    """The functions that ask types, by where they are."""
+    """The functions that dispatch to types, by namespace."""
     enable()
     found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for _, m in _modules()}
     methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
@@ -97,7 +97,7 @@ def get_overridable_functions() -> dict[Any, list[Any]]:
 
 @functools.cache
 def get_ignored_functions() -> set[Callable[..., Any]]:
-    """Public functions, and methods of ``Tensor``, that ask no types.
+    """Public functions, and methods of ``Tensor``, that do not dispatch to types.
 
     Example:
         >>> torch.is_tensor in get_ignored_functions(), torch.add in get_ignored_functions()
@@ -114,7 +114,7 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """For each function that asks types, one with the same parameters that returns -1.
+    """For each function that dispatches to types, one with the same parameters that returns -1.
 
     Example:
         >>> stand_in = get_testing_overrides()[torch.relu]
@@ -142,10 +142,10 @@ def _stand_in(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function ask types.
+    """Makes a function dispatch to ``__torch_function__``.
 
     Args:
-        dispatcher: from the function's arguments to those whose types are asked.
+        dispatcher: maps the function's arguments to those whose types are dispatched to.
     """
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -161,7 +161,7 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
     return wrap
 
 
-#: Methods that call other functions of tensors in PyTorch, as everything in ``torch.nn.functional`` does.
+#: Methods that call other functions of tensors in PyTorch, as all of ``torch.nn.functional`` does.
 _CALLERS = frozenset(
     ["__copy__", "__deepcopy__", "__format__", "__reduce_ex__", "__repr__", "backward", "register_hook"]
 )
@@ -172,10 +172,10 @@ def _calls_others(func: Overridable) -> bool:
 
 
 def redispatch_function(func: Callable[..., Any], types: Sequence[type], args: Any, kwargs: Any) -> Any:
-    """Calls a function without asking about this very call; what it calls in turn is asked about again.
+    """Calls a function without dispatching this call; nested calls are dispatched again.
 
     Args:
-        func, types, args, kwargs: as ``__torch_function__`` gets them.
+        func, types, args, kwargs: the arguments of ``__torch_function__``.
 
     Example:
         >>> class Named:
@@ -204,5 +204,5 @@ def redispatch_function(func: Callable[..., Any], types: Sequence[type], args: A
         local.passing = False
 
 
-# Importing this announces types that are not tensors, whose definition goes unnoticed otherwise.
+# Importing this detects the definition of types that are not tensors.
 enable()

@@ -1,4 +1,4 @@
-"""``torch.quasirandom``: points that fill a cube more evenly than random ones."""
+"""``torch.quasirandom``: low-discrepancy points."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ __all__ = ["SobolEngine"]
 
 
 class SobolEngine:
-    """A Sobol' sequence in the unit cube, scrambled if wished.
+    """A Sobol' sequence in the unit cube, optionally scrambled.
 
     The direction numbers are those of Joe and Kuo (2008), the order that of Antonov and Saleev, the scrambling
     Matousek's (1998): a random lower triangular matrix times each direction number, and a random shift.
 
     Args:
-        dimension: of the cube, up to ``MAXDIM``.
+        dimension: the dimension of the cube, up to ``MAXDIM``.
         scramble: whether the points are scrambled.
-        seed: of the scrambling; by default it comes from the default generator.
+        seed: the seed of the scrambling; by default from the default generator.
 
     Attributes:
-        num_generated: how many points have been drawn or passed over.
+        num_generated: the number of points drawn or skipped.
         sobolstate: the direction numbers, int64 of shape ``(dimension, MAXBIT)``.
-        shift, quasi: the point that the sequence begins with and its present one, int64 of shape ``(dimension,)``:
-            coordinates times ``2**MAXBIT``.
+        shift, quasi: the first and the present point, int64 of shape ``(dimension,)``: coordinates times ``2**MAXBIT``.
 
     Raises:
-        ValueError: for another dimension.
+        ValueError: for an unsupported dimension.
 
     Example:
         >>> SobolEngine(2).draw(3)
@@ -74,8 +73,8 @@ class SobolEngine:
         """The next points.
 
         Args:
-            n: how many.
-            out: a tensor that takes them.
+            n: the number of points.
+            out: the output tensor.
             dtype: float32 or float64; by default the default dtype.
 
         Returns:
@@ -99,7 +98,7 @@ class SobolEngine:
         return result if out is None else out.resize_as_(result).copy_(result)
 
     def _next(self, n: int, dtype: Any) -> Any:
-        """The points that follow the present one, which becomes the last of them."""
+        """The points that follow the present one, which is advanced to the last of them."""
         if not isinstance(dtype, torch.dtype):
             raise wrong_argument("_sobol_engine_draw", "dtype", None, "torch.dtype", dtype)
         if dtype not in (torch.float32, torch.float64):
@@ -109,22 +108,22 @@ class SobolEngine:
         return torch.from_numpy(points[1:].astype(dtype.numpy) * dtype.numpy.type(2**-self.MAXBIT))
 
     def _following(self, function: str, n: int) -> np.ndarray:
-        """The present point and the ``n`` that come next, in units of ``2**-MAXBIT``."""
+        """The present point and the ``n`` following ones, in units of ``2**-MAXBIT``."""
         if not isinstance(n, int):
             raise wrong_argument(function, "n", 2, "int", n)
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}, {self.dimension}]")
         first = max(self.num_generated - 1, 0)
         count = np.arange(first, first + n)
-        lowest = np.bitwise_count((count ^ count + 1) >> 1)  # the place of each count's lowest bit that is not set
+        lowest = np.bitwise_count((count ^ count + 1) >> 1)  # the position of the lowest zero bit of each count
         steps = self.sobolstate.numpy().T[lowest]
         return np.bitwise_xor.accumulate(np.concatenate((self.quasi.numpy()[None], steps)))
 
     def draw_base2(self, m: int, out: Any = None, dtype: Any = None) -> Any:
-        """The next ``2**m`` points, which fill the cube evenly if as many have been drawn before, or none.
+        """The next ``2**m`` points, which are balanced if as many have been drawn before, or none.
 
         Raises:
-            ValueError: if there would be a number of points that is no power of two.
+            ValueError: if the total number of points would not be a power of two.
 
         Example:
             >>> SobolEngine(1).draw_base2(2).flatten()
@@ -141,7 +140,7 @@ class SobolEngine:
         return self.draw(n, out, dtype)
 
     def reset(self) -> SobolEngine:
-        """Goes back to the first point.
+        """Returns to the first point.
 
         Returns:
             The engine.
@@ -151,7 +150,7 @@ class SobolEngine:
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Passes over ``n`` points.
+        """Skips ``n`` points.
 
         Returns:
             The engine.

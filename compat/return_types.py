@@ -1,4 +1,4 @@
-"""``torch.return_types``: the classes of results that have names.
+"""``torch.return_types``: the classes of named results.
 
 Example:
     >>> isinstance(torch.ones(2, 2).max(dim=0), torch.return_types.max)
@@ -36,9 +36,9 @@ _FIELDS = dict.fromkeys(_OF_EXTREMES.split(), "values indices") | {
     "svd": "U S V",
     "triangular_solve": "solution cloned_coefficient",
 }
-# Written into tensors that were given, they have classes of their own.
+# ``out=`` variants have their own classes.
 _FIELDS |= {f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"}
 
-#: Every one of them.
+#: All of these classes.
 all_return_types = [return_type(name, tuple(_FIELDS[name].split())) for name in sorted(_FIELDS)]
 globals().update({made.__name__: made for made in all_return_types})

@@ -1,9 +1,9 @@
-"""How operations are executed: deferred into windows, or at once.
+"""Control of execution: deferred in windows, or eager.
 
-Operations are recorded and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``,
-``bool`` and other conversions, at the end of an optimizer's step, and when very many are recorded. A window that comes
-again is one compiled program, soon. Nothing of that can be seen in results; ``COMPAT_EAGER=1`` in the environment, or
-``eager()``, runs every operation at once.
+Operations are recorded and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``, ``bool``
+and other conversions, at the end of an optimizer's step, and when very many are recorded. A repeated window becomes one
+compiled program. Results do not depend on it; ``COMPAT_EAGER=1`` in the environment, or ``eager()``, runs every
+operation immediately.
 
 Example:
     >>> from compat import runtime
@@ -32,15 +32,15 @@ __all__ = ["eager", "explain", "flush", "reset_stats", "stats", "synchronize"]
 
 
 def flush() -> None:
-    """Runs the operations that this thread has recorded; returns before they are computed."""
+    """Runs the operations that this thread has recorded; does not wait for them."""
     _runtime.flush()
 
 
 def synchronize() -> None:
     """Runs the operations that all threads have recorded, and waits until requested windows are compiled.
 
-    Windows seen so far are compiled when they come again, however small: after three runs with a ``synchronize`` after
-    each, what follows runs as it will in the long run.
+    Windows seen so far are compiled at their next occurrence, however small: after three runs with ``synchronize``
+    after each, further runs use the compiled programs.
     """
     _runtime.flush_all()
     _runtime.insist()
@@ -50,28 +50,28 @@ def synchronize() -> None:
 def stats() -> dict[str, Any]:
     """Statistics since the start or ``reset_stats``: counts, seconds and bytes by name.
 
-    ``windows`` run, ``operations`` in them, ``single`` operations run alone; ``compiles`` of whole windows, ``hits`` by
-    compiled ones, ``one_by_one`` windows run operation by operation; ``compile_seconds``, ``run_seconds``;
-    ``bytes_out`` of results kept and ``bytes_reused`` of buffers given to results; ``failures`` to compile. ``caches``
-    says, by name, of everything that is kept to be used again, how many entries there are, how many there may be
-    (``limit``), and how many were released since the start (``evictions``).
+    Windows run (``windows``), ``operations`` in them, operations run alone (``single``); windows compiled
+    (``compiles``), run by a compiled program (``hits``), run operation by operation (``one_by_one``);
+    ``compile_seconds``, ``run_seconds``; bytes of results (``bytes_out``) and of donated buffers (``bytes_reused``);
+    failed compilations (``failures``). ``caches`` maps each cache to its number of entries, its ``limit``, and its
+    ``evictions`` since the start.
     """
     return _report.stats.as_dict()
 
 
 def reset_stats() -> None:
-    """Starts counting anew."""
+    """Resets the statistics."""
     _report.reset()
 
 
 def explain() -> str:
-    """Why the last new window was not one of those known, in words."""
+    """Why the last new window was new, as text."""
     return _report.explain()
 
 
 @contextmanager
 def eager() -> Iterator[None]:
-    """Context in which every operation runs at once."""
+    """Context in which every operation runs immediately."""
     _runtime.flush()
     before = _runtime.settings.limit
     _runtime.settings.limit = 1
@@ -81,7 +81,7 @@ def eager() -> Iterator[None]:
         _runtime.settings.limit = before
 
 
-# Messages name the user's line, not ours.
+# Messages name the user's line.
 hide_frames_below(os.path.dirname(__file__))
 
 if os.environ.get("COMPAT_EAGER", "0") not in ("", "0"):

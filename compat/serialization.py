@@ -1,7 +1,7 @@
-"""``torch.save`` and ``torch.load``: PyTorch's files, in both directions.
+"""``torch.save`` and ``torch.load``: reads and writes PyTorch's files.
 
-A file is a zip archive: ``data.pkl`` is the object, pickled (``compat._serialization.pickler``); ``data/0``,
-``data/1``, … are the storages that it refers to, so tensors that share memory share it again when loaded.
+A file is a zip archive: ``data.pkl`` is the pickled object (``compat._serialization.pickler``); ``data/0``, ``data/1``,
+… are the storages it refers to, so tensors that share memory share it again when loaded.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
     "set_default_load_endianness", "set_default_mmap_options",
 ]  # fmt: skip
 
-#: What ``load`` takes for where storages are to be.
+#: The types of ``map_location``.
 MAP_LOCATION: TypeAlias = Callable[[UntypedStorage, str], UntypedStorage] | Device | str | dict[str, str] | None
 
-_ALIGNMENT = 64  # storages begin at multiples of it, so that they can be mapped into memory
-#: The version of pickle's protocol that files are written in.
+_ALIGNMENT = 64  # storages are aligned, so that they can be mapped into memory
+#: The pickle protocol of written files.
 DEFAULT_PROTOCOL = 2
 
 # ---------------------------------------------------------------- options
 
 
 class LoadEndianness(enum.Enum):
-    """The order of an element's bytes."""
+    """The byte order of elements."""
 
     NATIVE = 1
     LITTLE = 2
@@ -63,15 +63,15 @@ class _Options:
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not name it; None for little-endian."""
+    """The byte order of files that do not record it; None for little-endian."""
     return _Options.endianness
 
 
 def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
-    """Sets the byte order of files that do not name it, as those from before version 2.1.
+    """Sets the byte order of files that do not record it, such as those from before version 2.1.
 
     Raises:
-        TypeError: for an argument that is not an order.
+        TypeError: for an argument that is not a byte order.
 
     Example:
         >>> set_default_load_endianness(LoadEndianness.LITTLE)
@@ -85,14 +85,14 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether checksums are compared, as set by ``set_crc32_options``."""
+    """Whether checksums are verified, as set by ``set_crc32_options``."""
     return _Options.checksums
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Sets whether ``load`` compares checksums. ``save`` always writes them, by the standard library.
+    """Sets whether ``load`` verifies checksums. ``save`` always writes them, by the standard library.
 
-    A file whose tensors were written through another program's shared mapping has old ones.
+    A file whose tensors were modified through a shared mapping has outdated ones.
 
     Example:
         >>> set_crc32_options(False)
@@ -112,7 +112,7 @@ class set_default_mmap_options:
     """Sets how ``load`` with ``mmap=True`` maps files; also a context manager.
 
     Args:
-        flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``: then what is written to a tensor is in the file.
+        flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``, with which changes of tensors are written to the file.
 
     Raises:
         ValueError: for other flags.
@@ -152,18 +152,18 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Writes an object to a file that PyTorch can read, too.
+    """Writes an object to a file, in PyTorch's format.
 
     Args:
         obj: tensors, containers of them, a ``state_dict``, or anything that can be pickled.
         f: a path, or a file open for writing bytes.
-        pickle_module: accepted; the standard library's is used.
-        pickle_protocol: pickle's.
-        _use_new_zipfile_serialization: False for a file as PyTorch wrote before version 1.6.
+        pickle_module: ignored; the standard library's is used.
+        pickle_protocol: the pickle protocol.
+        _use_new_zipfile_serialization: False for the format before version 1.6.
 
     Raises:
         AttributeError: if ``f`` is neither.
-        RuntimeError: if the directory is not there, or tensors of different dtypes share memory.
+        RuntimeError: if the directory does not exist, or tensors of different dtypes share memory.
 
     Example:
         >>> import io
@@ -176,9 +176,9 @@ def save(
     named = isinstance(f, str | os.PathLike)
     if not named and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
-    # Who reads the file before it is closed finds all of it.
+    # The file is complete even for a reader that opens it before it is closed.
     flush = (lambda: None) if named else f.flush
-    # What cannot be pickled is found before anything is written.
+    # Pickling errors are raised before anything is written.
     pickled = io.BytesIO()
     if not _use_new_zipfile_serialization:
         legacy_format.write(pickled, obj, pickle_protocol)
@@ -223,7 +223,7 @@ def _write(f: Any, name: str, entries: list[tuple[str, Any]], storages: dict[str
 
 
 def _entry(archive: Any, name: str) -> Any:
-    """An entry whose contents will begin at an aligned place."""
+    """An entry whose data starts at an aligned offset."""
     import zipfile
 
     info = zipfile.ZipInfo(name)
@@ -247,16 +247,16 @@ def _named(item: Any) -> tuple[Global, Any]:
 
 
 def add_safe_globals(safe_globals: Sequence[Any]) -> None:
-    """Lets ``load`` with ``weights_only`` use these classes and functions.
+    """Allows ``load`` with ``weights_only`` to use these classes and functions.
 
     Args:
-        safe_globals: each the thing itself, or a pair of it and its name in the file.
+        safe_globals: the objects, or pairs of an object and its name in the file.
     """
     _safe.update(map(_named, safe_globals))
 
 
 def get_safe_globals() -> list[Any]:
-    """What was added."""
+    """The added globals."""
     return list(_safe.values())
 
 
@@ -267,7 +267,7 @@ def clear_safe_globals() -> None:
 
 @contextmanager
 def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
-    """``add_safe_globals`` for the time of a ``with`` block.
+    """``add_safe_globals`` for the duration of a ``with`` block.
 
     Example:
         >>> import io, fractions
@@ -288,13 +288,13 @@ def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that ``load`` with ``weights_only`` would refuse.
+    """The globals in a file that ``load`` with ``weights_only`` would reject.
 
     Args:
-        f: a path, or a file open for reading bytes that can be sought.
+        f: a path, or a seekable file open for reading bytes.
 
     Raises:
-        ValueError: if ``save`` did not write it, or wrote it as PyTorch did before version 1.6.
+        ValueError: if it is not a file of ``save``, or has the format before version 1.6.
 
     Example:
         >>> import io, fractions
@@ -326,26 +326,26 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Reads an object that ``save`` wrote, here or in PyTorch.
+    """Reads an object from a file of ``save``, of compat or PyTorch.
 
     Args:
-        f: a path, or a file open for reading bytes that can be sought.
-        map_location: where the storages are to be: a device, a dictionary from devices in the file to others, or a
+        f: a path, or a seekable file open for reading bytes.
+        map_location: the device of the storages: a device, a dictionary from devices in the file to others, or a
             function of a storage and its device that returns a storage or None.
         pickle_module: the module whose ``Unpickler`` is used without ``weights_only``.
-        weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
-            holds anything else can run any code when loaded.
-        mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)``, what is
-            written to the tensors is then in the file. Otherwise it is read, which gives the same, except that the
-            checksums of storages are not compared.
-        pickle_load_args: of ``pickle.Unpickler``.
+        weights_only: whether to allow only tensors, containers and plain values; True by default. Other files can run
+            arbitrary code when loaded.
+        mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)`` changes of
+            the tensors are written to it. Otherwise it is read, with the same result, but without verifying checksums
+            of storages.
+        pickle_load_args: arguments of ``pickle.Unpickler``.
 
     Raises:
-        UnpicklingError: if it holds what may not be loaded.
-        CorruptFileError: if it is no such file, or damaged; this is both an ``UnpicklingError`` and a
-            ``RuntimeError``. The checksums of records are compared unless ``set_crc32_options(False)`` was called.
+        UnpicklingError: for contents that are not allowed.
+        CorruptFileError: for an invalid or corrupt file; this is both an ``UnpicklingError`` and a ``RuntimeError``.
+            Checksums are verified unless ``set_crc32_options(False)`` was called.
         EOFError: if it is empty.
-        RuntimeError: for a device that is not there, and for TorchScript.
+        RuntimeError: for a missing device, and for TorchScript.
     """
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
@@ -358,7 +358,7 @@ def load(
         with open(f, "rb") as file:
             return _load(source(file, mapped=bool(mmap), pickle_module=pickle_module))
     _check_seekable(f)
-    # The standard library's zipfile asks for more than reading and seeking.
+    # The standard library's zipfile requires more than reading and seeking.
     readable = f if hasattr(f, "seekable") else io.BytesIO(f.read())
     return _load(source(readable, mapped=False, pickle_module=pickle_module))
 
@@ -374,10 +374,10 @@ def _check_seekable(f: Any) -> None:
 
 
 def _load_options(weights_only: bool, given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of the unpickler. Text that Python 2 wrote is UTF-8 unless ``encoding`` says otherwise.
+    """Arguments of the unpickler. Python 2 strings are decoded as UTF-8 unless ``encoding`` is given.
 
     Raises:
-        TypeError: with ``weights_only``, for anything but an encoding.
+        TypeError: with ``weights_only``, for anything but ``encoding``.
     """
     if weights_only and given:
         warn("pickle_load_args only works if `weights_only=False`.")
@@ -405,11 +405,11 @@ def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
 
 
 class _Source(NamedTuple):
-    """A file that is read, and how.
+    """A file being read, with options.
 
     Attributes:
-        place: a function that moves a storage.
-        mapped: whether the file is to be mapped into memory.
+        place: a function that moves a storage to its device.
+        mapped: whether to map the file into memory.
     """
 
     file: Any
@@ -424,7 +424,7 @@ def _load(source: _Source) -> Any:
     """Reads a file of any of PyTorch's formats.
 
     Raises:
-        EOFError: for one without contents.
+        EOFError: for an empty file.
     """
     file = source.file
     start = file.tell()
@@ -479,7 +479,7 @@ def _general_unpicklers(source: _Source) -> Callable[..., Any]:
 
 
 def _is_swapped(records: PyTorchFileReader) -> bool:
-    """Whether the bytes of an element come the other way round."""
+    """Whether the bytes of an element are swapped (other endianness)."""
     if not records.has_record("byteorder"):
         return _Options.endianness is LoadEndianness.BIG
     order = records.get_record("byteorder")
@@ -509,11 +509,11 @@ _CHANGED = (
 
 
 def _guarded(source: _Source, read: Callable[[], Any]) -> Any:
-    """Reads; whatever is wrong with the file is said in one way, with the file's name.
+    """Reads a file, converting all errors of an invalid file to one type, with the file's name.
 
     Raises:
-        UnpicklingError: with ``weights_only``, for what may not be loaded.
-        CorruptFileError: for a damaged file, which is both a ``RuntimeError`` and an ``UnpicklingError``.
+        UnpicklingError: with ``weights_only``, for contents that are not allowed.
+        CorruptFileError: for a corrupt file; this is both a ``RuntimeError`` and an ``UnpicklingError``.
     """
     try:
         return read()
@@ -567,10 +567,10 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
-    """A storage that was read, where ``location`` says: the one of ``map_location``s that leave it to others.
+    """Moves a loaded storage to ``location``: the default behaviour of a ``map_location`` function.
 
     Raises:
-        RuntimeError: for a device that is not there.
+        RuntimeError: for a missing device.
 
     Example:
         >>> storage = torch.ones(2).untyped_storage()

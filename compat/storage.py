@@ -11,5 +11,5 @@ __all__ = ["TypedStorage", "UntypedStorage", "_dtype_to_storage_type_map"]
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """A tensor or storage from bytes of ``torch.save``: pickled storages name this function."""
+    """A tensor or storage from bytes of ``torch.save``; pickled storages refer to this function."""
     return import_module("compat.serialization").load(io.BytesIO(b), weights_only=False)

@@ -1,4 +1,4 @@
-"""``torch.version``: which PyTorch this is, and for which accelerators it was built (none)."""
+"""``torch.version``: the emulated version of PyTorch, and its accelerators (none)."""
 
 from __future__ import annotations
 

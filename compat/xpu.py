@@ -1,4 +1,4 @@
-"""``torch.xpu`` where there is no Intel GPU."""
+"""``torch.xpu``, without an Intel GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ is_available = answering("is_available", lambda: False, "there is no GPU")
 is_initialized = answering("is_initialized", lambda: False, "no GPU is in use")
 is_bf16_supported = answering("is_bf16_supported", lambda: False, "no GPU computes in bfloat16")
 device_count = answering("device_count", lambda: 0, "there is no GPU")
-empty_cache = answering("empty_cache", lambda: None, "there is nothing to let go")
+empty_cache = answering("empty_cache", lambda: None, "there is nothing to free")
 manual_seed = answering("manual_seed", lambda: None, "no GPU has random numbers")
 manual_seed_all = answering("manual_seed_all", lambda: None, "no GPU has random numbers")
 

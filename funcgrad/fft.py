@@ -1,9 +1,9 @@
 """Discrete Fourier transforms, with the names and arguments of ``numpy.fft``.
 
-A float32 array has a complex64 transform, a float64 one a complex128 one. ``norm`` says which direction is divided by
-the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by ``sqrt(n)``.
-``a`` and ``x`` are arrays. ``axis`` and ``axes`` say what is transformed, ``n`` and ``s`` how many elements of it: more
-are zeros, fewer are cut off; ``s`` is one number for each of ``axes``.
+float32 arrays have complex64 transforms, float64 arrays complex128 ones. ``norm`` selects the direction that is divided
+by the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by
+``sqrt(n)``. ``a`` and ``x`` are arrays. ``axis`` and ``axes`` are the transformed axes, ``n`` and ``s`` the sizes along
+them, to which arrays are zero-padded or cropped; ``s`` has one size for each of ``axes``.
 
 Example:
     >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -60,7 +60,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(fft(np.array([1.0, 0.0, 0.0, 0.0])).real)
@@ -83,7 +83,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifft(fft(np.array([1.0, 2.0, 4.0]))).real.round(5))
@@ -108,7 +108,7 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(fftn(np.ones((2, 2))).real)
@@ -134,7 +134,7 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifftn(fftn(np.eye(2))).real)
@@ -159,7 +159,7 @@ def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None)
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> fft2(np.ones((3, 2, 4))).shape
@@ -183,7 +183,7 @@ def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+        ValueError: for axes out of range, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> ifft2(np.ones((3, 2, 4))).shape
@@ -209,7 +209,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(rfft(np.array([1.0, 1.0, 1.0])).real)
@@ -255,7 +255,7 @@ def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -280,7 +280,7 @@ def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -305,7 +305,7 @@ def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -330,7 +330,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+        ValueError: for axes out of range, no axis at all, the last one named twice, ``s`` of another
             length, no elements, or an unknown ``norm``.
 
     Example:
@@ -341,7 +341,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The real transform of a Hermitian-symmetric array, of which the first half is given.
+    """The real transform of a Hermitian-symmetric array given by its first half.
 
     Args:
         a: the first ``n // 2 + 1`` elements.
@@ -377,7 +377,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+        ValueError: for an axis out of range, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
@@ -402,12 +402,12 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> An
 
     Args:
         n: the number of elements.
-        d: how far they are apart, a number.
+        d: the sample spacing, a number.
         dtype: floating; float32 if not given.
-        device: for the array API; there is one.
+        device: accepted for the array API; there is one device.
 
     Returns:
-        ``dtype[n]``: those from 0 on, then the negative ones.
+        ``dtype[n]``: the non-negative frequencies, then the negative ones.
 
     Raises:
         TypeError: for a dtype that is not floating.
@@ -452,7 +452,7 @@ def fftshift(x: Any, axes: int | Axes = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, or is named twice.
+        ValueError: for an axis out of range, or is named twice.
 
     Example:
         >>> print(fftshift(fftfreq(4)))
@@ -473,7 +473,7 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there, or is named twice.
+        ValueError: for an axis out of range, or is named twice.
 
     Example:
         >>> print(ifftshift(fftshift(np.arange(5))))
@@ -485,5 +485,5 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 def _shifted(x: Any, axes: int | Axes, direction: int, name: str) -> Any:
     x = asoperand(x, name)
     chosen = validate.axes(name, axes, type_of(x).ndim)
-    # Half of the size, rounded down for one direction and up for the other.
+    # Half of the size, rounded down in one direction and up in the other.
     return roll(x, [direction * (type_of(x).shape[a] // 2) for a in chosen], list(chosen)) if chosen else x

@@ -1,8 +1,8 @@
-"""The way to JAX's functions and back: ``from_jax`` and ``to_jax``.
+"""Conversion from and to JAX functions: ``from_jax`` and ``to_jax``.
 
-A function of JAX's inside one of funcgrad's is one primitive, of which JAX itself gives the derivatives and batches: of
-functions, which are operands of the same primitive. A function of funcgrad's inside one of JAX's is the JAX primitive
-that carries a program, for which this module gives JAX the rules: programs again, which funcgrad derives.
+A JAX function inside a funcgrad one is a single primitive, which JAX itself differentiates and batches: the derived
+functions are parameters of the same primitive. A funcgrad function inside a JAX one is the JAX primitive that carries a
+program; this module defines its JAX rules, whose programs funcgrad derives.
 
 This is the one module that calls JAX's autodiff.
 """
@@ -31,7 +31,7 @@ from funcgrad.interpreters.transpose import transpose_call
 from funcgrad.transforms.jit import Jitted, jit
 
 try:
-    # Not public: without it JAX computes constants of its functions while it traces them for us.
+    # Not public API: without it JAX evaluates constants of its functions while tracing.
     from jax._src.config import eager_constant_folding as _folding
 except ImportError:
     _folding = nullcontext  # type: ignore[assignment]
@@ -39,7 +39,7 @@ except ImportError:
 Arrays = Sequence[Any]
 Mask = tuple[bool, ...]
 
-# ---------------------------------------------------------------- JAX's functions here
+# ---------------------------------------------------------------- JAX functions in funcgrad
 
 
 _TYPES = Group("types of JAX's functions", 2048)
@@ -47,7 +47,7 @@ _FUNCTIONS = Group("JAX's functions", 1024)
 
 
 class Foreign(Code):
-    """A JAX function of flat arrays, and those that JAX derives from it, each of which is made once.
+    """A JAX function of flat arrays, and the functions that JAX derives from it, which are cached.
 
     Attributes:
         function: takes arrays, returns a pytree of them.
@@ -76,14 +76,14 @@ class Foreign(Code):
         return found
 
     def derived(self, key: Hashable, make: Callable[[], Callable[..., Any]]) -> Foreign:
-        """The function that ``make`` makes, once for each key."""
+        """The function that ``make`` creates, cached by key."""
         found = self._derived.get(key) or self._derived.again(key)
         if found is None:
             found = self._derived[key] = Foreign(make())
         return found
 
     def of_chosen(self, mask: Mask, rest: Arrays) -> Callable[..., list[Any]]:
-        """The function of the operands that ``mask`` marks, where the others are given."""
+        """The function of the operands that ``mask`` marks, with the others fixed."""
 
         def function(*chosen: Any) -> list[Any]:
             mine, others = iter(chosen), iter(rest)
@@ -91,10 +91,10 @@ class Foreign(Code):
 
         return function
 
-    # The derived functions, of the unmarked operands and then those that a mask marks, each in order.
+    # The derived functions take the unmarked operands followed by the marked ones.
 
     def pushed(self, mask: Mask, inexact: Mask) -> Foreign:
-        """``(*operands, *tangents)`` to the tangents of the results that have one."""
+        """Maps ``(*operands, *tangents)`` to the tangents of the results that have one."""
 
         def push(*args: Any) -> list[Any]:
             primals, tangents = args[: len(mask)], args[len(mask) :]
@@ -105,7 +105,7 @@ class Foreign(Code):
         return self.derived(("push", mask, inexact), lambda: push)
 
     def forward(self, mask: Mask) -> Foreign:
-        """``operands`` to the results and JAX's pullback, which is a pytree of what it keeps."""
+        """Maps ``operands`` to the results and JAX's pullback, which is a pytree of its residuals."""
 
         def run(*operands: Any) -> Any:
             chosen, rest = _parted(operands, mask)
@@ -114,7 +114,7 @@ class Foreign(Code):
         return self.derived(("forward", mask), lambda: run)
 
     def backward(self, pullback: Any, kept: int, types: Sequence[ArrayType], given: Mask) -> Foreign:
-        """``(*kept, *cotangents)`` to the cotangents of the operands: a pullback, of that structure."""
+        """Maps ``(*kept, *cotangents)`` to the cotangents of the operands: a pullback with that structure."""
 
         def pull(*args: Any) -> Any:
             cts = iter(args[kept:])
@@ -124,7 +124,7 @@ class Foreign(Code):
         return self.derived(("backward", pullback, given), lambda: pull)
 
     def transposed(self, mask: Mask, types: Sequence[ArrayType], given: Mask) -> Foreign:
-        """``(*others, *cotangents)`` to the cotangents of the operands that are marked, in which it is linear."""
+        """Maps ``(*others, *cotangents)`` to the cotangents of the marked operands, in which it is linear."""
         linear = [jax.ShapeDtypeStruct(t.shape, t.dtype) for t, m in zip(types, mask, strict=True) if m]
         count = len(mask) - len(linear)
         results = self.results(types)[0]
@@ -137,12 +137,12 @@ class Foreign(Code):
         return self.derived(("transpose", mask, tuple(types), given), lambda: pull)
 
     def batched(self, dims: tuple[int | None, ...], size: int) -> Foreign:
-        """Vectorized: each result has the batch axis first."""
+        """Vectorized, with the batch axis of each result first."""
         return self.derived(("batch", dims, size), lambda: jax.vmap(self.__call__, dims, 0, axis_size=size))
 
 
 def _parted(values: Arrays, mask: Mask) -> tuple[list[Any], list[Any]]:
-    """Those that a mask marks, and the others."""
+    """Partitions values by a mask."""
     return (
         [v for v, m in zip(values, mask, strict=True) if m],
         [v for v, m in zip(values, mask, strict=True) if not m],
@@ -216,14 +216,14 @@ jax_p = Primitive(
 
 
 def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A JAX function, for use inside functions of funcgrad.
+    """A JAX function, for use inside funcgrad functions.
 
-    It is traced by JAX alone, as one operation here, and JAX differentiates it, with rules of its own, if it has any:
-    as often as you like, in both modes, batched, inside and outside ``jit``. Wrap a function once and keep it: what
-    JAX compiles for it is kept with the wrapper.
+    It is traced by JAX alone, as one operation here, and JAX differentiates it, with its custom rules if any: to any
+    order, in both modes, batched, inside and outside ``jit``. Wrap a function once and keep it: JAX's compiled
+    functions are cached with the wrapper.
 
     Args:
-        f: takes and returns pytrees of arrays; other arguments reach it as they are.
+        f: takes and returns pytrees of arrays; other arguments are passed unchanged.
 
     Returns:
         A function of the same arguments.
@@ -255,7 +255,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         key = (tree, dynamic, tuple(others))
         try:
             function = functions.setdefault(key, Foreign(of_arrays))
-        except TypeError:  # an unhashable one is another function each time
+        except TypeError:  # an unhashable key is not cached
             function = Foreign(of_arrays)
         out_tree = function.results([type_of(x) for x in arrays])[1]
         return trees.unflatten(out_tree, jax_p(*[typed(x) for x in arrays], function=function))
@@ -265,18 +265,18 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-# ---------------------------------------------------------------- ours in JAX
+# ---------------------------------------------------------------- funcgrad functions in JAX
 
 
 def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of funcgrad's, for use inside functions of JAX.
+    """A funcgrad function, for use inside JAX functions.
 
-    It is compiled as by ``jit``, and all of JAX's transforms go over it: ``jax.jit``, ``jax.grad``, ``jax.jvp``,
-    ``jax.vmap``, ``jax.hessian``, ``jax.checkpoint``, and use as the step of JAX's loops. Their derivatives are those
-    that funcgrad derives.
+    It is compiled as by ``jit``, and supports all of JAX's transforms: ``jax.jit``, ``jax.grad``, ``jax.jvp``,
+    ``jax.vmap``, ``jax.hessian``, ``jax.checkpoint``, and JAX's loops. Their derivatives are those that funcgrad
+    derives.
 
     Args:
-        f: takes and returns pytrees of arrays; or what ``jit`` returned.
+        f: takes and returns pytrees of arrays; or the result of ``jit``.
 
     Returns:
         A function of the same arguments, compiled by ``jax.jit``.
@@ -295,7 +295,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _jax_jvp(primals: Arrays, tangents: Arrays, *, program: Program) -> tuple[list[Any], list[Any]]:
-    """JAX's forward rule, with the results computed separately from their tangents, so JAX can use either alone."""
+    """JAX's forward rule, with results computed separately from tangents, so that JAX can use either alone."""
     mask = tuple(not isinstance(t, ad.Zero) and v.type.inexact for v, t in zip(program.inputs, tangents, strict=True))
     whole, linear, nonzero = split_for_forward(program, mask)
     found = lowered(whole)(*primals)
@@ -319,7 +319,7 @@ def _jax_transpose(cotangents: Arrays, *operands: Any, program: Program) -> list
 
 @kept_with_program
 def _transposed(program: Program, mask: Mask, given: Mask) -> tuple[Program, list[bool]]:
-    """The program from the known operands and the cotangents to those of the operands that ``mask`` marks."""
+    """The program from the known operands and the cotangents to the cotangents of the operands that ``mask`` marks."""
     types = program.input_types
     nonzero: list[bool] = []
 

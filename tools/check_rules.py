@@ -57,6 +57,21 @@ WORDS = {
     r"\bthe way back\b": "the backward pass, or the inverse",
     r"\bmany examples at once\b": "automatic vectorization",
     r"\bwhere arrays are\b": "devices",
+    r"\bof no consequence\b": "ignored",
+    r"\bunasked\b|\bunless told\b": "implicitly, or by default",
+    r"\b(?:seen|com(?:e|es|ing)) again\b": "recurs, or the occurrence",
+    r"(?<!there )\b(?:is|are) no (?:ints?|integers?|tensors?|bools?|sequences?|mappings?|dtypes?|modules?)\b": "not a",
+    r"\bshapes? that do(?:es)? not fit\b": "incompatible shapes",
+    r"\bwalked together\b": "batch axes",
+    r"\ball (?:elements )?in (?:a|one) row\b": "flattened",
+    r"\bwith respect to which arguments\b": "the arguments to differentiate with respect to",
+    r"\btak(?:e|es|ing) (?:it |them |everything )?away\b": "remove",
+    r"\bwhether to climb\b": "whether to maximize",
+    r"\bit is given back\b": "it is returned unchanged",
+    r"\bwhere (?:the )?numbers come from\b": "the random number generator",
+    r"\bas (?:JAX|NumPy|PyTorch) has (?:it|them)\b": "as in NumPy",
+    r"\bas often as (?:you|one) likes?\b": "to any order",
+    r"\b(?:axis|axes|dimensions?) that (?:is|are) not there\b": "out of range",
 }
 
 # Dotted names under which JAX differentiates or batches a function. Names that begin with one are forbidden too.

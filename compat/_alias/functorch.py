@@ -1,4 +1,4 @@
-"""``functorch`` in processes that a program on compat starts, as ``torch`` beside it."""
+"""``functorch`` in child processes of a program on compat."""
 
 import sys
 from importlib import import_module

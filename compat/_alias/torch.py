@@ -1,4 +1,4 @@
-"""``torch`` in processes that a program on compat starts: their path leads here first (``compat.install``)."""
+"""``torch`` in child processes of a program on compat, whose path finds this file first (``compat.install``)."""
 
 import sys
 from importlib import import_module
@@ -12,6 +12,6 @@ if find_spec("jax") is None:  # the Python of another environment, where compat 
 else:
     if find_spec("compat") is None:
         sys.path.append(str(_here.parents[1]))
-    del sys.modules[__name__]  # as ``install`` refuses to run after an import of torch
+    del sys.modules[__name__]  # ``install`` refuses to run after an import of torch
     import_module("compat.install").install()
 import_module("torch")

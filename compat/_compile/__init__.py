@@ -1,8 +1,8 @@
-"""``torch.compile``: functions, modules and whole training steps without their Python.
+"""``torch.compile``: replays functions, modules and whole training steps without running their Python code.
 
-The first call runs as ever, deferred. Then a call is captured (``capture``): everything it does is recorded before
-any of it runs. If what it did can be told completely (``capture.NotReplayable`` says why not), later calls are replayed
-(``replay``): one compiled program, as long as everything that the function can reach is as it was (``watch``).
+The first call runs normally, deferred. The next one is captured (``capture``): all its operations are recorded before
+any of them runs. If its effects can be described completely (otherwise ``capture.NotReplayable`` gives the reason),
+later calls are replayed (``replay``) as one compiled program, as long as the guards hold (``guards``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from funcgrad.core.errors import explained
 
 __all__ = ["Compiled", "OptimizedModule", "compile"]
 
-#: How many kinds of calls are captured, and how often a kind is tried.
+#: The maximum number of captured call signatures, and of attempts per signature.
 KINDS, TRIES = 8, 5
 _CALLS = Group("calls of compiled functions", 512)
 _TRIES = Group("calls of compiled functions, counted", 8192)
@@ -36,7 +36,7 @@ class Compiled:
 
     Args:
         function: the function.
-        fullgraph: whether a call that cannot be replayed is an error.
+        fullgraph: whether a call that cannot be replayed raises.
     """
 
     def __init__(self, function: Callable[..., Any], fullgraph: bool):
@@ -46,7 +46,7 @@ class Compiled:
         self._kinds: Cache[tuple, list[Any]] = Cache(_CALLS)
         self._tries: Cache[tuple, int] = Cache(_TRIES)
         self._lock = threading.Lock()
-        #: Why the last call that was captured cannot be replayed; None if it can.
+        #: Why the last captured call cannot be replayed; None if it can.
         self.reason: str | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -62,7 +62,7 @@ class Compiled:
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
         tries = self._tries[key] = (self._tries.get(key) or self._tries.again(key) or 0) + 1
-        # The first call creates state for later ones: an optimizer's state, lazily created parameters.
+        # The first call creates lazy state: an optimizer's state, lazily initialized parameters.
         if (tries == 1 and not self.fullgraph) or tries > TRIES:
             return self.function(*args, **kwargs)
         capturing = Capturing(self.function, args, kwargs, tensors, others)
@@ -101,7 +101,7 @@ class Compiled:
 
 
 def _flat(args: tuple, kwargs: dict) -> tuple[Sequence[Any], Any]:
-    """The arguments one by one, and how they hang together."""
+    """The flattened arguments, and their structure."""
     if not kwargs and all(a.__class__ is Tensor for a in args):
         return args, len(args)
     return trees.flatten((args, kwargs), is_leaf=single)
@@ -125,7 +125,7 @@ def _kind(leaves: Sequence[Any]) -> list[Any]:
 
 
 class OptimizedModule(Module):
-    """A module whose calls are compiled; everything else is the module's.
+    """A module whose calls are compiled; everything else is delegated to the module.
 
     Attributes:
         _orig_mod: the module.
@@ -151,7 +151,7 @@ class OptimizedModule(Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
     def train(self, mode: bool = True) -> OptimizedModule:
-        """Sets the module's mode; returns this one."""
+        """Sets the module's training mode; returns this one."""
         super().train(mode)
         return self
 
@@ -167,14 +167,14 @@ def compile(
     options: dict[str, Any] | None = None,
     disable: bool = False,
 ) -> Any:
-    """A function, a module or a whole training step, without its Python.
+    """Compiles a function, a module or a whole training step.
 
     A call is captured, and further calls are replayed as one compiled program: the forward and the backward pass, the
-    optimizer's step, random numbers, what is written to parameters and buffers. It is captured anew when what it
-    depends on has changed: sizes and dtypes, ``training``, ``requires_grad``, attributes and globals that it can see,
-    settings of an optimizer (learning rates and other numbers are inputs). Where a call does what cannot be replayed
-    (it asks a tensor for its value, returns a tensor with a graph still to be used, keeps results elsewhere), it runs
-    deferred, as without ``compile``. So compile the step rather than the model::
+    optimizer's step, random numbers, and writes to parameters and buffers. It is captured again when its guards fail:
+    sizes and dtypes, ``training``, ``requires_grad``, reachable attributes and globals, settings of an optimizer
+    (learning rates and other numbers are inputs). A call that cannot be replayed (it reads a tensor's value, returns a
+    tensor whose graph is still needed, stores results elsewhere) runs deferred, as without ``compile``. So compile the
+    step rather than the model::
 
         @torch.compile
         def step(x, y):
@@ -184,20 +184,19 @@ def compile(
             optimizer.step()
             return loss
 
-    What Python does besides, such as printing, happens when a call is captured only.
+    Other effects of Python code, such as printing, happen only when a call is captured.
 
     Args:
-        model: the function or module; left out, this is a decorator.
-        fullgraph: it is an error if a call asks for a tensor's value.
-        disable: give ``model`` back as it is.
-        backend: a function from an ``fx.GraphModule`` of the call and its tensors to what runs it. Every name means
-            XLA.
-        options: for such a function.
-        dynamic, mode: accepted; everything is compiled for the sizes at hand.
+        model: the function or module; without it, a decorator.
+        fullgraph: whether a call that reads a tensor's value raises.
+        disable: whether to return ``model`` unchanged.
+        backend: a function that maps an ``fx.GraphModule`` and its example inputs to a callable. All names mean XLA.
+        options: options for such a function.
+        dynamic, mode: ignored; each size is compiled separately.
 
     Raises:
-        TypeError: if ``model`` cannot be called.
-        RuntimeError: from the call, with ``fullgraph``, naming the line that asks for a value.
+        TypeError: if ``model`` is not callable.
+        RuntimeError: from the call, with ``fullgraph``, naming the line that reads a value.
 
     Example:
         >>> @torch.compile

@@ -1,8 +1,8 @@
-"""Capture: runs a function once while all of its operations are recorded, and analyses its effects.
+"""Capture: runs a function once, recording all of its operations, and analyses its effects.
 
-What a call did is described by the operations, where their inputs came from, and its effects: tensors written,
-gradients set, tensors returned. If that is everything (nothing else holds a result, nothing else was changed, no value
-was looked at), the call can be replayed.
+A call is described by its operations, the sources of their inputs, and its effects: tensors written, gradients set,
+tensors returned. If there are no others (no result is referenced elsewhere, nothing else changed, no value was read),
+the call can be replayed.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from funcgrad import runtime, trees
 
 
 def single(x: Any) -> bool:
-    """Whether it is one thing among arguments or results: funcgrad looks into tensors."""
+    """Whether it is a leaf among arguments or results, for funcgrad, which treats tensors as pytrees."""
     return isinstance(x, Tensor)
 
 
 class NotReplayable(Exception):
-    """Why a call cannot be replayed, in words."""
+    """Why a call cannot be replayed, as text."""
 
 
 class ValueNeeded(NotReplayable):
-    """It needs the value of a tensor."""
+    """The call needs the value of a tensor."""
 
 
 @dataclass
 class Gradient:
-    """A leaf, or the number of the argument that it is, whose ``grad`` became another tensor, or none."""
+    """A leaf tensor, or its argument number, whose ``grad`` became another tensor or None."""
 
     leaf: Tensor | int
     layout: Layout | None
@@ -47,10 +47,10 @@ class Returned:
     """A tensor among a function's results.
 
     Attributes:
-        layout, offset: of the tensor in its buffer.
-        result: which of the operations' results the buffer is.
-        argument: which of the arguments it is instead.
-        requires_grad: whether it has a place in a graph.
+        layout, offset: the tensor's layout and offset in its buffer.
+        result: the index of the operation result that is its buffer.
+        argument: the argument number, if it is an argument instead.
+        requires_grad: whether it requires grad.
     """
 
     layout: Layout
@@ -62,27 +62,27 @@ class Returned:
 
 @dataclass
 class Constant:
-    """An input that is always the same."""
+    """A constant input."""
 
     buffer: Any
 
 
 @dataclass
 class Check:
-    """An inspection of values that may be others each time.
+    """A check of values, to be repeated at each replay.
 
     Attributes:
-        inspection: the function that checks them.
-        places: for each tensor that it looks at, the number of an argument or a storage that has the buffer, or the
-            result that it is (``late``); None if it is always the same.
-        late: whether any of them is a result.
+        inspection: the function that checks values.
+        places: the source of each tensor it reads: an argument number or a storage, or the index of a result
+            (``late``); None for a constant.
+        late: whether any source is a result.
     """
 
     inspection: Inspection
     places: list[tuple[Any, int | None]]
 
     def forget(self) -> None:
-        """Releases the objects that were checked when the call was captured."""
+        """Releases the objects that were checked during capture."""
         for t, place in zip(self.inspection.seen, self.places):
             if place != (None, None):
                 t._storage.buffer = None
@@ -92,12 +92,12 @@ class Check:
         return any(result is not None for _, result in self.places)
 
     def on(self, tensors: Sequence[Tensor], results: Sequence[Any], numbers: dict[int, int]) -> Callable[[], None]:
-        """The inspection of a call.
+        """The check of a replayed call.
 
         Args:
-            tensors: the arguments.
-            results: the window's.
-            numbers: where each result is among those.
+            tensors: the arguments of the call.
+            results: the results of the window.
+            numbers: the index of each operation result among these.
         """
         seen = []
         for t, (source, result) in zip(self.inspection.seen, self.places):
@@ -112,19 +112,19 @@ class Check:
 
 @dataclass
 class Call:
-    """The effects of a call.
+    """The effects of a captured call.
 
     Attributes:
-        window: the operations.
-        sources: per input of the window, where its buffer comes from: the number of an argument, storages that have it
-            in common, a function that draws it, a ``Constant``.
+        window: the window of its operations.
+        sources: the source of each input of the window: an argument number, the storages that share it, a function that
+            draws it, or a ``Constant``.
         numbers: the window's numbers, some of them ``Given``.
-        written: storages, or numbers of arguments, with the result that is the new buffer, and how often each was
-            written.
+        written: storages, or argument numbers, with the index of the result that is the new buffer, and the number of
+            writes.
         gradients: leaves whose gradient was replaced.
-        results: what was returned, with a ``Returned`` for each tensor.
+        results: the return value, with a ``Returned`` for each tensor.
         watch: the guards.
-        checks: what looks at values, of arguments before each run, of results after it.
+        checks: the checks of values: of arguments before each run, of results after it.
     """
 
     window: Any
@@ -138,13 +138,13 @@ class Call:
 
 
 class Capturing:
-    """One call of a function while it is captured.
+    """Captures one call of a function.
 
     Args:
         function: the function to call.
         args, kwargs: its arguments.
         tensors: the tensors among them.
-        others: what else is among them.
+        others: the other leaves.
     """
 
     def __init__(
@@ -159,10 +159,10 @@ class Capturing:
         self.result: Any = None
 
     def run(self) -> Call:
-        """Calls the function; sets ``result``, also if this raises.
+        """Calls the function; sets ``result``, even if this raises.
 
         Raises:
-            NotReplayable: if the call cannot be replayed; it is finished nevertheless.
+            NotReplayable: if the call cannot be replayed; it is completed nevertheless.
         """
         if self.watch.trouble is not None:
             self.result = self.function(*self.args, **self.kwargs)
@@ -170,7 +170,7 @@ class Capturing:
         runtime.flush()
         states = [*self.arguments, *self.watch.tensors.values()]
         for state in states:
-            # The first elements do not distinguish many tensors.
+            # For many tensors the first ones do not identify the call.
             state.storage.buffer = runtime.own(state.storage.buffer)
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
@@ -180,7 +180,7 @@ class Capturing:
                 if self.capture.stopped is None:
                     found = self._study(before, checks)
             finally:
-                for inspection in checks:  # of this call; those of later ones are the replay's
+                for inspection in checks:  # of this call; those of later calls are run by the replay
                     runtime.later(inspection.now())
         if found is None:
             raise ValueNeeded(f"the value of a tensor was needed at {self.capture.stopped}")
@@ -196,7 +196,7 @@ class Capturing:
     def _study(
         self, before: list[tuple[TensorState, Any]], checks: Sequence[Inspection]
     ) -> tuple[Call, runtime.Recording]:
-        """The effects of the call, by the numbers of inputs and results; the operations are still to be run."""
+        """The effects of the call, by input and result indices, before the operations run."""
         recording = self.capture.recording()
         places = {id(d): i for i, d in enumerate(recording.pending)}
         call = Call(None, [], list(recording.numbers), [], [], None, self.watch)
@@ -225,7 +225,7 @@ class Capturing:
         self._gradient(state, t if argument is None else argument, places, call)
 
     def _source(self, buffer: Any, before: list[tuple[TensorState, Any]]) -> Any:
-        """Where an input comes from."""
+        """The source of an input."""
         found = {id(s.storage): s.storage for s, b in before if runtime.computed(b) is buffer}
         if found:
             arguments = {id(s.storage): i for i, s in enumerate(self.arguments)}
@@ -279,7 +279,7 @@ class Capturing:
         call.window = window
 
     def _settings(self, settings: list[Given], call: Call) -> None:
-        """Adds guards for each optimizer's settings: only the sign, if a number is an input."""
+        """Adds guards for each optimizer's settings: only the sign, for numbers that are inputs."""
         inputs = {id(n) for n in call.numbers}
         free = {n.path[1] for n in settings if not n.used and id(n) in inputs}
         for number in settings:
@@ -297,7 +297,7 @@ class Capturing:
     def _place(
         self, buffer: Any, before: list[tuple[TensorState, Any]], places: dict[int, int]
     ) -> tuple[Any, int | None]:
-        """Where a buffer that is looked at will come from: see ``Check``."""
+        """The source of a buffer that is checked: see ``Check``."""
         result = places.get(id(buffer))
         if result is not None:
             return None, result
@@ -307,7 +307,7 @@ class Capturing:
 
 
 def _released(node: Any) -> bool:
-    """Whether a backward pass has been through a node, so that nothing can go through it any more."""
+    """Whether a backward pass has freed a node."""
     seen, stack = set(), [node]
     while stack:
         node = stack.pop()

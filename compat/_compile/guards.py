@@ -1,9 +1,8 @@
 """Guards of a compiled function: the values it can reach, and checks that they are unchanged.
 
-A ``Watch`` goes through what a function can see without being passed it (what it closes over, the globals it names, the
-object it is a method of), down into modules, optimizers, containers and the attributes of objects. It notes the
-tensors, whose contents may change, and everything else as it is now. The recorded values are compared before each
-replay, so the notes are flat lists and the comparison one loop.
+A ``Watch`` traverses what a function can reach without being passed it (closures, the globals it names, the object of a
+bound method), into modules, optimizers, containers and attributes of objects. It records tensors, whose contents may
+change, and the present values of everything else. They are compared before each replay, in one loop over flat lists.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from compat.nn.modules.module import Module
 from compat.optim._hyperparameters import Given, at, signs
 from compat.optim.optimizer import Optimizer
 
-#: Containers with more elements are not checked: networks do not keep their parts in lists that long.
+#: Containers with more elements are not guarded: networks do not keep their parts in such long lists.
 _LONG = 1000
 _SIMPLE = (bool, int, float, complex, str, bytes, type(None))
 _OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.GeneratorType)
@@ -31,11 +30,11 @@ class TensorState:
     """A tensor and its guarded properties.
 
     Attributes:
-        tensor, storage, layout, offset: the tensor, and where its elements are.
+        tensor, storage, layout, offset: the tensor, its storage, and its layout there.
         requires_grad: whether it requires grad.
-        grad: its gradient before the function ran.
-        strict: whether the gradient must be that very tensor, because its contents are an input.
-        version: its storage's version then.
+        grad: its gradient before the call.
+        strict: whether the gradient must be the identical tensor, because its contents are an input.
+        version: the version of its storage before the call.
     """
 
     __slots__ = ("tensor", "storage", "layout", "offset", "requires_grad", "grad", "strict", "version")
@@ -53,7 +52,7 @@ class TensorState:
         self.version = t._storage.version
 
     def holds(self) -> bool:
-        """Whether that is as it was."""
+        """Whether the properties are unchanged."""
         t = self.tensor
         if t._storage is not self.storage or t._rg is not self.requires_grad:
             return False
@@ -64,12 +63,12 @@ class TensorState:
 
 
 class Watch:
-    """The values that can be reached from some roots.
+    """The values reachable from some roots.
 
     Attributes:
-        tensors: each tensor once.
-        optimizers: the optimizers met.
-        trouble: why calls cannot be replayed, if something was met that forbids it.
+        tensors: the distinct tensors.
+        optimizers: the optimizers found.
+        trouble: why calls cannot be replayed, if something found forbids it.
     """
 
     def __init__(self) -> None:
@@ -82,7 +81,7 @@ class Watch:
         self._seen: dict[int, Any] = {}
 
     def holds(self) -> bool:
-        """Whether everything but the contents of tensors is as it was."""
+        """Whether everything but the contents of tensors is unchanged."""
         for get, key, expected in self._same:
             if get(key) is not expected:
                 return False
@@ -95,13 +94,13 @@ class Watch:
                 return False
         return all(map(TensorState.holds, self.tensors.values()))
 
-    # ---------------------------------------------------------------- going through
+    # ---------------------------------------------------------------- traversal
 
     def visit(self, value: Any) -> None:
-        """Adds the values that can be reached from a value."""
+        """Adds the values reachable from a value."""
         if isinstance(value, _SIMPLE + _OPAQUE) or id(value) in self._seen:
             return
-        self._seen[id(value)] = value  # kept, so that the identity stays its own
+        self._seen[id(value)] = value  # kept alive, so that the id is not reused
         if isinstance(value, Tensor):
             self._tensor(value)
         elif isinstance(value, Module):
@@ -124,7 +123,7 @@ class Watch:
             self._object(value)
 
     def _note(self, get: Callable[[Any], Any], key: Any, value: Any) -> None:
-        """Something that is found under a key."""
+        """Records a value found under a key."""
         if isinstance(value, Given):
             value = value.value
         if isinstance(value, _SIMPLE):
@@ -151,7 +150,7 @@ class Watch:
         self._lengths.append((value, len(value)))
         if len(value) <= _LONG:
             for key, element in list(value.items()):
-                self._note(value.get, key, element)  # the length tells None from nothing
+                self._note(value.get, key, element)  # the length distinguishes None from a missing element
 
     def _module(self, module: Module) -> None:
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
@@ -160,11 +159,11 @@ class Watch:
         self._mapping(module.__dict__)
 
     def note_setting(self, group: dict[str, Any], key: str, value: Any) -> None:
-        """A setting of a parameter group, by value."""
+        """Records a setting of a parameter group, by value."""
         self._note(group.get, key, value)
 
     def note_sign(self, path: Sequence[Any], value: Any) -> None:
-        """A number of a parameter group of which only the sign matters."""
+        """Records a number of a parameter group of which only the sign matters."""
         self._simple.append((_sign_at, path, signs(value)))
 
     def _optimizer(self, optimizer: Optimizer) -> None:
@@ -189,7 +188,7 @@ class Watch:
             self._note(functools.partial(_contents, cell), None, _contents(cell, None))
         self._note(functools.partial(getattr, function), "__defaults__", function.__defaults__)
         self._note(functools.partial(getattr, function), "__kwdefaults__", function.__kwdefaults__)
-        scope = function.__globals__  # of the user's function: it may be of no module, as what ``exec`` defines
+        scope = function.__globals__  # may not belong to a module, for functions defined by ``exec``
         for name in _names(function.__code__):
             if name in scope:
                 self._note(scope.get, name, scope[name])
@@ -214,7 +213,7 @@ def _contents(cell: types.CellType, _: Any) -> Any:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """The global names that a code object and those inside it may use."""
+    """The global names that a code object and nested ones may use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

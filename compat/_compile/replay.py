@@ -1,4 +1,4 @@
-"""Replaying a captured call on present values, without calling the function."""
+"""Replays a captured call on present values, without calling the function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgrad import runtime, trees
 
 
 class CompiledFunctionBackward(Node):
-    """The node of results of a compiled function that ran backward itself: it has nothing left to do."""
+    """The node of results of a compiled function that included backward: its graph is already freed."""
 
     __slots__ = ()
     next_functions = _edges = (NO_EDGE,)
@@ -37,7 +37,7 @@ CompiledFunctionBackward.__module__ = "builtins"
 
 
 class Replay:
-    """A captured call, to be done again."""
+    """A captured call that can be replayed."""
 
     def __init__(self, call: Call):
         self.call = call
@@ -60,7 +60,7 @@ class Replay:
         self.engines = _engines([s for s in call.sources if callable(s)])
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether the guards hold, and the arguments do not share memory with its tensors."""
+        """Whether the guards hold, and no argument shares memory with guarded tensors."""
         if any(id(t._storage) in self._storages for t in tensors) or not self.call.watch.holds():
             return False
         for storages in self._common:
@@ -71,27 +71,27 @@ class Replay:
         return True
 
     def __call__(self, tensors: Sequence[Tensor]) -> Any:
-        """Does it again.
+        """Replays the call.
 
         Args:
             tensors: the arguments.
         """
         call = self.call
-        runtime.catch_up(recent=False)  # else each step would wait for the one before
+        runtime.catch_up(recent=False)  # otherwise each step would wait for the previous one
         for check in self._early:
             check.on(tensors, (), {})()
         step = _Step(self, tensors)
         try:
             step.do()
         except BaseException:
-            # What interrupts a replay, a signal's handler say, finds all of it done, or nothing.
+            # An interrupt, such as a signal handler, finds either all of the replay done, or nothing.
             step.settle()
             raise
         runtime.due([check.on(tensors, step.found, self._results) for check in self._late])
         return trees.map(lambda x: self._returned(x, step.found, tensors), call.results)
 
     def current_numbers(self) -> list[Any]:
-        """The window's numbers, with those of optimizers' groups as they are now."""
+        """The window's numbers, with the present settings of optimizers."""
         for i, path in self._givens:
             self._numbers[i] = at(path)
         return self._numbers
@@ -121,10 +121,10 @@ class Replay:
 
 
 class _Step:
-    """One replay, which can be taken back until its program has run, and finished from then on.
+    """A single replay, which can be undone until its program has run, and completed from then on.
 
     Attributes:
-        found: the program's results.
+        found: the results of the program.
     """
 
     __slots__ = ("replay", "tensors", "engines", "inputs", "box", "found", "written")
@@ -139,18 +139,18 @@ class _Step:
         self.written = [(storage, i, storage.version + n) for storage, i, n in storages]
 
     def do(self) -> None:
-        """Does it."""
+        """Runs the replay."""
         replay = self.replay
         inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
         numbers = replay.current_numbers()
-        # Written tensors release their buffers first, so that they can be donated.
+        # Written tensors release their buffers first, so that these can be donated.
         for storage, i in replay.lent:
             inputs[i] = storage.give_up(inputs[i])
         replay.run(inputs, numbers, self.box)
         self.apply()
 
     def apply(self) -> None:
-        """Writes the program's results to their tensors; may be called twice."""
+        """Writes the program's results to their tensors; idempotent."""
         replay = self.replay
         found = self.found = replay.run.results(self.box)
         for storage, i, version in self.written:
@@ -160,7 +160,7 @@ class _Step:
             replay._set(gradient, None if made is None else found[made], self.tensors)
 
     def settle(self) -> None:
-        """Finishes it if its program has run; else leaves everything as it was before."""
+        """Completes it if its program has run; else undoes it."""
         if self.box:
             self.apply()
             return
@@ -172,7 +172,7 @@ class _Step:
 
 
 def _engines(draws: Sequence[Any]) -> list[Engine]:
-    """The engines that functions draw from, each once: the default one, and what they have in arguments or closures."""
+    """The distinct random engines that functions draw from: the default one, and those in arguments or closures."""
     found: dict[int, Engine] = {}
     if draws:
         found[id(default_generator.engine)] = default_generator.engine

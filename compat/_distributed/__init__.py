@@ -1,6 +1,6 @@
-"""Processes that work together: the mechanism behind ``torch.distributed``.
+"""The implementation of ``torch.distributed``.
 
-``transport`` reaches other processes and exchanges NumPy's arrays; ``groups`` holds the process groups, and
-``collectives``, ``point_to_point`` and ``objects`` do it with tensors and with what can be pickled. It is below ``nn``,
-whose ``DistributedDataParallel`` uses it; what uses ``nn`` in turn is in ``compat.distributed``.
+``transport`` connects processes and exchanges NumPy arrays; ``groups`` has the process groups, and ``collectives``,
+``point_to_point`` and ``objects`` operate on tensors and on picklable objects. It is below ``nn``, whose
+``DistributedDataParallel`` uses it; modules that use ``nn`` are in ``compat.distributed``.
 """

@@ -1,8 +1,8 @@
-"""Exchanges of tensors among all processes of a group.
+"""Collectives over all processes of a group.
 
-All processes of the group call the same exchanges in the same order, with tensors of the same shapes and dtypes. With
-``async_op=True`` a call returns a ``Work`` at once, and the tensors have their values when it is done; else it
-returns None when they have. None of them is seen by autograd: ``torch.distributed.nn.functional`` has those that are.
+All processes of the group call the same collectives in the same order, with tensors of the same shapes and dtypes. With
+``async_op=True`` a call returns a ``Work`` immediately, and the tensors are written when it is done; otherwise it
+returns None after that. They are not differentiable; ``torch.distributed.nn.functional`` has differentiable ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _exchanged(
     name: str, group: ProcessGroup, written: Any, later: bool, exchange: Callable[[Call], None],
     timeout: timedelta | float | None = None,
 ) -> Work | None:  # fmt: skip
-    """Does an exchange as the group's next call."""
+    """Runs a collective as the group's next call."""
     call = group.begin(name, timeout)
 
     def run() -> None:
@@ -55,19 +55,19 @@ def _op(name: str, op: Any, *tensors: Tensor) -> str:
 
 
 def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Replaces a tensor, in all processes, by the reduction of all processes' tensors.
+    """Replaces a tensor in all processes by the reduction of all processes' tensors.
 
     Args:
         tensor: of any shape and dtype, the same in all processes; it is written.
-        op: how values become one.
-        group: of which processes; all by default.
-        async_op: return at once.
+        op: the reduction.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
 
     Returns:
         A ``Work`` if ``async_op``, else None.
 
     Raises:
-        DistBackendError: if another process does not come in time or has ended; it is named.
+        DistBackendError: if another process, which is named, times out or has ended.
         TypeError: for an argument that is not a tensor.
 
     Example:
@@ -91,7 +91,7 @@ def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_
 def all_reduce_coalesced(
     tensors: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """``all_reduce`` of several tensors of one dtype, as one exchange."""
+    """``all_reduce`` of several tensors of one dtype, as one call."""
     check_tensors(tensors, "tensor")
     check_one_dtype(*tensors)
     if not_in(group, "all_reduce_coalesced"):
@@ -110,14 +110,14 @@ def all_reduce_coalesced(
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Replaces a tensor, in all processes, by that of one.
+    """Replaces a tensor in all processes by that of one process.
 
     Args:
-        tensor: of the same shape and dtype in all processes; it is written, but in the source.
-        src: the source's number in the world.
-        group: of which processes; all by default.
-        async_op: return at once.
-        group_src: the source's number in the group, in place of ``src``.
+        tensor: of the same shape and dtype in all processes; it is written except in the source.
+        src: the source's global rank.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
+        group_src: the source's rank in the group, instead of ``src``.
     """
     check_tensor(tensor, "tensor")
     if not_in(group, "broadcast"):
@@ -138,7 +138,7 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Replaces a tensor, in one process, by the reduction of all processes' tensors."""
+    """Replaces a tensor in one process by the reduction of all processes' tensors."""
     check_tensor(tensor, "tensor")
     if not_in(group, "reduce"):
         return None
@@ -154,16 +154,16 @@ def reduce(
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Writes all processes' tensors, in the order of ranks, into a list's, in all processes.
+    """Writes all processes' tensors, in rank order, into the tensors of a list, in all processes.
 
     Args:
-        tensor_list: a tensor for each process.
-        tensor: this process's, which may have another number of elements than others'.
-        group: of which processes; all by default.
-        async_op: return at once.
+        tensor_list: a tensor for each rank.
+        tensor: this process's tensor, whose number of elements may differ from others'.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
 
     Raises:
-        RuntimeError: if the list does not have a tensor for each process.
+        RuntimeError: if the list does not have a tensor for each rank.
         ValueError: if it has other dtypes.
     """
     check_tensors(tensor_list, "tensor_list")
@@ -191,7 +191,7 @@ def _check_count(name: str, parameter: str, tensors: Sequence[Any], group: Proce
 
 
 def _check_parts(name: str, whole_name: str, whole: Tensor, part_name: str, part: Tensor, group: ProcessGroup) -> None:
-    """Whether a tensor holds as many elements as all processes' parts of it."""
+    """Checks that a tensor has as many elements as all processes' parts together."""
     if whole.dtype is not part.dtype:
         raise RuntimeError(f"{name}: {whole_name} is of {whole.dtype}, but {part_name} of {part.dtype}")
     if whole.numel() != part.numel() * group.size():
@@ -204,7 +204,7 @@ def _check_parts(name: str, whole_name: str, whole: Tensor, part_name: str, part
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Writes all processes' tensors, one after the other along the first dimension, into one tensor."""
+    """Writes all processes' tensors, concatenated along the first dimension, into one tensor."""
     check_tensor(input_tensor, "input_tensor")
     check_tensor(output_tensor, "output_tensor")
     if not_in(group, "all_gather_into_tensor"):
@@ -246,12 +246,12 @@ def gather(
     """Writes all processes' tensors into the list of one process.
 
     Args:
-        tensor: this process's.
-        gather_list: a tensor for each process, in the destination only.
-        dst: the destination's number in the world; 0 by default.
-        group: of which processes; all by default.
-        async_op: return at once.
-        group_dst: the destination's number in the group, in place of ``dst``.
+        tensor: this process's tensor.
+        gather_list: a tensor for each rank, in the destination only.
+        dst: the destination's global rank; 0 by default.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
+        group_dst: the destination's rank in the group, instead of ``dst``.
 
     Raises:
         ValueError: if the list is missing in the destination, or given elsewhere.
@@ -282,15 +282,15 @@ def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Writes into each process's tensor one of a list that one process has.
+    """Writes one of a list of tensors, which one process has, into each process's tensor.
 
     Args:
         tensor: the tensor to write.
-        scatter_list: a tensor for each process, in the source only.
-        src: the source's number in the world; 0 by default.
-        group: of which processes; all by default.
-        async_op: return at once.
-        group_src: the source's number in the group, in place of ``src``.
+        scatter_list: a tensor for each rank, in the source only.
+        src: the source's global rank; 0 by default.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
+        group_src: the source's rank in the group, instead of ``src``.
 
     Raises:
         ValueError: if the list is missing in the source, or given elsewhere.
@@ -321,14 +321,14 @@ def scatter(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Writes into each process's tensor the reduction of what all processes have for it.
+    """Writes into each process's tensor the reduction of all processes' list elements for it.
 
     Args:
         output: the tensor to write.
-        input_list: a tensor for each process.
-        op: how values become one.
-        group: of which processes; all by default.
-        async_op: return at once.
+        input_list: a tensor for each rank.
+        op: the reduction.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
     """
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
@@ -366,13 +366,13 @@ def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None,
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """Sends to each process its tensor of a list, and writes what comes from each into another list's.
+    """Sends each process one tensor of a list, and writes what it sends into another list.
 
     Args:
-        output_tensor_list: for each process a tensor of the size that it sends.
-        input_tensor_list: for each process what it gets.
-        group: of which processes; all by default.
-        async_op: return at once.
+        output_tensor_list: for each rank a tensor of the size that it sends.
+        input_tensor_list: for each rank the tensor to send.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
     """
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
@@ -398,12 +398,12 @@ def all_to_all_single(
     """``all_to_all`` of the parts of one tensor along its first dimension.
 
     Args:
-        output: the tensor to write, in the order of ranks.
+        output: the tensor to write, in rank order.
         input: the tensor to send.
-        output_split_sizes: how many rows come from each process; as many from each by default.
-        input_split_sizes: how many rows go to each process, likewise.
-        group: of which processes; all by default.
-        async_op: return at once.
+        output_split_sizes: the number of rows from each rank; equal by default.
+        input_split_sizes: the number of rows to each rank, likewise.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
 
     Raises:
         RuntimeError: if the sizes do not add up.
@@ -443,13 +443,13 @@ def barrier(
     """Waits until all processes of a group have called it.
 
     Args:
-        group: of which processes; all by default.
-        async_op: return at once.
-        device_ids: changes nothing.
-        timeout: how long to wait; by default as long as the group's exchanges.
+        group: the group; all processes by default.
+        async_op: whether to return immediately.
+        device_ids: ignored.
+        timeout: the timeout; by default that of the group.
 
     Raises:
-        DistBackendError: if they do not come in time; it names those that did not.
+        DistBackendError: if some, which are named, time out.
     """
     if not_in(group, "barrier"):
         return None
@@ -462,9 +462,9 @@ def monitored_barrier(
     """A barrier in which rank 0 names the missing ranks.
 
     Args:
-        group: of which processes; all by default.
-        timeout: how long rank 0 waits.
-        wait_all_ranks: whether rank 0 names all that are missing, and not the first only.
+        group: the group; all processes by default.
+        timeout: the timeout of rank 0.
+        wait_all_ranks: whether rank 0 names all missing ranks, not only the first.
 
     Raises:
         RuntimeError: in rank 0, naming the missing ranks; in the others if rank 0 does not answer.
@@ -500,10 +500,10 @@ def monitored_barrier(
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its host.
+    """This process's rank on its host.
 
     Raises:
-        RuntimeError: where nothing says it.
+        RuntimeError: if the environment does not define it.
     """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])

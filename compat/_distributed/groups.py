@@ -1,4 +1,4 @@
-"""Groups of processes: the world, and parts of it."""
+"""Process groups: the world, and parts of it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from compat._distributed.work import Work
 
 default_pg_timeout = timedelta(minutes=30)
 NOT_YET = "Default process group has not been initialized, please make sure to call init_process_group."
-#: The backend of each kind of device. Tensors on GPUs and other accelerators are exchanged through the host's memory.
+#: The backend of each device type. Tensors on accelerators are exchanged through host memory.
 DEFAULTS = {"cpu": "gloo", "cuda": "gloo", "xpu": "xccl", "mps": "gloo", "xla": "gloo"}
 _HERE = ("gloo", "xla")
 
 
 class ProcessGroup:
-    """Processes that exchange tensors; ``init_process_group`` and ``new_group`` make them.
+    """A group of processes that exchange tensors; created by ``init_process_group`` and ``new_group``.
 
     Attributes:
-        group_name: tells it from others.
+        group_name: its unique name.
         group_desc: a description.
     """
 
@@ -39,11 +39,11 @@ class ProcessGroup:
         self._posted = 0
 
     def rank(self) -> int:
-        """This process's number in the group."""
+        """This process's rank in the group."""
         return self._circle.rank
 
     def size(self) -> int:
-        """How many processes it has."""
+        """The number of processes in the group."""
         return self._circle.size
 
     def name(self) -> str:
@@ -55,12 +55,12 @@ class ProcessGroup:
         return [Device("cpu")]
 
     def begin(self, name: str, timeout: timedelta | float | None = None) -> Call:
-        """The group's next exchange."""
+        """Begins the group's next collective."""
         timeout = self.timeout if timeout is None else timeout
         return self._circle.begin(name, timeout.total_seconds() if isinstance(timeout, timedelta) else timeout)
 
     def run(self, exchange: Callable[[], Any], tensors: Any, later: bool) -> Work | None:
-        """Does an exchange once those before it are done: here, or later in the group's thread.
+        """Runs a collective after the previous ones: here, or later in the group's thread.
 
         Raises:
             DistBackendError: if it fails here.
@@ -77,7 +77,7 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """The group of all processes, and the mark of groups that this process is not in.
+    """The default group, and the marker of groups that this process is not in.
 
     Attributes:
         WORLD: all processes; None before ``init_process_group``.
@@ -101,7 +101,7 @@ _world = _World()
 
 
 def account() -> dict[str, Any]:
-    """Where this process is, for others that wait for it."""
+    """The status that this process reports to others that wait for it."""
     return {str(number): group._circle.account() for number, group in list(_world.groups.items())}
 
 
@@ -119,23 +119,23 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Makes this process one of several that work together, and waits for the others.
+    """Initializes the default process group, and waits for the other processes.
 
     Args:
-        backend: ``"gloo"``, ``"xla"``, or one for each kind of device, as ``"cpu:gloo"``; ``"gloo"`` by default.
-        init_method: where processes meet: ``env://`` (the default), ``tcp://host:port`` or ``file:///path``.
-        timeout: how long to wait for others, here and in each exchange; 30 minutes by default.
-        world_size: how many processes there are, where ``init_method`` does not say it, or with ``store``.
-        rank: this one's number, likewise.
-        store: where they meet, in place of ``init_method``.
-        group_name: changes nothing.
-        pg_options: changes nothing.
-        device_id: changes nothing.
+        backend: ``"gloo"``, ``"xla"``, or one per device type, such as ``"cpu:gloo"``; ``"gloo"`` by default.
+        init_method: the rendezvous address: ``env://`` (the default), ``tcp://host:port`` or ``file:///path``.
+        timeout: the timeout, here and in each collective; 30 minutes by default.
+        world_size: the number of processes, if ``init_method`` does not give it, or with ``store``.
+        rank: this process's rank, likewise.
+        store: the rendezvous store, instead of ``init_method``.
+        group_name: ignored.
+        pg_options: ignored.
+        device_id: ignored.
 
     Raises:
-        ValueError: if there is a group already, or something is missing that says which process this is.
-        RuntimeError: for a backend that is not here.
-        DistNetworkError: if others do not come in time; it names them.
+        ValueError: if there is a default group already, or the rank or world size is missing.
+        RuntimeError: for an unavailable backend.
+        DistNetworkError: if other processes, which are named, time out.
 
     Example:
         >>> import compat.distributed as dist
@@ -169,7 +169,7 @@ def init_process_group(
 
 
 def _start_runtime(store: Store, rank: int, world_size: int) -> None:
-    """Makes the processes' devices one set to JAX."""
+    """Connects the processes' devices for JAX."""
     from funcgrad import parallel
 
     if rank == 0:
@@ -178,11 +178,11 @@ def _start_runtime(store: Store, rank: int, world_size: int) -> None:
 
 
 def backend_of(asked: str | None) -> str:
-    """The backend that is meant.
+    """The backend for a name.
 
     Raises:
-        RuntimeError: for one of PyTorch's that is not here.
-        ValueError: for what is none.
+        RuntimeError: for a backend of PyTorch's that is unavailable here.
+        ValueError: for an unknown one.
     """
     if asked is None:
         return "gloo"
@@ -213,7 +213,7 @@ def _made(ranks: Sequence[int], store: Store, backend: str, timeout: timedelta, 
 
 
 def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
-    """Leaves a group, or, without one, all.
+    """Destroys a group, or, by default, all.
 
     Raises:
         ValueError: if there is none.
@@ -234,7 +234,7 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
         mesh.close()
 
 
-# ---------------------------------------------------------------- parts of it
+# ---------------------------------------------------------------- subgroups
 
 
 def new_group(
@@ -247,23 +247,23 @@ def new_group(
     device_id: Any = None,
     sort_ranks: bool = True,
 ) -> Any:
-    """A group of some processes. All processes of the world call it, in the same order.
+    """Creates a group of some processes. All processes of the world call it, in the same order.
 
     Args:
-        ranks: which; all by default.
-        timeout: how long its exchanges wait; by default as long as the world's.
+        ranks: the global ranks; all by default.
+        timeout: the timeout of its collectives; by default the world's.
         backend: by default the world's.
-        pg_options: changes nothing.
-        use_local_synchronization: changes nothing.
+        pg_options: ignored.
+        use_local_synchronization: ignored.
         group_desc: a description.
-        device_id: changes nothing.
-        sort_ranks: whether its ranks are in the order of the world's.
+        device_id: ignored.
+        sort_ranks: whether to sort the ranks.
 
     Returns:
         The group; in a process that is not in it ``GroupMember.NON_GROUP_MEMBER``.
 
     Raises:
-        ValueError: for a rank that does not exist or is named twice.
+        ValueError: for a rank that does not exist or is repeated.
 
     Example:
         >>> import compat.distributed as dist
@@ -292,10 +292,10 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of the ranks listed; the one that this process is in, and all.
+    """Creates groups of the listed ranks; returns the one that this process is in, and all.
 
     Raises:
-        ValueError: if the list is empty, or has a rank twice.
+        ValueError: if the list is empty, or a rank is repeated.
     """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
@@ -315,13 +315,13 @@ def new_subgroups(
     pg_options: Any = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
-    """Groups of so many neighbouring ranks; the one that this process is in, and all.
+    """Creates groups of adjacent ranks; returns the one that this process is in, and all.
 
     Args:
-        group_size: how many ranks each has; by default as many as there are processes on a host.
+        group_size: the number of ranks in each; by default the number of processes on a host.
 
     Raises:
-        ValueError: if the world cannot be divided so.
+        ValueError: if the world size is not a multiple of it.
     """
     size = get_world_size()
     each = group_size if group_size is not None else int(os.environ.get("LOCAL_WORLD_SIZE", size))
@@ -339,12 +339,12 @@ def new_subgroups(
 
 
 def is_initialized() -> bool:
-    """Whether this process is one of several that work together."""
+    """Whether the default process group is initialized."""
     return GroupMember.WORLD is not None
 
 
 def default_group() -> ProcessGroup:
-    """The group of all processes.
+    """The default group.
 
     Raises:
         ValueError: before ``init_process_group``.
@@ -355,7 +355,7 @@ def default_group() -> ProcessGroup:
 
 
 def chosen_group(group: Any) -> ProcessGroup:
-    """The group that is meant: all processes by default.
+    """The given group, or the default one.
 
     Raises:
         ValueError: if there is none.
@@ -371,7 +371,7 @@ def chosen_group(group: Any) -> ProcessGroup:
 
 
 def not_in(group: Any, name: str) -> bool:
-    """Whether this process is not in a group; then it is warned that it does nothing."""
+    """Whether this process is not in a group; warns that the call does nothing."""
     if group is not GroupMember.NON_GROUP_MEMBER:
         return False
     rank = GroupMember.WORLD.rank() if GroupMember.WORLD is not None else -1
@@ -380,7 +380,7 @@ def not_in(group: Any, name: str) -> bool:
 
 
 def get_rank(group: Any = None) -> int:
-    """This process's number in a group; -1 if it is not in it.
+    """This process's rank in a group; -1 if it is not in it.
 
     Raises:
         ValueError: before ``init_process_group``.
@@ -389,7 +389,7 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has; -1 if this one is not in it.
+    """The size of a group; -1 if this process is not in it.
 
     Raises:
         ValueError: before ``init_process_group``.
@@ -409,7 +409,7 @@ def get_backend(group: Any = None) -> str:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The number in a group of a process of the world.
+    """The rank in a group of a global rank.
 
     Raises:
         ValueError: if it is not in the group.
@@ -421,10 +421,10 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The number in the world of a group's process.
+    """The global rank of a rank in a group.
 
     Raises:
-        ValueError: if the group has no such process.
+        ValueError: if the group has no such rank.
     """
     found = chosen_group(group)
     if not 0 <= group_rank < found.size():
@@ -433,15 +433,15 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The numbers in the world of a group's processes."""
+    """The global ranks of a group."""
     return list(chosen_group(group)._circle.ranks)
 
 
 def one_rank(group: ProcessGroup, global_rank: int | None, group_rank: int | None) -> int:
-    """The number in a group of the process that is named in either way.
+    """The rank in a group, given as global or group rank.
 
     Raises:
-        ValueError: if it is named in none or both, or is not in the group.
+        ValueError: if none or both are given, or it is not in the group.
     """
     if group_rank is not None:
         if global_rank is not None:
@@ -454,7 +454,7 @@ def one_rank(group: ProcessGroup, global_rank: int | None, group_rank: int | Non
 
 
 class Backend(str):
-    """The name of a way in which processes exchange tensors."""
+    """The name of a communication backend."""
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL, XLA = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl", "xla"
     default_device_backend_map = DEFAULTS
@@ -466,10 +466,10 @@ class Backend(str):
 
 
 def get_default_backend_for_device(device: Any) -> str:
-    """The backend that serves a kind of device.
+    """The backend of a device type.
 
     Raises:
-        ValueError: for one that none serves.
+        ValueError: for a device type without one.
     """
     kind = device.type if isinstance(device, Device) else str(device).partition(":")[0]
     if kind not in DEFAULTS:

@@ -1,4 +1,4 @@
-"""Exchanges of what can be pickled. Only programs that trust each other should: unpickling runs code."""
+"""Collectives of picklable objects. Use them only with trusted processes: unpickling runs code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._distributed.point_to_point import receive_bytes, send_array
 from compat._distributed.transport import algorithms
 from compat._distributed.transport.call import Call
 
-#: Messages of objects have a tag of their own.
+#: The tag of messages with objects.
 _TAG = -2
 
 
@@ -25,7 +25,7 @@ def _packed(obj: Any) -> np.ndarray:
 
 
 def _swapped(group: ProcessGroup, name: str, sent: Sequence[np.ndarray | None]) -> list[bytes | None]:
-    """What each process has for this one, where that has anything: first how long it is, then it."""
+    """Each process's bytes for this one, if any, preceded by their length."""
     found: list[bytes | None] = []
 
     def exchange() -> None:
@@ -56,9 +56,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     """Fills a list, in all processes, with all processes' objects.
 
     Args:
-        object_list: of the length of the group.
-        obj: this process's.
-        group: of which processes; all by default.
+        object_list: a list with an element for each rank.
+        obj: this process's object.
+        group: the group; all processes by default.
 
     Raises:
         ValueError: if the list has another length.
@@ -112,14 +112,14 @@ def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Replaces the objects of a list, in all processes, by those of one.
+    """Replaces the objects of a list, in all processes, by those of one process.
 
     Args:
         object_list: of the same length in all processes.
-        src: the source's number in the world; 0 by default.
-        group: of which processes; all by default.
-        device: changes nothing.
-        group_src: the source's number in the group, in place of ``src``.
+        src: the source's global rank; 0 by default.
+        group: the group; all processes by default.
+        device: ignored.
+        group_src: the source's rank in the group, instead of ``src``.
     """
     if not_in(group, "broadcast_object_list"):
         return
@@ -140,10 +140,10 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: Sequence[Any] | None = None,
     src: int | None = None, group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Puts into the first place of each process's list one of the objects that one process has.
+    """Writes one of the objects that one process has into the first element of each process's list.
 
     Raises:
-        ValueError: if there is no place, or the source has no objects.
+        ValueError: if the output list is empty, or the source has no objects.
     """
     if not_in(group, "scatter_object_list"):
         return
@@ -183,7 +183,7 @@ def recv_object_list(
     """Replaces the objects of a list by those that another process sends.
 
     Returns:
-        The sender's number in the world.
+        The sender's global rank.
     """
     if not_in(group, "recv_object_list"):
         return -1

@@ -1,7 +1,7 @@
-"""Messages from one process to another.
+"""Point-to-point messages.
 
-Messages with one tag arrive in the order in which they were sent. Who sends goes on when the bytes are on their way;
-receiving from any rank returns the first message to arrive.
+Messages with the same tag arrive in order. A sender continues once the bytes are handed to the system; receiving from
+any rank returns the first message to arrive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from compat._distributed.work import Work
 
 
 class _Incoming(Job):
-    """A message that is expected: it is there as soon as the reader has it, and is written by who waits for it."""
+    """An expected message: it is available once the reader has it, and is written by the waiting thread."""
 
     def __init__(self, slot: Any, finish: Callable[[], None], group: ProcessGroup, sender: int):
         super().__init__(finish)
@@ -63,17 +63,17 @@ def _key(group: ProcessGroup, tag: int) -> Key:
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
-    """Sends a tensor to another process, later.
+    """Sends a tensor to another process asynchronously.
 
     Args:
-        tensor: of any shape; what the tensor holds now is what is sent.
-        dst: the destination's number in the world.
+        tensor: a tensor of any shape; its present contents are sent.
+        dst: the destination's global rank.
         group: by default all processes.
-        tag: tells messages apart.
-        group_dst: the destination's number in the group, in place of ``dst``.
+        tag: distinguishes messages.
+        group_dst: the destination's rank in the group, instead of ``dst``.
 
     Raises:
-        ValueError: for this process itself.
+        ValueError: if the destination is this process.
     """
     check_tensor(tensor, "tensor")
     if not_in(group, "isend"):
@@ -104,7 +104,7 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
     """Sends a tensor to another process; the arguments are those of ``isend``.
 
     Raises:
-        DistBackendError: if that has ended.
+        DistBackendError: if the destination has ended.
     """
     work = isend(tensor, dst, group, tag, group_dst)
     if work is not None:
@@ -114,17 +114,17 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work | None:
-    """Writes into a tensor what another process sends, later.
+    """Receives a tensor from another process asynchronously.
 
     Args:
-        tensor: of the number of elements that is sent.
-        src: the sender's number in the world; None for whichever sends first.
+        tensor: the tensor to write, with the number of elements that is sent.
+        src: the sender's global rank; None for any.
         group: by default all processes.
-        tag: tells messages apart.
-        group_src: the sender's number in the group, in place of ``src``.
+        tag: distinguishes messages.
+        group_src: the sender's rank in the group, instead of ``src``.
 
     Raises:
-        ValueError: for this process itself.
+        ValueError: if the sender is this process.
     """
     check_tensor(tensor, "tensor")
     if not_in(group, "irecv"):
@@ -142,7 +142,7 @@ def irecv(
 
 
 def _anybody(group: ProcessGroup, tag: int) -> int:
-    """Who has sent something."""
+    """A rank that has sent a message."""
     others = [r for r in group._circle.ranks if r != group._circle.mesh.rank]
     patience = group.timeout.total_seconds()
     until = time.monotonic() + patience
@@ -154,13 +154,13 @@ def _anybody(group: ProcessGroup, tag: int) -> int:
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Writes into a tensor what another process sends; the arguments are those of ``irecv``.
+    """Receives a tensor from another process; the arguments are those of ``irecv``.
 
     Returns:
-        The sender's number in the world; -1 if this process is not in the group.
+        The sender's global rank; -1 if this process is not in the group.
 
     Raises:
-        DistBackendError: if nothing comes in time, or the sender has ended; it is named.
+        DistBackendError: if the sender, which is named, times out or has ended.
     """
     work = irecv(tensor, src, group, tag, group_src)
     if work is None:
@@ -170,18 +170,18 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 
 
 class P2POp:
-    """A message to send or to receive, for ``batch_isend_irecv``.
+    """A send or receive operation for ``batch_isend_irecv``.
 
     Args:
         op: ``isend`` or ``irecv``.
         tensor: the tensor to send or write.
-        peer: the other process's number in the world.
+        peer: the other process's global rank.
         group: by default all processes.
-        tag: tells messages apart.
-        group_peer: the other process's number in the group, in place of ``peer``.
+        tag: distinguishes messages.
+        group_peer: the other process's rank in the group, instead of ``peer``.
 
     Raises:
-        ValueError: for another ``op``.
+        ValueError: for an invalid ``op``.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Begins to send and to receive several messages, in any order.
+    """Starts several sends and receives, in any order.
 
     Returns:
         A ``Work`` for each.
@@ -217,16 +217,16 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
 
 
 def send_array(array: np.ndarray, to: int, group: ProcessGroup, tag: int) -> None:
-    """Sends a contiguous array to a process of the world."""
+    """Sends a contiguous array to a global rank."""
     mesh = group._circle.mesh
     mesh.send(to, _key(group, tag), memory(array), group.timeout.total_seconds())
 
 
 def receive_bytes(sender: int, group: ProcessGroup, tag: int) -> memoryview:
-    """What a process of the world sends, however long it is.
+    """Receives bytes of any length from a global rank.
 
     Raises:
-        DistBackendError: if nothing comes in time, or the sender has ended.
+        DistBackendError: if the sender times out or has ended.
     """
     slot = group._circle.mesh.expect(sender, _key(group, tag))
     job = _Incoming(slot, lambda: None, group, sender)

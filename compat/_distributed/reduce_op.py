@@ -1,4 +1,4 @@
-"""How the values of several processes become one."""
+"""Reductions of collectives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class RedOpType(enum.Enum):
-    """The ways."""
+    """The kinds of reductions."""
 
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
 
@@ -16,10 +16,10 @@ class RedOpType(enum.Enum):
 
 
 class ReduceOp:
-    """How the values of several processes become one: ``ReduceOp.SUM`` and the others.
+    """A reduction over processes: ``ReduceOp.SUM`` and others.
 
     Args:
-        op: the way.
+        op: the kind.
 
     Example:
         >>> ReduceOp.SUM
@@ -43,11 +43,11 @@ class ReduceOp:
 
 
 def kind_of(op: Any) -> RedOpType:
-    """The way that is meant.
+    """The kind of a reduction.
 
     Raises:
-        TypeError: for what is none.
-        RuntimeError: for one that there is not.
+        TypeError: for an argument that is not a reduction.
+        RuntimeError: for an unsupported one.
     """
     found = op.op if isinstance(op, ReduceOp) else op
     if not isinstance(found, RedOpType):

@@ -1,4 +1,4 @@
-"""How processes that are started with an address get a store, their number and how many they are."""
+"""Rendezvous: the store, rank and world size for an address."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
 
 
 def register_rendezvous_handler(scheme: str, handler: Callable[..., Any]) -> None:
-    """Says how addresses of a scheme are read: by a generator of a store, a rank and a world's size.
+    """Registers a handler for a URL scheme: a generator of a store, a rank and a world size.
 
     Raises:
-        RuntimeError: if there is one for the scheme.
+        RuntimeError: if the scheme has a handler.
     """
     if scheme in _handlers:
         raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
@@ -28,17 +28,17 @@ def register_rendezvous_handler(scheme: str, handler: Callable[..., Any]) -> Non
 def rendezvous(
     url: str, rank: int = -1, world_size: int = -1, *, timeout: timedelta = timedelta(minutes=30), **more: Any
 ) -> Iterator[tuple[Store, int, int]]:
-    """The store that an address leads to, this process's rank, and how many processes there are.
+    """The store, the rank and the world size for an address.
 
     Args:
         url: ``env://``, ``tcp://host:port`` or ``file:///path``; ``?rank=…&world_size=…`` may follow.
-        rank: this process's number, if the address or the environment does not say it.
-        world_size: how many there are, likewise.
-        timeout: how long to wait for the one that serves the store.
+        rank: this process's rank, if neither the address nor the environment gives it.
+        world_size: the number of processes, likewise.
+        timeout: the timeout for the store's server.
 
     Raises:
-        RuntimeError: for another scheme.
-        ValueError: where something is missing; it is named.
+        RuntimeError: for an unknown scheme.
+        ValueError: if something, which is named, is missing.
     """
     if not isinstance(url, str):
         raise RuntimeError(f"`url` must be a string. {type(url)}: {url}")
@@ -71,7 +71,7 @@ def _store(host: str, port: int, rank: int, world_size: int, timeout: timedelta)
     store = TCPStore(host, port, world_size, rank == 0 and not served, timeout, wait_for_workers=False)
     if not served:
         return store
-    # The launcher's store outlives processes that are started again.
+    # The launcher's store outlives restarted processes.
     return PrefixStore(f"/worker/attempt_{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
 
 

@@ -1,4 +1,4 @@
-"""Tensors as the arrays that processes exchange, and back."""
+"""Conversion of tensors from and to the arrays that processes exchange."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from funcgrad import runtime
 
 
 def check_tensor(t: Any, name: str) -> None:
-    """Whether an argument is a tensor.
+    """Checks that an argument is a tensor.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: otherwise.
     """
     if not isinstance(t, Tensor):
         raise TypeError(
@@ -30,10 +30,10 @@ def check_tensor(t: Any, name: str) -> None:
 
 
 def check_tensors(tensors: Any, name: str) -> None:
-    """Whether an argument is a list of tensors.
+    """Checks that an argument is a list of tensors.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: otherwise.
     """
     wanted = f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n             but got "
     if not isinstance(tensors, list | tuple):
@@ -43,10 +43,10 @@ def check_tensors(tensors: Any, name: str) -> None:
 
 
 def check_one_dtype(*tensors: Tensor) -> None:
-    """Whether tensors have one dtype, as all processes see the same bytes.
+    """Checks that tensors have one dtype.
 
     Raises:
-        ValueError: if not.
+        ValueError: otherwise.
     """
     for t in tensors[1:]:
         if t.dtype is not tensors[0].dtype:
@@ -54,10 +54,10 @@ def check_one_dtype(*tensors: Tensor) -> None:
 
 
 def check_sizes(name: str, tensors: Sequence[Tensor], like: Tensor) -> None:
-    """Whether tensors have as many elements as another.
+    """Checks that tensors have as many elements as another.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: otherwise.
     """
     for i, t in enumerate(tensors):
         if t.numel() != like.numel():
@@ -68,9 +68,9 @@ def check_sizes(name: str, tensors: Sequence[Tensor], like: Tensor) -> None:
 
 
 def reader(t: Tensor) -> Callable[[], np.ndarray]:
-    """The values that a tensor has now, to be read later and in another thread.
+    """A function that returns the tensor's present values, to be called later and in another thread.
 
-    Recorded operations are handed to XLA here; calling the returned function waits until they are computed.
+    Recorded operations are dispatched to XLA here; calling the function waits until they are computed.
 
     Raises:
         RuntimeError: for a sparse tensor, or one without values.
@@ -81,19 +81,19 @@ def reader(t: Tensor) -> Callable[[], np.ndarray]:
     if t._view is not None:
         refresh(t)
     if t._layout.base.traced:
-        array = np.ascontiguousarray(array_of(t))  # raises where there are no values
+        array = np.ascontiguousarray(array_of(t))  # raises if there are no values
         return lambda: array
     buffer, layout, offset = runtime.ready(t._storage.buffer), t._layout, t._offset
     return lambda: np.ascontiguousarray(strided_access.to_numpy(buffer, layout, offset))
 
 
 def like(t: Tensor) -> np.ndarray:
-    """An array of a tensor's shape and dtype, whose elements nobody reads."""
+    """An uninitialized array of a tensor's shape and dtype."""
     return np.empty(tuple(t.shape), t._layout.dtype.numpy)
 
 
 def write(t: Tensor, array: np.ndarray) -> None:
-    """Makes the elements of an array those of a tensor, whether or not it requires grad."""
+    """Copies an array to a tensor, whether or not it requires grad."""
     if t._view is not None:
         refresh(t)
     layout, storage = t._layout, t._storage
@@ -107,4 +107,4 @@ def write(t: Tensor, array: np.ndarray) -> None:
         return
     with no_grad():
         names_of("Tensor")["copy_"](t.detach(), from_array(array.reshape(tuple(t.shape)), layout.dtype))
-    runtime.flush()  # operations recorded by this thread are not run by another one
+    runtime.flush()  # another thread does not run this thread's operations

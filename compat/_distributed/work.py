@@ -1,4 +1,4 @@
-"""What processes are still doing together."""
+"""Handles of asynchronous collectives."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from compat._distributed.transport.lane import Job
 
 
 class Work:
-    """An exchange that may not be done yet, as ``async_op=True`` gives.
+    """An asynchronous collective, returned with ``async_op=True``.
 
-    The tensors that it writes have their values once it is done, and must not be written before.
+    The tensors that it writes are valid once it is done, and must not be written before.
     """
 
     def __init__(self, job: Job | None = None, tensors: Any = None, source: int = -1):
@@ -22,7 +22,7 @@ class Work:
         """Waits until it is done.
 
         Raises:
-            DistBackendError: if it has failed, or is not done in time; the text says which ranks it lacked.
+            DistBackendError: if it has failed or timed out; the message names the missing ranks.
         """
         if self._job is not None:
             if not self._job.wait(timeout.total_seconds() if timeout else None):
@@ -32,24 +32,24 @@ class Work:
         return True
 
     def is_completed(self) -> bool:
-        """Whether it is done, well or not."""
+        """Whether it is done, successfully or not."""
         return self._job is None or self._job.done()
 
     def is_success(self) -> bool:
-        """Whether it is done and has not failed."""
+        """Whether it is done successfully."""
         return self.is_completed() and self.exception() is None
 
     def exception(self) -> BaseException | None:
-        """Why it has failed; None if it has not."""
+        """Its exception; None if it has not failed."""
         return self._job.error if self._job is not None and self._job.done() else None
 
     def result(self) -> Any:
-        """The tensors that it has written."""
+        """The tensors that it writes."""
         self.wait()
         return self._tensors
 
     def source_rank(self) -> int:
-        """From whom a message came."""
+        """The rank that sent the message."""
         return self._source
 
     def synchronize(self) -> None:

@@ -1,4 +1,4 @@
-"""``torch._dynamo``: what scripts touch of it."""
+"""``torch._dynamo``: those of its names that scripts use."""
 
 from compat._dynamo.backends import explain
 from compat._dynamo import config, eval_frame, exc, utils

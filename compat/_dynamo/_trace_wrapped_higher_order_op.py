@@ -1,4 +1,4 @@
-"""What packages that build attention masks with ``vmap`` take from this address of PyTorch's."""
+"""A private address of PyTorch's that packages use to build attention masks with ``vmap``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["TransformGetItemToIndex"]
 
 
 class TransformGetItemToIndex(AbstractContextManager):
-    """A ``with`` block in which ``x[i]`` works under ``vmap`` with a batched ``i``: it always does."""
+    """Context in which ``x[i]`` works under ``vmap`` with a batched ``i``: it always does here."""
 
     def __exit__(self, *exc: object) -> None:
         return None

@@ -1,8 +1,7 @@
-"""``torch.compile(backend=function)``: a call's functions as an ``fx`` graph, which the backend makes a callable of.
+"""``torch.compile(backend=function)``: traces calls to ``fx`` graphs, which the backend compiles to callables.
 
-A call is traced once for each kind of arguments: functions of ``torch`` and methods of tensors become nodes, with the
-module's own parameters under their names. A call that asks a tensor for its value cannot be one graph; it runs as it
-is.
+A call is traced once per argument signature: functions of ``torch`` and methods of tensors become nodes, with the
+module's parameters under their names. A call that reads a tensor's value cannot be one graph and runs unchanged.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ __all__ = ["ByBackend", "ExplainOutput", "GraphBreak", "Traced", "explain", "tra
 
 
 class GraphBreak(RuntimeError):
-    """Why a call is not one graph, in words."""
+    """Why a call is not one graph, as text."""
 
 
 class _Functions(TorchFunctionMode):
-    """Makes the graph of functions that are called within it."""
+    """Records the functions called within it as a graph."""
 
     def __init__(self, named: dict[str, Tensor]):
         self.graph = Graph()
@@ -61,14 +60,14 @@ class _Functions(TorchFunctionMode):
         self.sizes.close()
 
     def know(self, t: Tensor, node: Node, depends: bool = True) -> None:
-        """Has a node stand for a tensor."""
+        """Registers the node of a tensor."""
         node.meta["example_value"] = t
         self._nodes[id(t)] = node
         self._held.append(t)
         self.values.follow(t, depends)
 
     def operand(self, x: Any) -> Any:
-        """A part of an argument as the graph has it."""
+        """An argument in the form of the graph."""
         if not isinstance(x, Tensor):
             return x
         if id(x) not in self._nodes:
@@ -80,7 +79,7 @@ class _Functions(TorchFunctionMode):
             node = self.graph.get_attr(name)
             with DisableTorchFunction():
                 self.attributes[name] = x.detach().clone() if new else x
-            # What a call makes anew it may write into.
+            # The call may write to its own new tensors.
             self.know(x, self.graph.call_method("clone", (node,)) if new else node, False)
         return self._nodes[id(x)]
 
@@ -124,12 +123,12 @@ def _property_name(found: Any) -> str:
 
 @dataclass
 class Traced:
-    """One graph of a function.
+    """The graph of one call of a function.
 
     Attributes:
         module: the graph.
-        inputs: the tensors that it takes.
-        results: how what it returns hangs together.
+        inputs: its input tensors.
+        results: the structure of its results.
     """
 
     module: GraphModule
@@ -142,7 +141,7 @@ def trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
     """The graph of a call.
 
     Raises:
-        GraphBreak: if it asks for values.
+        GraphBreak: if it reads values.
     """
     own = function if isinstance(function, Module) else getattr(function, "__self__", None)
     named = [*own.named_parameters(), *own.named_buffers()] if isinstance(own, Module) else []
@@ -159,13 +158,13 @@ def trace(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 class ByBackend:
-    """A function whose calls run what a backend made of their graphs.
+    """A function whose calls run what a backend compiled from their graphs.
 
     Args:
         function: the function.
-        backend: from a ``GraphModule`` and example inputs to what runs it, which returns a tuple or list.
-        fullgraph: whether a call that is not one graph is an error.
-        options: for the backend.
+        backend: maps a ``GraphModule`` and example inputs to a callable that returns a tuple or list.
+        fullgraph: whether a call that is not one graph raises.
+        options: options for the backend.
     """
 
     def __init__(self, function: Callable[..., Any], backend: Callable[..., Any], fullgraph: bool, options: Any = None):
@@ -203,7 +202,7 @@ class ByBackend:
 
 
 def _training(function: Any) -> tuple[bool, ...]:
-    """Which of a module's parts are in training."""
+    """The training modes of a module's submodules."""
     own = function if isinstance(function, Module) else getattr(function, "__self__", None)
     return tuple(m.training for m in own.modules()) if isinstance(own, Module) else ()
 
@@ -216,12 +215,12 @@ def _kind(x: Any) -> Any:
 
 @dataclass
 class ExplainOutput:
-    """What ``explain`` found.
+    """The result of ``explain``.
 
     Attributes:
-        graphs: one, or none of a call that is not one graph.
-        break_reasons: why.
-        op_count: how many functions it calls.
+        graphs: the graph; empty for a call that is not one graph.
+        break_reasons: the reasons for that.
+        op_count: the number of functions called.
     """
 
     graphs: list[GraphModule]
@@ -239,10 +238,10 @@ class ExplainOutput:
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
-    """What graph a function's calls are, and why they are not one.
+    """Analyses whether a function's calls are one graph.
 
     Args:
-        f: the function or module; what this returns is called with its arguments.
+        f: the function or module; call the result with its arguments.
 
     Example:
         >>> print(torch._dynamo.explain(lambda x: torch.sin(x) + 1)(torch.ones(2)))

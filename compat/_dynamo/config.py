@@ -1,4 +1,4 @@
-"""``torch._dynamo.config``: settings that are kept and change nothing."""
+"""``torch._dynamo.config``: settings that are accepted and ignored."""
 
 cache_size_limit = 8
 recompile_limit = 8

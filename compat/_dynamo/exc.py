@@ -1,4 +1,4 @@
-"""``torch._dynamo.exc``: errors of compiling."""
+"""``torch._dynamo.exc``: compilation errors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ __all__ = ["BackendCompilerFailed", "InvalidBackend", "TorchDynamoException", "U
 
 
 class TorchDynamoException(RuntimeError):
-    """An error of compiling."""
+    """Base of compilation errors."""
 
 
 class InvalidBackend(TorchDynamoException):
-    """There is no backend of a name."""
+    """An unknown backend name."""
 
     def __init__(self, name: str):
         super().__init__(f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available backends.")
 
 
 class BackendCompilerFailed(TorchDynamoException):
-    """A backend raised."""
+    """An error of a backend."""
 
 
 class Unsupported(TorchDynamoException):
@@ -25,4 +25,4 @@ class Unsupported(TorchDynamoException):
 
 
 class UserError(Unsupported):
-    """A call cannot be compiled for what the program does."""
+    """A call cannot be compiled because of the program."""

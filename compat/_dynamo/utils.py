@@ -1,4 +1,4 @@
-"""``torch._dynamo.utils``: what packages ask before they compile."""
+"""``torch._dynamo.utils``: queries of packages about compilation."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["is_compile_supported"]
 
 
 def is_compile_supported(device_type: str) -> bool:
-    """Whether ``torch.compile`` compiles for a type of device: XLA does for the CPU."""
+    """Whether ``torch.compile`` supports a device type: the CPU, by XLA."""
     return device_type == "cpu"

@@ -1,1 +1,1 @@
-"""``torch._functorch``: what packages touch of it."""
+"""``torch._functorch``: those of its names that packages use."""

@@ -1,7 +1,7 @@
-"""``torch._functorch.vmap``: the steps of a ``vmap``, which packages call, or replace by their own.
+"""``torch._functorch.vmap``: the steps of ``vmap``, which packages call or replace.
 
-tensordict does: its dictionaries are batched as wholes, by steps that it assigns to ``_process_batched_inputs``,
-``_create_batched_inputs`` and ``_unwrap_batched`` of this module. From then on ``torch.vmap`` consists of these steps.
+tensordict assigns ``_process_batched_inputs``, ``_create_batched_inputs`` and ``_unwrap_batched`` of this module, to
+batch its dictionaries. From then on ``torch.vmap`` runs these steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STEPS = frozenset(("_create_batched_inputs", "_process_batched_inputs", "_unwra
 
 
 def _batch_at(vmap_level: int) -> Batch:
-    """The ``vmap`` that runs as the transform of this number, counted from 1, the outermost."""
+    """The running ``vmap`` at this level, counted from 1, the outermost."""
     levels = level_stack.state.levels
     batch = levels[vmap_level - 1].batch if 0 < vmap_level <= len(levels) else None
     if batch is None:
@@ -44,7 +44,7 @@ def _batch_at(vmap_level: int) -> Batch:
 
 
 def _add_batch_dim(tensor: Tensor, in_dim: int, vmap_level: int) -> Tensor:
-    """A tensor as one batch element of a running ``vmap``.
+    """A tensor with a batch dimension removed, as seen inside a running ``vmap``.
 
     Raises:
         RuntimeError: if none runs at this level.
@@ -53,7 +53,7 @@ def _add_batch_dim(tensor: Tensor, in_dim: int, vmap_level: int) -> Tensor:
 
 
 def _remove_batch_dim(tensor: Tensor, vmap_level: int, batch_size: int, out_dim: int) -> Tensor:
-    """All batch elements of a result, in dimension ``out_dim``.
+    """A result with its batch dimension at ``out_dim``.
 
     Raises:
         RuntimeError: if no ``vmap`` runs at this level.
@@ -63,10 +63,10 @@ def _remove_batch_dim(tensor: Tensor, vmap_level: int, batch_size: int, out_dim:
 
 
 def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, batch_size: int, out_dim: Any) -> Any:
-    """The same of a result that ``out_dim`` of None leaves as it is, which may then be no tensor.
+    """As ``_remove_batch_dim``; with ``out_dim`` None the result is unchanged, and may be any object.
 
     Args:
-        name: the function's, in messages.
+        name: the name of the function in messages.
     """
     batch = _batch_at(vmap_level)
     batch.name = name
@@ -79,7 +79,7 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
 def _process_batched_inputs(
     in_dims: Any, args: tuple, func: Callable[..., Any]
 ) -> tuple[int, list[int | None], list[Any], TreeSpec]:
-    """The number of batch elements, the batch dimension of each leaf of the arguments, the leaves and their tree."""
+    """The batch size, the batch dimension of each leaf of the arguments, the leaves and their structure."""
     mapped = Mapped(func, in_dims, 0, "error", args, {})
     return mapped.size, mapped.dims, mapped.leaves, mapped.tree
 
@@ -87,7 +87,7 @@ def _process_batched_inputs(
 def _create_batched_inputs(
     flat_in_dims: Sequence[int | None], flat_args: Sequence[Any], vmap_level: int, args_spec: TreeSpec
 ) -> Any:
-    """The arguments as one batch element."""
+    """The arguments as seen inside the ``vmap``."""
     elements = [x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)]
     return tree_unflatten(elements, args_spec)
 
@@ -95,7 +95,7 @@ def _create_batched_inputs(
 def _unwrap_batched(
     batched_outputs: Any, out_dims: Any, vmap_level: int, batch_size: int, func: Callable[..., Any]
 ) -> Any:
-    """The results with all their batch elements."""
+    """The results with their batch dimensions."""
     batch = _batch_at(vmap_level)
     outs, tree = tree_flatten(batched_outputs)
     dims = result_dims(batch.name, out_dims, batched_outputs, tree)
@@ -104,7 +104,7 @@ def _unwrap_batched(
 
 @contextmanager
 def vmap_increment_nesting(batch_size: int, randomness: str, name: str = "func") -> Iterator[int]:
-    """Runs the body inside a ``vmap``, whose level it gives.
+    """Runs the body inside a ``vmap``; yields its level.
 
     Example:
         >>> x = torch.arange(6.0).reshape(2, 3)
@@ -120,14 +120,13 @@ def vmap_increment_nesting(batch_size: int, randomness: str, name: str = "func")
 def restore_vmap(
     func: Callable[..., Any], in_dims: Any, batch_size: int, randomness: str
 ) -> Callable[..., tuple[Any, Any]]:
-    """``func`` vectorized, which gives its results as they are batched, and where.
+    """``func`` vectorized, returning results with their own batch dimensions.
 
     Args:
-        in_dims: the batch dimension of each leaf of the arguments, as a tree of them.
+        in_dims: the batch dimension of each leaf of the arguments, as a pytree.
 
     Returns:
-        A function of the same arguments, which gives the results and their batch dimensions, None of one that is the
-        same for all batch elements.
+        A function of the same arguments that returns the results and their batch dimensions, None for unbatched ones.
 
     Example:
         >>> restore_vmap(lambda x: (x.sum(), torch.ones(2)), (1,), 3, "error")(torch.ones(2, 3))
@@ -150,13 +149,13 @@ def restore_vmap(
     return restored
 
 
-# ---------------------------------------------------------------- steps of a package's
+# ---------------------------------------------------------------- replaced steps
 
 
 def _run_by_steps(
     func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, args: tuple, kwargs: dict[str, Any]
 ) -> Any:
-    """One call of a vectorized function, by the steps that are in this module now."""
+    """One call of a vectorized function, by the present steps of this module."""
     size, dims, leaves, tree = _process_batched_inputs(in_dims, args, func)
     with vmap_increment_nesting(size, randomness, name_of(func)) as level:
         result = func(*_create_batched_inputs(dims, leaves, level, tree), **kwargs)
@@ -165,7 +164,7 @@ def _run_by_steps(
 
 
 class _Module(ModuleType):
-    """This module, which notices that a step is replaced."""
+    """This module's class, which detects that a step is replaced."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)

@@ -1,8 +1,8 @@
 """``torch._higher_order_ops``: branches and loops as functions of functions.
 
-Where the values that decide are there, which is nearly always, the Python function that is chosen simply runs, so that
-its operations are recorded as ever. Where they are not, as under ``funcgrad.jit``, or differ between batch elements, as
-under ``vmap``, one branch or loop of funcgrad's is traced of the functions.
+If the deciding values are concrete, as they nearly always are, the chosen Python function runs and its operations are
+recorded. Otherwise, as under ``funcgrad.jit``, or if they differ between batch elements under ``vmap``, the functions
+are traced to a branch or loop of funcgrad.
 """
 
 from compat._higher_order_ops.associative_scan import associative_scan

@@ -1,4 +1,4 @@
-"""``associative_scan``: all running combinations along a dimension, in a logarithmic number of steps."""
+"""``associative_scan``: a parallel prefix scan along a dimension, in a logarithmic number of steps."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["associative_scan"]
 def associative_scan(
     combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int, reverse: bool = False, combine_mode: str = "pointwise"
 ) -> Any:
-    """The first slice, the first two combined, the first three, ...
+    """The prefix combinations of slices: the first slice, the first two combined, the first three, ...
 
     Args:
-        combine_fn: combines two slices to one; in whatever order neighbours are combined, the result is the same.
-        xs: a tensor, or a tree of them, of the same size along ``dim``.
-        dim: along which dimension.
-        reverse: from the last slice to the first.
-        combine_mode: "generic"; the other one, "pointwise", is for accelerators alone.
+        combine_fn: combines two slices to one; associative.
+        xs: a tensor, or a pytree of them, of the same size along ``dim``.
+        dim: the dimension.
+        reverse: whether to scan from the last slice to the first.
+        combine_mode: "generic"; "pointwise" is for accelerators only.
 
     Raises:
-        ValueError: if an argument is not of its kind, for "pointwise", and if there is nothing along ``dim``.
+        ValueError: for an invalid argument, "pointwise", or an empty dimension.
 
     Example:
         >>> from compat._higher_order_ops import associative_scan
@@ -44,7 +44,7 @@ def associative_scan(
     if reverse:
         rows = [x.flip(0) for x in rows]
     each = vmap(combine_fn)
-    apart = 1  # each slice is combined of as many already
+    apart = 1  # the number of slices combined so far
     while apart < len(rows[0]):
         earlier, later = [x[:-apart] for x in rows], [x[apart:] for x in rows]
         made = tree_leaves(each(tree_unflatten(earlier, tree), tree_unflatten(later, tree)))

@@ -16,15 +16,15 @@ __all__ = ["cond"]
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: tuple | list = ()) -> Any:
     """``true_fn(*operands)`` or ``false_fn(*operands)``.
 
-    Only the branch that is chosen runs where the predicate has a value. Under ``vmap`` over predicates, and where there
-    are no values, both are traced, and must return tensors of the same sizes and dtypes.
+    If the predicate is concrete, only the chosen branch runs. Under ``vmap`` over predicates, and without values, both
+    are traced, and must return tensors of the same sizes and dtypes.
 
     Args:
         pred: a number, or a tensor of one element.
-        operands: tensors, or trees of them.
+        operands: tensors, or pytrees of them.
 
     Raises:
-        RuntimeError: if it is neither, a branch is no function, or an operand no tensor.
+        RuntimeError: for an invalid predicate, branch or operand.
 
     Example:
         >>> torch.cond(torch.tensor(True), torch.neg, torch.abs, (torch.tensor([1.0, -2.0]),))
@@ -42,7 +42,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
 
 
 def decided(pred: Tensor) -> bool:
-    """Whether a tensor has a value, which is not batched."""
+    """Whether a tensor has a concrete, unbatched value."""
     return vmap_checks.shown(pred._storage.buffer)
 
 

@@ -1,4 +1,4 @@
-"""``map``: a function of each slice, one after the other."""
+"""``map``: a function of each slice, sequentially."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["map"]
 
 
 def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
-    """``f(x, *args)`` of each slice of ``xs`` along the first dimension, stacked.
+    """``f(x, *args)`` for each slice of ``xs`` along the first dimension, stacked.
 
     Args:
-        f: gives a tensor, or a tree of tensors and None, which is left out of the stacking.
-        xs: a tensor, or a tree of them, of the same first size.
+        f: returns a tensor, or a pytree of tensors and None, which is not stacked.
+        xs: a tensor, or a pytree of them, of the same first size.
         args: arguments shared by all slices.
 
     Raises:
-        RuntimeError: if ``xs`` or what ``f`` gives holds something else, sizes differ, or there are no slices.
+        RuntimeError: if ``xs`` or the result of ``f`` has other leaves, sizes differ, or there are no slices.
 
     Example:
         >>> from compat._higher_order_ops import map

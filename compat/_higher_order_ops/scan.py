@@ -1,4 +1,4 @@
-"""``scan``: a step along a dimension, with a carry."""
+"""``scan``: a loop with a carry along a dimension."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def scan(
 
     Args:
         combine_fn: ``(carry, x) -> (carry, y)``, one step; the carry keeps its structure, sizes and dtypes.
-        init: the first carry: a tensor, or a tree of them.
-        xs: the values to loop over: a tensor, or a tree of them, of which a step gets slices.
-        dim: along which dimension.
-        reverse: from the last slice to the first; the results are in the order of the slices all the same.
+        init: the initial carry: a tensor, or a pytree of them.
+        xs: a tensor, or a pytree of them, whose slices the steps receive.
+        dim: the dimension.
+        reverse: from the last slice to the first; the results are stacked in the order of the slices.
 
     Returns:
-        The last carry, and what the steps gave beside it, stacked along ``dim``.
+        The final carry, and the other results of the steps, stacked along ``dim``.
 
     Raises:
-        RuntimeError: if an argument is not of its kind, ``xs`` have nothing along ``dim``, or the carry changes.
+        RuntimeError: for an invalid argument, an empty ``dim``, or a carry whose type changes.
 
     Example:
         >>> from compat._higher_order_ops import scan

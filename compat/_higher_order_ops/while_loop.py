@@ -1,4 +1,4 @@
-"""``while_loop``: a step as long as a condition holds."""
+"""``while_loop``: repeats a step while a condition holds."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ __all__ = ["while_loop"]
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple | list) -> Any:
-    """``carried = body_fn(*carried)`` as long as ``cond_fn(*carried)``.
+    """Repeats ``carried = body_fn(*carried)`` while ``cond_fn(*carried)``.
 
-    Under ``vmap`` with a batched condition each batch element ends when its own condition is false.
+    Under ``vmap`` with a batched condition each batch element stops when its own condition is false.
 
     Args:
-        cond_fn: gives a bool, or a tensor of one without dimensions.
-        body_fn: gives a tuple, or a list, like ``carried_inputs``, of the same sizes and dtypes.
-        carried_inputs: a tuple of tensors, ints, or trees of them.
+        cond_fn: returns a bool, or a 0-d bool tensor.
+        body_fn: returns a tuple, or a list, like ``carried_inputs``, of the same sizes and dtypes.
+        carried_inputs: a tuple of tensors, ints, or pytrees of them.
 
     Returns:
-        What is carried when the condition does not hold.
+        The final carry.
 
     Raises:
-        RuntimeError: if one of the first two is no function, or the condition is no bool.
-        AssertionError: if something else than tensors and ints is carried, or the step gives something else.
+        RuntimeError: if a function is not callable, or the condition is not a bool.
+        AssertionError: if the carry has leaves that are not tensors or ints, or a step returns others.
 
     Example:
         >>> torch.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, torch.ones(2)))
@@ -78,7 +78,7 @@ def _like(before: Any, after: Any) -> Any:
 
 
 def check_carried(names: str, one: Any, other: Any) -> None:
-    """Whether what a step carries on is like what it was given.
+    """Checks that the carry after a step is like that before it.
 
     Raises:
         RuntimeError: if structures, sizes or dtypes differ.

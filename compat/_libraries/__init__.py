@@ -1,8 +1,8 @@
-"""Compiled libraries of operators that other packages bring, as operators of compat's.
+"""Operators of other packages' compiled libraries, implemented in compat.
 
-A package's library (a ``.so`` that calls PyTorch's C++) cannot load here. ``torch.ops.load_library`` of one that this
-table names declares the same operators with kernels of compat's instead; of any other it raises ``OSError``, as the
-loader does for a library that it cannot load, and packages that can do without go on.
+A package's library (a ``.so`` that calls PyTorch's C++) cannot be loaded. ``torch.ops.load_library`` of a library in
+this table registers the same operators with compat's kernels; for any other it raises ``OSError``, as for a library
+that cannot be loaded, and packages with a fallback continue.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ import threading
 from importlib import import_module
 from pathlib import PurePath
 
-#: The module that declares a library's operators, by the folder and the stem of the library's file.
+#: The module that registers a library's operators, by the folder and the stem of the library's file.
 _LIBRARIES = dict.fromkeys((("torchvision", "_C"), ("torchvision", "_C_stable")), "compat._libraries.torchvision")
 _lock = threading.Lock()
-#: The paths that were given to ``load_library``.
+#: The paths passed to ``load_library``.
 loaded: set[str] = set()
 
 
 def load(path: str | os.PathLike[str]) -> None:
-    """Declares the operators of a compiled library.
+    """Registers the operators of a compiled library.
 
     Args:
         path: the library's file.
 
     Raises:
-        OSError: for a file that is not there, and for a library whose operators are not here.
+        OSError: for a missing file, and an unknown library.
     """
     full = os.path.realpath(path)
     if not os.path.exists(full):

@@ -1,4 +1,4 @@
-"""Convolution whose kernel reads where offsets say, between pixels."""
+"""Deformable convolution."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ def deform_conv2d(
     image: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int, stride_w: int,
     pad_h: int, pad_w: int, dilation_h: int, dilation_w: int, groups: int, offset_groups: int, use_mask: bool,
 ) -> Tensor:  # fmt: skip
-    """A 2-D convolution that reads its image at displaced places.
+    """A 2-D convolution that samples its input at displaced positions.
 
     Args:
         image: of shape (N, C, H, W).
         weight: of shape (C_out, C / groups, kernel_h, kernel_w).
-        offset: of shape (N, 2 * offset_groups * kernel_h * kernel_w, H_out, W_out): by how much each place is
-            displaced, the row before the column.
-        mask: factors of what is read, of shape (N, offset_groups * kernel_h * kernel_w, H_out, W_out).
+        offset: of shape (N, 2 * offset_groups * kernel_h * kernel_w, H_out, W_out): the displacements, rows before
+            columns.
+        mask: factors of the samples, of shape (N, offset_groups * kernel_h * kernel_w, H_out, W_out).
         bias: of shape (C_out,).
 
     Returns:
-        Of shape (N, C_out, H_out, W_out).
+        A tensor of shape (N, C_out, H_out, W_out).
 
     Raises:
         RuntimeError: for other shapes.
@@ -60,21 +60,21 @@ def _check(
 
 
 def _places(size: int, stride: int, pad: int, taps: int, dilation: int, like: Tensor) -> Tensor:
-    """Where each tap of the kernel reads without an offset, of shape (taps, size)."""
+    """The positions of the kernel's taps without offset, of shape (taps, size)."""
     arange = _torch["arange"]
     made: Tensor = arange(taps, dtype=like.dtype)[:, None] * dilation + arange(size, dtype=like.dtype) * stride - pad
     return made
 
 
 def _interpolate(flat: Tensor, y: Tensor, x: Tensor, height: int, width: int) -> Tensor:
-    """The image between its pixels, zero outside.
+    """Bilinear interpolation of the image, zero outside.
 
     Args:
         flat: of shape (N, groups, channels, height * width).
         y, x: of shape (N, groups, kernel_h, kernel_w, H_out, W_out).
 
     Returns:
-        Of shape (N, groups, channels, kernel_h, kernel_w, H_out, W_out).
+        A tensor of shape (N, groups, channels, kernel_h, kernel_w, H_out, W_out).
     """
     low_y, low_x = y.detach().floor(), x.detach().floor()
     found = None

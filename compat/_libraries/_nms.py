@@ -1,4 +1,4 @@
-"""Non-maximum suppression: which of many boxes stay when those that overlap a better one go."""
+"""Non-maximum suppression of boxes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def _check(boxes: Tensor, scores: Tensor) -> None:
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The boxes that overlap no better box that stays by more than a threshold.
+    """The boxes that are kept: those whose overlap with all better kept boxes is at most a threshold.
 
-    How many those are depends on the values, so that they are computed on the host, one box that stays after another.
+    Their number depends on the values, so they are computed on the host, one kept box at a time.
 
     Args:
         boxes: corners ``(x1, y1, x2, y2)``, of shape ``(n, 4)``.
         scores: of shape ``(n,)``.
-        iou_threshold: of the intersection over the union.
+        iou_threshold: the threshold of the intersection over the union.
 
     Returns:
-        The indices of those that stay, the best first, int64.
+        The indices of the kept boxes in order of descending score, int64.
 
     Raises:
-        RuntimeError: for other shapes, and dtypes that differ.
+        RuntimeError: for other shapes, and different dtypes.
     """
     _check(boxes, scores)
     corners = boxes.detach().numpy(force=True)
@@ -52,7 +52,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         width = np.maximum(np.minimum(x2[order], x2[best]) - np.maximum(x1[order], x1[best]), 0)
         height = np.maximum(np.minimum(y2[order], y2[best]) - np.maximum(y1[order], y1[best]), 0)
         shared = width * height
-        with np.errstate(divide="ignore", invalid="ignore"):  # two boxes without an area do not overlap
+        with np.errstate(divide="ignore", invalid="ignore"):  # boxes without area do not overlap
             overlap = shared / (areas[order] + areas[best] - shared)
         order = order[~(overlap > iou_threshold)]
     found: Tensor = names_of("torch")["from_numpy"](np.asarray(kept, dtype=np.int64))

@@ -1,8 +1,8 @@
-"""Pooling over regions of interest: averages of interpolated samples, maxima, and both by position.
+"""Pooling over regions of interest: averages of interpolated samples, maxima, and position-sensitive variants.
 
-A region is cut into bins, and a bin reads pixels of its image with weights, which are products of one weight for the
-row and one for the column. So each operator says which rows and columns its bins read (``Axis``), and ``_read`` does
-the rest: pixels are gathered with their channels side by side, as many regions at a time as memory has room for.
+A region is divided into bins, and a bin is a weighted sum of pixels, with products of row and column weights. So each
+operator defines the rows and columns of its bins (``Axis``), and ``_read`` computes the sums: pixels are gathered
+channels-last, for as many regions at a time as fit in memory.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import int32
 
 _torch = names_of("torch")
-#: How many numbers are gathered at a time.
+#: The maximum number of gathered elements at a time.
 _ROOM = 1 << 24
 
 
 @dataclass
 class Axis:
-    """What the bins of regions read along one axis of the image.
+    """The pixels that bins read along one axis of the image.
 
     Attributes:
         index: rows or columns, of shape (regions, bins, samples).
-        weight: of each, zero where a bin reads fewer.
+        weight: their weights, zero for unused samples.
     """
 
     index: Tensor
@@ -61,15 +61,15 @@ def _most(counts: Tensor) -> int:
     return max(int(counts.max().item()), 1)
 
 
-# ---------------------------------------------------------------- which pixels
+# ---------------------------------------------------------------- samples
 
 
 def _interpolated(start: Tensor, length: Tensor, bins: int, ratio: int, size: int) -> Axis:
-    """Samples at equal distances in each bin, each between two pixels.
+    """Equidistant samples in each bin, each interpolated between two pixels.
 
     Args:
         start, length: of the regions along the axis, in pixels.
-        ratio: how many samples a bin has; 0 or less for one a pixel.
+        ratio: the number of samples per bin; 0 or less for one per pixel.
         size: of the image.
     """
     width = length / bins
@@ -96,7 +96,7 @@ def _whole(first: Tensor, last: Tensor) -> Axis:
     return Axis(_torch["where"](taken, index, 0.0).long(), taken.to(first.dtype))
 
 
-# ---------------------------------------------------------------- reading them
+# ---------------------------------------------------------------- reading
 
 
 def _table(image: Tensor, bins_h: int, bins_w: int) -> Tensor:
@@ -121,14 +121,14 @@ def _at_a_time(table: Tensor, rows: Axis, columns: Axis) -> int:
 
 
 def _parts(rois: Tensor, rows: Axis, columns: Axis, size: int) -> Any:
-    """Batch indices and axes, of a few regions at a time."""
+    """Batch indices and axes, for a few regions at a time."""
     for at in range(0, rois.size(0), size):
         part = slice(at, at + size)
         yield (rois[part, 0].long(), *(Axis(a.index[part], a.weight[part]) for a in (rows, columns)))
 
 
 def _read(table: Tensor, rois: Tensor, rows: Axis, columns: Axis) -> Tensor:
-    """The weighted sums of what bins read: (regions, channels, bins_h, bins_w)."""
+    """The weighted sums of the bins: (regions, channels, bins_h, bins_w)."""
     sums = [
         _torch["einsum"]("kpqyxc,kpy,kqx->kcpq", _pixels(table, batch, r, c), r.weight, c.weight)
         for batch, r, c in _parts(rois, rows, columns, _at_a_time(table, rows, columns))
@@ -141,7 +141,7 @@ def _read(table: Tensor, rois: Tensor, rows: Axis, columns: Axis) -> Tensor:
 
 
 def _edges(rois: Tensor, scale: float, offset: float) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Where regions begin and how long they are, along columns and rows."""
+    """The starts and sizes of regions, along columns and rows."""
     x1, y1, x2, y2 = (rois[:, n] * scale - offset for n in range(1, 5))
     return x1, y1, x2 - x1, y2 - y1
 
@@ -153,16 +153,16 @@ def roi_align(
 
     Args:
         image: of shape (N, C, H, W).
-        rois: of shape (K, 5): the number of an image, and corners x1, y1, x2, y2.
-        scale: from the corners' unit to pixels.
-        ratio: samples a bin and axis; 0 or less for one a pixel.
-        aligned: whether pixels have their values at their centres.
+        rois: of shape (K, 5): the index of an image, and corners x1, y1, x2, y2.
+        scale: the scale from the corners' unit to pixels.
+        ratio: samples per bin and axis; 0 or less for one per pixel.
+        aligned: whether pixel values are at pixel centres.
 
     Returns:
         Of shape (K, C, pooled_height, pooled_width).
 
     Raises:
-        RuntimeError: for other shapes, and dtypes that differ.
+        RuntimeError: for other shapes, and different dtypes.
     """
     _check("roi_align", image, rois)
     if rois.size(0) == 0:
@@ -182,7 +182,7 @@ def _samples(length: Tensor, bins: int, ratio: int) -> Tensor:
 
 
 def _mapping(rois: Tensor, channels: int, pooled_height: int, pooled_width: int) -> Tensor:
-    """Which channel of the image each result is of."""
+    """The channel of the image for each result."""
     shape = (channels, pooled_height, pooled_width)
     numbers = _torch["arange"](channels * pooled_height * pooled_width, dtype=int32)
     made: Tensor = numbers.reshape(shape).expand(rois.size(0), *shape).contiguous()
@@ -192,13 +192,13 @@ def _mapping(rois: Tensor, channels: int, pooled_height: int, pooled_width: int)
 def ps_roi_align(
     image: Tensor, rois: Tensor, scale: float, pooled_height: int, pooled_width: int, ratio: int
 ) -> tuple[Tensor, Tensor]:
-    """``roi_align`` of which each bin has channels of its own.
+    """``roi_align`` with separate channels for each bin.
 
     Returns:
-        The averages, of shape (K, C / bins, pooled_height, pooled_width), and the channels that they are of, int32.
+        The averages, of shape (K, C / bins, pooled_height, pooled_width), and their channels, int32.
 
     Raises:
-        RuntimeError: for other shapes, dtypes that differ, and channels that the bins do not divide.
+        RuntimeError: for other shapes, different dtypes, and a number of channels that is not a multiple of the bins.
     """
     _check("ps_roi_align", image, rois)
     channels = _channels_out(image, pooled_height * pooled_width)
@@ -229,16 +229,16 @@ def _pixel_edges(rois: Tensor, scale: float) -> tuple[Tensor, Tensor, Tensor, Te
 def ps_roi_pool(
     image: Tensor, rois: Tensor, scale: float, pooled_height: int, pooled_width: int, margin: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """The average of the pixels of each bin, which has channels of its own.
+    """The average of the pixels of each bin, with separate channels for each bin.
 
     Args:
-        margin: how many rows and columns at the image's end are left out, as torchvision does.
+        margin: the number of rows and columns omitted at the image's end, as in torchvision.
 
     Returns:
-        The averages, zero for an empty bin, and the channels that they are of, int32.
+        The averages, zero for an empty bin, and their channels, int32.
 
     Raises:
-        RuntimeError: for other shapes, dtypes that differ, and channels that the bins do not divide.
+        RuntimeError: for other shapes, different dtypes, and a number of channels that is not a multiple of the bins.
     """
     _check("ps_roi_pool", image, rois)
     channels = _channels_out(image, pooled_height * pooled_width)
@@ -259,10 +259,10 @@ def roi_max_pool(
     """The maximum of the pixels of each bin.
 
     Returns:
-        The maxima, zero for an empty bin, and where in the image's rows and columns they are, int32, -1 for none.
+        The maxima, zero for an empty bin, and their flat positions in the image, int32, -1 for none.
 
     Raises:
-        RuntimeError: for other shapes, and dtypes that differ.
+        RuntimeError: for other shapes, and different dtypes.
     """
     _check("roi_pool", image, rois)
     shape = (rois.size(0), image.size(1), pooled_height, pooled_width)
@@ -289,12 +289,12 @@ def _maxima(pixels: Tensor, rows: Axis, columns: Axis, width: int) -> tuple[Tens
 
 
 def scatter_maxima(grad: Tensor, rois: Tensor, argmax: Tensor, size: tuple[int, ...]) -> Tensor:
-    """The gradient of the image that ``roi_max_pool`` was given.
+    """The gradient of ``roi_max_pool`` with respect to its image.
 
     Args:
-        grad: of the maxima.
-        argmax: where they are.
-        size: of the image.
+        grad: the gradient of the maxima.
+        argmax: the positions of the maxima.
+        size: the size of the image.
     """
     n, channels, height, width = size
     planes = rois[:, 0].long()[:, None] * channels + _torch["arange"](channels)

@@ -1,4 +1,4 @@
-"""Operators of the library ``profiler``: what marks a piece of a program for a profiler."""
+"""Operators of the library ``profiler``: annotations for profilers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _numbers = itertools.count(1)
 
 
 def declare() -> Library:
-    """Declares the operators; returns what has to be kept for as long as they are to be there."""
+    """Registers the operators; returns the objects that keep them registered."""
     library = Library("profiler", "DEF")
     for name in ("_record_function_enter", "_record_function_enter_new"):
         library.define(f"{name}(str name, str? args=None) -> Tensor")

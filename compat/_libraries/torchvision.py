@@ -1,7 +1,7 @@
 """The operators of ``torchvision``'s compiled library; the package's Python registers their formulas and meta kernels.
 
-Kernels whose derivative torchvision asks for by an operator of its own (``_roi_align_backward``) have it derived: the
-operator is differentiated as the tensor functions that it is made of.
+Kernels with a separate backward operator in torchvision (``_roi_align_backward``) are differentiated as the tensor
+functions that they consist of.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ALIGN = f"Tensor input, Tensor rois, {_POOLED}, int sampling_ratio"
 
 
 def _linear_backward(pooled: Callable[[Tensor], Tensor], grad_output: Tensor, size: tuple[int, ...]) -> Tensor:
-    """The gradient of what a function that is linear in its image was given, for an image of this size."""
+    """The gradient of a function that is linear in its image, with respect to an image of this size."""
     with enable_grad():
         image = grad_output.new_zeros(size).requires_grad_()
         found = pooled(image)
-        return grad(found, image, grad_output)[0] if found.requires_grad else image.detach()  # there may be no region
+        return grad(found, image, grad_output)[0] if found.requires_grad else image.detach()  # False without regions
 
 
 def _roi_align_backward(g: Tensor, rois: Tensor, scale: float, ph: int, pw: int, *rest: Any) -> Tensor:
@@ -49,7 +49,7 @@ def _ps_roi_align_backward(
 def _ps_roi_pool_backward(
     g: Tensor, rois: Tensor, mapping: Tensor, scale: float, ph: int, pw: int, *size: int
 ) -> Tensor:
-    # torchvision's forward pass leaves out the last row and column of the image, its backward pass does not.
+    # torchvision's forward pass omits the last row and column of the image, its backward pass does not.
     return _linear_backward(lambda x: ps_roi_pool(x, rois, scale, ph, pw, margin=0)[0], g, size)
 
 
@@ -65,7 +65,7 @@ def _deform_conv2d_backward(g: Tensor, *args: Any) -> tuple[Tensor, ...]:
     return tuple(t.new_zeros(t.shape) if f is None else f for t, f in zip(tensors, found))
 
 
-#: Each operator's schema and its kernel; those without one are of quantized tensors, which are not here.
+#: Each operator's schema and kernel; those without a kernel take quantized tensors, which are not supported.
 _OPERATORS: tuple[tuple[str, Callable[..., Any] | None], ...] = (
     ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor", nms),
     (f"roi_align({_ALIGN}, bool aligned) -> Tensor", roi_align),

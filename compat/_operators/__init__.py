@@ -1,1 +1,1 @@
-"""The operators, by family. A module is imported when a name that it publishes is asked for."""
+"""The operators, by family. A module is imported when one of its public names is first accessed."""

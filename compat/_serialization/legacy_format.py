@@ -1,7 +1,7 @@
-"""The files that PyTorch wrote before version 1.6, and writes still when asked to: pickles, then the storages' bytes.
+"""The file format before PyTorch 1.6, which it still writes on request: pickles, then the storages' bytes.
 
-One after the other come a number that such files begin with, the format's version, facts about the machine, the object
-(``compat._serialization.pickler``), the keys of its storages in order, and for each of these its number of elements and
+It consists of a magic number, the format's version, properties of the machine, the object
+(``compat._serialization.pickler``), the keys of its storages in order, and for each storage its number of elements and
 its bytes.
 """
 
@@ -29,7 +29,7 @@ _VERSION = 1001
 
 
 class _OldWriter(Writer):
-    """A pickler whose references to storages end with the part of the storage that is meant: always all of it."""
+    """A pickler whose storage references also name a part of the storage: always all of it."""
 
     def __init__(self, file: Any, protocol: int):
         super().__init__(file, protocol)
@@ -59,16 +59,16 @@ def write(file: Any, obj: Any, protocol: int) -> None:
 
 
 class _OldLoaded(Loaded):
-    """The storages of such a file, whose contents come behind the object: until then they are zeros.
+    """The storages of such a file, whose contents come after the object: until then they are zeros.
 
     Attributes:
-        modules: whether classes may come with their source.
+        modules: whether classes may be stored with their source.
     """
 
     modules = False
 
     def storage(self, reference: Any) -> Any:
-        """The storage that a persistent reference names; or the class that it names with its source.
+        """The storage of a persistent reference; or the class, if it refers to one with its source.
 
         Raises:
             RuntimeError: if it is neither, or a part of another storage.
@@ -108,21 +108,20 @@ def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], w
     """Reads an object.
 
     Args:
-        file: where it is.
-        place: as for ``compat._serialization.unpickler``'s ``Loaded``.
-        unpicklers: what makes ``compat._serialization.unpickler``'s machine, of the contents, a place in them and the
-        storages; or,
-            without ``weights_only``, its ``Reader``, of the file and the storages.
+        file: the file, positioned at the object.
+        place: as for ``compat._serialization.unpickler.Loaded``.
+        unpicklers: a factory of ``compat._serialization.unpickler``'s machine, from the contents, a position in them
+            and the storages; or, without ``weights_only``, of its ``Reader``, from the file and the storages.
 
     Raises:
-        RuntimeError: if the file is none, or of another version.
+        RuntimeError: if the file is invalid, or of another version.
     """
     start = file.tell()
     size = size_of(file) - start
     claimed = 0
 
     def zeros(key: str, nbytes: int) -> np.ndarray:
-        # They all come behind the object, so a file that has no room for them claims too much.
+        # Storages come after the object: a claimed size beyond the file's end is invalid.
         nonlocal claimed
         claimed += nbytes
         if claimed > size:
@@ -152,7 +151,7 @@ def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], w
     facts = following()
     if not isinstance(facts, dict):
         raise CorruptFileError(f"what it says of the machine is of type {type(facts).__name__}, not dict")
-    little = facts.get("little_endian", facts.get(b"little_endian"))  # as text is read
+    little = facts.get("little_endian", facts.get(b"little_endian"))  # strings may have been read as bytes
     loaded.swapped = little is not (sys.byteorder == "little")
     obj = following()
     keys = following()

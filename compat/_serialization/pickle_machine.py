@@ -1,14 +1,14 @@
-"""The pickle machine for files of strangers: what ``torch.load`` reads with ``weights_only``.
+"""The pickle machine for untrusted files: ``torch.load`` with ``weights_only``.
 
 A pickle is a program for a machine with a stack and a memo. The standard library's runs any: it calls what the file
 says and sets attributes of whatever is there. This one is the standard library's with four rules, and without opcodes
 that no such file has:
 
-* a name stands for what a table lists under it, and for nothing else;
-* only what the table lists is called, and the state of an object is set only where its class is listed;
-* lengths are checked against the bytes that are there before anything is allocated;
-* calls that copy what they are given, and hashing, which walks through tuples, share an allowance that grows with the
-  file, so that a short file takes neither much memory nor much time.
+* a name stands for its entry in a table, and for nothing else;
+* only entries of the table are called, and the state of an object is set only if its class is an entry;
+* lengths are checked against the available bytes before anything is allocated;
+* calls that copy their arguments, and hashing, which traverses tuples, share a budget proportional to the file's size,
+  so that a short file takes neither much memory nor much time.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ import numpy as np
 
 from compat._core.types.errors import CorruptFileError, CorruptPickleError
 
-#: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
+#: The budget per byte of the pickle: bytes or elements that calls may copy, and tuples that hashing may traverse.
 _ALLOWANCE = 8
 _LEAST_ALLOWANCE = 1 << 16
-#: The greatest depth of tuples within tuples that are hashed or compared.
+#: The maximum nesting depth of tuples that are hashed or compared.
 _DEEPEST_KEY = 50
 
 
 class OutsideError(Exception):
-    """What code of the program's own raised while a file was read; it goes to the program as it is.
+    """Wraps an exception of the program's own code, raised while a file is read, to be reraised unchanged.
 
     Attributes:
         error: the exception.
@@ -55,14 +55,14 @@ class Blocked(pickle.UnpicklingError):
 
 
 def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
-    """Calls code of the program's own: what it raises says nothing of the file."""
+    """Calls code of the program: its exceptions say nothing about the file."""
     try:
         return function(*args, **named)
     except Exception as error:
         raise OutsideError(error) from error
 
 
-#: Keys that are hashed and compared in short time.
+#: Types of keys that are hashed and compared in constant time.
 _PLAIN = frozenset((str, int, float))
 #: The opcodes; others, such as extensions and references by a line, are refused.
 _OPCODES = b"()012.BCFGIJKLMNQRSTUVX]abcdeghijlopqrstu}\x80\x81" + bytes(range(0x85, 0x97))
@@ -77,19 +77,19 @@ class Machine(pickle._Unpickler):
     """The stack, the memo and the rules, for one pickle; ``load_`` and a name is what an opcode does.
 
     Args:
-        data: the bytes in which it is.
-        start: where it begins.
-        find: what a module and a name stand for; raises ``UnpicklingError`` where nothing is listed.
-        persistent: the function that resolves a persistent reference.
+        data: the bytes that contain it.
+        start: its offset.
+        find: resolves a module and a name; raises ``UnpicklingError`` if it is not listed.
+        persistent: resolves a persistent reference.
         is_own: whether the program itself listed a class or function.
-        callables: how listed classes and functions are called, where that is not as they are.
-        build: sets the state of an object of a listed class, and says whether it is one.
-        encoding: of text that Python 2 wrote, ``"bytes"`` for bytes.
+        callables: replacements for calling listed classes and functions.
+        build: sets the state of an object of a listed class, and returns whether it is one.
+        encoding: the encoding of Python 2 strings, ``"bytes"`` for bytes.
 
     Attributes:
-        at: the next byte.
+        at: the offset of the next byte.
         done: whether the pickle has ended there.
-        record: how messages call what it is in.
+        record: the name of its record in messages.
     """
 
     pop_mark: Callable[[], list[Any]]
@@ -118,7 +118,7 @@ class Machine(pickle._Unpickler):
         self.append = self.stack.append
         self.metastack: list[list[Any]] = []
         self.memo: dict[int, Any] = {}
-        #: What the pickle has named, by identity: nothing else is called.
+        #: The objects named by the pickle, by id: nothing else is called.
         self.named: dict[int, Any] = {}
         self.allowance = _LEAST_ALLOWANCE + _ALLOWANCE * (len(data) - start)
         self.done = False
@@ -171,7 +171,7 @@ class Machine(pickle._Unpickler):
         """The next bytes.
 
         Raises:
-            CorruptPickleError: if there are not so many.
+            CorruptPickleError: if there are not enough bytes.
         """
         start = self.at
         end = start + length
@@ -201,20 +201,20 @@ class Machine(pickle._Unpickler):
     # ------------------------------------------------------------ limits
 
     def spend(self, amount: int) -> None:
-        """Counts what a call copies or walks through.
+        """Charges the budget for what a call copies or traverses.
 
         Raises:
-            CorruptPickleError: if that is more than a file of this size has a use for.
+            CorruptPickleError: if the budget is exceeded.
         """
         self.allowance -= amount
         if self.allowance < 0:
             raise CorruptPickleError("its calls copy or hash far more than there is in the file")
 
     def check_key(self, key: Any, depth: int = 0) -> None:
-        """Whether a key can be hashed and compared in short time: tuples within tuples grow without bound.
+        """Checks that a key can be hashed and compared quickly: nested tuples may grow exponentially.
 
         Raises:
-            CorruptPickleError: if not.
+            CorruptPickleError: otherwise.
         """
         if isinstance(key, tuple | frozenset):
             if depth > _DEEPEST_KEY:
@@ -242,10 +242,10 @@ class Machine(pickle._Unpickler):
         return found
 
     def call(self, function: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
-        """Calls something listed.
+        """Calls a listed object.
 
         Raises:
-            CorruptPickleError: if it is not, or is nothing to be called.
+            CorruptPickleError: if it is not listed, or is not callable.
         """
         if id(function) not in self.named:
             raise CorruptPickleError(f"Trying to call reduce for unrecognized function {_shown(function)}")
@@ -261,7 +261,7 @@ class Machine(pickle._Unpickler):
         return how(self, *args)
 
     def make(self, cls: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
-        """An object of a listed class, before it has a state."""
+        """An object of a listed class without state."""
         if not isinstance(cls, type) or id(cls) not in self.named:
             raise CorruptPickleError(
                 "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
@@ -272,7 +272,7 @@ class Machine(pickle._Unpickler):
         return self.call(cls, args, named)
 
     def set_items(self, target: Any, items: list[Any], opcode: str) -> None:
-        """Puts keys and values, in turn, into a dictionary."""
+        """Adds alternating keys and values to a dictionary."""
         if type(target) not in (dict, OrderedDict, Counter):
             if not (isinstance(target, dict) and self.is_own(type(target))):
                 raise CorruptPickleError(
@@ -291,7 +291,7 @@ class Machine(pickle._Unpickler):
             target[key] = value
 
     def add_items(self, target: Any, items: list[Any], verb: str) -> None:
-        """Puts values at the end of a list."""
+        """Appends values to a list."""
         if type(target) is list:
             target.extend(items)
         elif isinstance(target, list) and self.is_own(type(target)):
@@ -407,7 +407,7 @@ def _set_own_state(made: Any, state: Any) -> None:
 
 
 class _Own:
-    """A dictionary of a class of the program's own."""
+    """A dictionary of a class of the program."""
 
     def __init__(self, target: Any):
         self.target = target
@@ -417,16 +417,16 @@ class _Own:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message: what is no class or function may be long, or endless."""
+    """A value in a message: other objects than classes and functions may be long, or infinite."""
     named = isinstance(value, type | FunctionType | BuiltinFunctionType | MethodDescriptorType)
     return repr(value) if named else f"of type {type(value).__name__}"
 
 
-# ---------------------------------------------------------------- calls of Python's own classes
+# ---------------------------------------------------------------- calls of builtin types
 
 
 def _filled(cls: Any, machine: Machine, *args: Any) -> Any:
-    """A container of Python's, made of one other at most."""
+    """A builtin container, made from at most one other."""
     if len(args) > 1:
         raise TypeError(f"{cls.__name__} expected at most 1 argument, got {len(args)}")
     for given in args:
@@ -437,7 +437,7 @@ def _filled(cls: Any, machine: Machine, *args: Any) -> Any:
 
 
 def _bytearray(machine: Machine, given: Any = b"", *encoding: Any) -> bytearray:
-    if not isinstance(given, bytes | bytearray | str | list | tuple):  # a number would be a length
+    if not isinstance(given, bytes | bytearray | str | list | tuple):  # an integer would be a length
         raise TypeError(f"bytearray() of {type(given).__name__}")
     machine.spend(len(given))
     return bytearray(_encode(machine, given, *encoding) if isinstance(given, str) else given)
@@ -454,7 +454,7 @@ def _complex(machine: Machine, *args: Any) -> complex:
     return complex(*args)
 
 
-#: How Python's own types are called, by identity; size and cost are checked.
+#: The calls of builtin types, by id, with checks of size and cost.
 CALLS: dict[Any, Callable[..., Any]] = {
     **{cls: partial(_filled, cls) for cls in (set, OrderedDict, Counter)},
     bytearray: _bytearray,

@@ -1,7 +1,7 @@
-"""How objects are pickled so that PyTorch can read them, and read from what PyTorch pickled.
+"""Pickling of objects in PyTorch's format.
 
 In a file everything has PyTorch's names: a tensor is a call of ``torch._utils._rebuild_tensor_v2`` with a storage, and
-storages are persistent objects whose contents lie elsewhere. ``compat.serialization`` is about where.
+storages are persistent objects whose contents are stored separately by ``compat.serialization``.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from compat.storage import UntypedStorage
 
 
 class Global(NamedTuple):
-    """Something by its name in PyTorch."""
+    """An object referenced by its name in PyTorch."""
 
     module: str
     name: str
 
     def __call__(self, *args: Any) -> Any:
-        """Only what can be called may stand where a pickle calls something; this is written, never called."""
+        """Makes it callable, as pickle requires of what a pickle calls; it is written, never called."""
         raise TypeError(f"{self.module}.{self.name} stands for a name in a file")
 
 
 def address(text: str) -> Global:
-    """A name, given with dots."""
+    """An object referenced by a dotted name."""
     module, _, name = text.rpartition(".")
     return Global(module, name)
 
@@ -62,7 +62,7 @@ SPARSE = address("torch._utils._rebuild_sparse_tensor")
 LAYOUT = address("torch.serialization._get_layout")
 _UNTYPED = address("torch.storage.UntypedStorage")
 
-#: Dtypes with a storage class of their own; tensors of others say their dtype beside an untyped storage.
+#: Dtypes with their own storage class; tensors of others store their dtype besides an untyped storage.
 TYPED = {
     d: Global("torch", f"{d.scalar_name}Storage")
     for d in dtypes.ALL
@@ -80,7 +80,7 @@ CLASSES: dict[Any, Global] = {
 
 
 def ours(name: str) -> str | None:
-    """A module of PyTorch's by its name here; None for another package's."""
+    """A module of PyTorch's under its name in compat; None for another package's."""
     head, dot, rest = name.partition(".")
     return "compat" + dot + rest if head == "torch" else None
 
@@ -88,7 +88,7 @@ def ours(name: str) -> str | None:
 # ---------------------------------------------------------------- writing
 
 
-# Python's own pickler: the one in C writes only names that can be imported.
+# Python's pure-Python pickler: the C one writes only importable names.
 _Pickler: Any = vars(pickle)["_Pickler"]
 
 
@@ -100,7 +100,7 @@ def _save_type(writer: Any, obj: Any) -> None:
 
 
 class Writer(_Pickler):
-    """A pickler that writes PyTorch's module names, and collects storages separately.
+    """A pickler that writes PyTorch's module names, and collects storages.
 
     Attributes:
         storages: the collected storages, by key.
@@ -115,7 +115,7 @@ class Writer(_Pickler):
         self._kinds: dict[int, Dtype] = {}
 
     def persistent_id(self, obj: Any) -> Any:
-        """How a storage is referred to; None for anything else."""
+        """The persistent reference of a storage; None for anything else."""
         if isinstance(obj, TypedStorage):
             return self._reference(obj.untyped(), obj.dtype, TYPED.get(obj.dtype, _UNTYPED))
         return self._reference(obj, dtypes.uint8, _UNTYPED) if isinstance(obj, UntypedStorage) else None
@@ -129,7 +129,7 @@ class Writer(_Pickler):
         return "storage", kind, key, str(storage.device), storage.nbytes() // itemsize
 
     def reducer_override(self, obj: Any) -> Any:
-        """How objects of ours are written."""
+        """The reduction of compat's objects."""
         if isinstance(obj, Tensor):
             return _reduced(obj)
         if isinstance(obj, Size):
@@ -141,7 +141,7 @@ class Writer(_Pickler):
         return NotImplemented
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
-        """Writes a class or function by its name."""
+        """Writes a class or function by name."""
         found = DTYPES.get(obj) if isinstance(obj, Dtype) else CLASSES.get(obj) if isinstance(obj, type) else None
         module = getattr(obj, "__module__", None) or ""
         place = address_of(obj) if isinstance(obj, FunctionType) else None
@@ -151,7 +151,7 @@ class Writer(_Pickler):
             found = Global("torch" + module[module.find(".") :] if "." in module else "torch", name or obj.__qualname__)
         if found is None:
             super().save_global(obj, name)
-        elif isinstance(obj, FunctionType) and "." in found.name:  # of a class, which old protocols have no name for
+        elif isinstance(obj, FunctionType) and "." in found.name:  # nested in a class, which old protocols cannot name
             owner = functools.reduce(getattr, found.name.split(".")[:-1], sys.modules[module])
             self.save_reduce(getattr, (owner, obj.__name__), obj=obj)
         else:
@@ -162,7 +162,7 @@ class Writer(_Pickler):
         self.write(pickle.GLOBAL + f"{found.module}\n{found.name}\n".encode())
 
     def _save_name(self, obj: Global) -> None:
-        # Two equal names need not be one object: the memo is by name.
+        # Equal names need not be one object: the memo is by name.
         known = _interned.setdefault(obj, obj)
         if id(known) in self.memo:
             self.write(self.get(self.memo[id(known)][0]))
@@ -180,7 +180,7 @@ _interned: dict[Global, Global] = {}
 
 
 def _reduced(t: Tensor) -> tuple:
-    """A tensor as the call that makes it again."""
+    """A tensor as the call that rebuilds it."""
     if t._view is not None:
         sync(t)
     state = state_of(t)
@@ -204,7 +204,7 @@ def _nested(t: Any) -> dict[str, Any]:
     """The parts of a nested tensor.
 
     Raises:
-        NotImplementedError: for the layout ``torch.strided``, of which PyTorch saves none either.
+        NotImplementedError: for the layout ``torch.strided``, which PyTorch does not save either.
     """
     if t.layout is not memory_format.jagged:
         raise NotImplementedError("nested tensors of layout torch.strided cannot be saved: save their components")
@@ -215,7 +215,7 @@ def _nested(t: Any) -> dict[str, Any]:
 
 
 class _Made(NamedTuple):
-    """A plain tensor as the call that makes it."""
+    """A plain tensor as the call that rebuilds it."""
 
     function: Global
     args: tuple

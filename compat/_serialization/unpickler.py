@@ -1,8 +1,8 @@
-"""What is made of pickles that PyTorch wrote: the functions that they name, the storages that they refer to.
+"""Rebuilds objects from PyTorch's pickles: the functions that they name, the storages that they refer to.
 
-Two unpicklers read them: ``machine_on``'s, for files of weights from untrusted sources, and ``Reader``, which
-runs whatever a file says. Both make tensors by the same functions, which check what they are given: a tensor lies
-inside its storage, and a storage is as large as its contents.
+There are two unpicklers: ``machine_on``'s, for weights from untrusted sources, and ``Reader``, which runs arbitrary
+pickles. Both rebuild tensors by the same functions, which check that a tensor is within its storage, and that a storage
+has the size of its contents.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ from funcgrad import runtime
 
 
 def text_of(given: Any) -> Any:
-    """What Python 2 wrote may be bytes, if that was asked for."""
+    """A Python 2 string, which may have been read as bytes."""
     return given.decode("ascii") if isinstance(given, bytes) else given
 
 
 class Loaded:
-    """The storages of a file, each made once.
+    """The storages of a file, each created once.
 
     Args:
-        contents: the bytes of a key, of which there are so many.
+        contents: returns the bytes of a key, given their number.
         place: a function of a storage and its device that moves the storage.
-        swapped: whether the bytes of an element come the other way round.
+        swapped: whether the bytes of an element are swapped (other endianness).
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class Loaded:
         self.made: dict[str, TypedStorage | UntypedStorage] = {}
 
     def storage(self, reference: Any) -> TypedStorage | UntypedStorage:
-        """The storage that a persistent reference names.
+        """The storage of a persistent reference.
 
         Raises:
-            RuntimeError: if it is no storage, or claims a size that is not that of its contents.
-            OutsideError: with what ``place`` raised.
+            RuntimeError: if it is not a storage, or its size differs from that of its contents.
+            OutsideError: with an exception of ``place``.
         """
         kind, key, location, count = _checked(reference)
         found = self.made.get(key)
@@ -119,7 +119,7 @@ class StorageKind(NamedTuple):
 
 
 def _checked(reference: Any) -> tuple[Any, str, str, int]:
-    """What a reference to a storage says: the kind, key, device and number of elements."""
+    """The parts of a storage reference: the kind, key, device and number of elements."""
     if not isinstance(reference, tuple):
         raise CorruptPickleError(f"persistent_load id must be tuple or int, but got {type(reference)}")
     if not reference or text_of(reference[0]) != "storage":
@@ -155,7 +155,7 @@ def _rebuild(
     size, stride, offset = checked_place(size, stride, offset, dtype.itemsize, owner.nbytes())
     fresh = len(owner.base.shape) == 1 and owner.version == 0 and type(owner) is UntypedStorage
     if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype) and _suits(owner.base, size, dtype):
-        # The buffer takes the tensor's own shape, which reads fastest.
+        # The buffer takes the tensor's shape, for fast reads.
         if owner.device is not META:
             owner.buffer = on(owner.device, runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size)))
             owner.base = Base(size, dtype, device=owner.device)
@@ -163,7 +163,7 @@ def _rebuild(
     made = wrap(owner, layout, offset)
     made._view = SHARED
     if made._counter is not None:
-        made._counter = Version(1)  # its memory is given to it after it is made
+        made._counter = Version(1)  # its memory is set after its creation
     return made.requires_grad_(True) if grad else made
 
 
@@ -176,7 +176,7 @@ def _fills(storage: UntypedStorage, size: tuple[int, ...], dtype: Dtype) -> bool
 
 
 def _suits(base: Base, size: tuple[int, ...], dtype: Dtype) -> bool:
-    """Whether a buffer is to take another shape or dtype: once each, or a file could have it copied without end."""
+    """Whether a buffer may be reshaped or cast: once each, or a file could cause unlimited copies."""
     return base.dtype in (dtype, dtypes.uint8) and (base.shape, base.dtype) != (size, dtype)
 
 
@@ -213,7 +213,7 @@ def _rebuild_sparse(layout: Any, parts: tuple) -> Tensor:
     size, _, _ = checked_place(size, (0,) * len(size), 0, 1, None)
     if compressed:
         first, second, elements = given
-        check_parts(layout, first, second, elements, size)  # a file may hold anything
+        check_parts(layout, first, second, elements, size)  # a file may contain anything
         return compressed_of(layout, first, second, elements, size)
     made: Tensor = names_of("torch")["sparse_coo_tensor"](*given, size, is_coalesced=any(parts[3:]))
     return made
@@ -230,11 +230,11 @@ def _rebuild_nested(parts: Any) -> Tensor:
 
 
 class NestedKind:
-    """Stands for the class of nested tensors, which is not imported before there is one."""
+    """A placeholder for the class of nested tensors, which is imported lazily."""
 
 
 class DimRange:
-    """Stands for what PyTorch's compiler notes on tensors, which is not looked at here."""
+    """A placeholder for annotations of PyTorch's compiler, which are ignored."""
 
     def __setstate__(self, state: Any) -> None:
         pass
@@ -266,10 +266,10 @@ def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
 
 
 def _give(t: Tensor, state: Any) -> None:
-    """Gives a tensor the attributes that it had; what its class is made of is not among them.
+    """Restores a tensor's attributes, except those that its class defines.
 
     Raises:
-        AttributeError: for a name of a method, property or slot of tensors, or of Python's own.
+        AttributeError: for the name of a method, property or slot of tensors, or a special name.
     """
     for part in state if isinstance(state, tuple) else (state,):
         for name, value in (part or {}).items():
@@ -278,17 +278,17 @@ def _give(t: Tensor, state: Any) -> None:
 
 
 def check_attribute(cls: type, name: Any) -> None:
-    """Whether an attribute may come from a file: what programs put on objects, not what the objects work by.
+    """Checks that an attribute may come from a file: a user attribute, not one that the class relies on.
 
     Raises:
-        AttributeError: if not.
+        AttributeError: otherwise.
     """
     if isinstance(name, str) and not name.startswith("__"):
         definer = next((c for c in cls.__mro__ if name in vars(c)), None)
         if definer is None or not _is_ours(definer):
             return
         found = vars(definer)[name]
-        # A class of a program's own may have an attribute where tensors have a method of that name.
+        # A class of the program may use the name of a tensor method for an attribute.
         shadows = hasattr(found, "__set__") if not _is_ours(cls) else callable(found) or hasattr(found, "__get__")
         if not shadows:
             return
@@ -296,7 +296,7 @@ def check_attribute(cls: type, name: Any) -> None:
 
 
 def _is_ours(cls: type) -> bool:
-    """Whether a class is one of ours or of Python's, of which no file changes how its objects work."""
+    """Whether a class is compat's or builtin, whose behaviour no file may change."""
     return cls.__module__.partition(".")[0] in ("torch", "compat", "builtins", "collections")
 
 
@@ -304,7 +304,7 @@ def _layout(text: str) -> Any:
     return memory_format.LAYOUTS[text.removeprefix("torch.")]
 
 
-#: What makes tensors of the base class, which ``_subclass`` then makes of another.
+#: Rebuild functions of the base class, whose result ``_subclass`` then converts.
 _REBUILDING = (
     _rebuild,
     _rebuild_v3,
@@ -318,7 +318,7 @@ _REBUILDING = (
 
 
 def _known() -> dict[Global, Any]:
-    """What may stand in any file."""
+    """The globals allowed in any file."""
     table: dict[Global, Any] = {
         TENSOR: _rebuild,
         TENSOR_OF: _rebuild_v3,
@@ -350,18 +350,18 @@ def _known() -> dict[Global, Any]:
 KNOWN = _known()
 
 
-#: Modules of which nothing may stand in a file that is only to hold weights.
+#: Modules whose globals are never allowed in a file of weights.
 _BLOCKED = frozenset(("sys", "os", "posix", "nt"))
 
 
 def _today(wanted: Global) -> Global:
-    """What pickles that Python 2 can read call otherwise: ``__builtin__.print`` is ``builtins.print``."""
+    """Maps names in Python 2 pickles to today's: ``__builtin__.print`` to ``builtins.print``."""
     module, name = _compat_pickle.NAME_MAPPING.get(wanted, wanted)
     return Global(_compat_pickle.IMPORT_MAPPING.get(module, module), name)
 
 
 class _Reading:
-    """What makes an unpickler find PyTorch's names here.
+    """Base of unpicklers that resolve PyTorch's names in compat.
 
     Args:
         loaded: the storages.
@@ -372,11 +372,11 @@ class _Reading:
         self._loaded = loaded
 
     def persistent_load(self, reference: Any) -> Any:
-        """The storage that is referred to."""
+        """The storage of a persistent reference."""
         return self._loaded.storage(reference)
 
     def find_class(self, module: str, name: str) -> Any:
-        """What a name stands for."""
+        """The object for a name."""
         known = KNOWN.get(Global(module, name))
         if known is not None:
             return known
@@ -390,11 +390,11 @@ class _Reading:
 
 
 class Reader(_Reading, pickle.Unpickler):
-    """An unpickler that finds PyTorch's names here, and runs whatever a file says."""
+    """An unpickler that resolves PyTorch's names in compat, and runs arbitrary pickles."""
 
 
 def reader_on(module: Any) -> type[Reader]:
-    """``Reader``, on the unpickler of another module than the standard library's."""
+    """``Reader`` based on another module's unpickler."""
     return Reader if module in (None, pickle) else type("Reader", (_Reading, module.Unpickler), {})
 
 
@@ -402,14 +402,15 @@ def reader_on(module: Any) -> type[Reader]:
 
 
 def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global, Any], encoding: str) -> Machine:
-    """What reads a pickle that may hold only tensors, containers, plain values, and what the program listed.
+    """The machine for a pickle that may contain only tensors, containers, plain values, and globals that the program
+    allowed.
 
     Args:
-        data: the bytes in which the pickle is.
-        start: where it begins.
+        data: the bytes that contain the pickle.
+        start: its offset.
         loaded: the storages.
         allowed: the globals that the program allowed, by name.
-        encoding: of text that Python 2 wrote.
+        encoding: the encoding of Python 2 strings.
     """
     own = {id(value) for value in allowed.values()} - _CALLABLES.keys()
 
@@ -438,7 +439,7 @@ def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global,
 
 
 def _build(made: Any, state: Any) -> bool:
-    """Sets the state of an object of Python's or of ours; says whether such a one has any."""
+    """Sets the state of a builtin or compat object; returns whether it has one."""
     if type(made) in (OrderedDict, Counter):
         for name in state:
             check_attribute(type(made), name)
@@ -446,7 +447,7 @@ def _build(made: Any, state: Any) -> bool:
         return True
     if type(made) is DimRange:
         return True
-    if type(made) in (Tensor, Parameter):  # as files of the first versions have it
+    if type(made) in (Tensor, Parameter):  # as in files of the first versions
         storage, offset, size, stride = state
         made.data = _rebuild_v1(storage, offset, size, stride)
         return True
@@ -465,8 +466,8 @@ def _new_parameter(machine: Machine, data: Any = None, requires_grad: bool = Tru
     return Parameter() if data is None else _parameter(data, requires_grad, None)
 
 
-#: How a file calls the entries of ``KNOWN``, by identity. Storages come by reference only: a call of their
-#: classes, or of tensors' with a size, would claim memory.
+#: Replacements for calling the entries of ``KNOWN``, by id. Storages come by reference only: calling their classes, or
+#: those of tensors with a size, would allocate memory.
 _CALLABLES: dict[int, Callable[..., Any]] = {
     **{id(f): _plainly(f) for f in (*_REBUILDING, _subclass, _layout, Size, Device, DimRange)},
     **{id(f): how for f, how in CALLS.items()},
@@ -476,7 +477,7 @@ _CALLABLES: dict[int, Callable[..., Any]] = {
 
 
 def names_in(pickled: bytes) -> list[Global]:
-    """The classes and functions that a pickle names and that may not stand in any file, in the alphabet's order."""
+    """The classes and functions that a pickle names and that are not allowed in any file, sorted."""
     found: set[Global] = set()
     texts: list[str] = []
     memo: dict[int, str | None] = {}

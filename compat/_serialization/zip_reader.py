@@ -1,7 +1,6 @@
-"""``torch.PyTorchFileReader``: what is in a file that ``torch.save`` has written, record by record.
+"""``torch.PyTorchFileReader``: reads the records of a file of ``torch.save``.
 
-A file's claims are checked here before anything is made of them: where a record begins and ends, how large it is, and
-its checksum.
+The file's metadata is checked first: the bounds and sizes of records, and their checksums.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ _LEAST_VERSION, _GREATEST_VERSION = 1, 10
 _HEADER = struct.Struct("<4s22xHH")
 _CENTRAL = struct.Struct("<4s24xHHH12x")
 _CHECKSUM_AT = 16
-#: What compressed records may grow to: so many times the file, and so many bytes.
+#: The limits of decompressed records: a multiple of the file's size, and a number of bytes.
 _GROWTH, _LEAST_GROWTH = 20, 1 << 25
 
 
 def name_of(file: Any) -> str:
-    """How messages call a file."""
+    """The name of a file in messages."""
     name = getattr(file, "name", None)
     return repr(name) if isinstance(name, str) else f"<{type(file).__name__}>"
 
 
 def size_of(file: Any) -> int:
-    """How many bytes a file has; where it stands does not change."""
+    """The size of a file in bytes; preserves its position."""
     here = file.tell()
     file.seek(0, 2)
     size: int = file.tell()
@@ -48,10 +47,10 @@ class PyTorchFileReader:
     """Reads the records of a file: ``data.pkl``, ``data/0``, ``version``.
 
     Args:
-        file: its path, or what reads it.
+        file: its path, or a file object.
 
     Raises:
-        RuntimeError: if it is no such file.
+        RuntimeError: if the format is invalid.
 
     Example:
         >>> import io
@@ -73,7 +72,7 @@ class PyTorchFileReader:
         self._file: Any = self._archive.fp
         self._size = size_of(self._file)
         entries = self._archive.infolist()
-        # All records are in one folder, named like the file.
+        # All records are in one folder, named after the file.
         self._root, slash, _ = entries[0].filename.partition("/") if entries else ("", "", "")
         if not slash:
             raise self._failed("reading zip archive", "file in archive is not in a subdirectory")
@@ -106,10 +105,10 @@ class PyTorchFileReader:
         return found
 
     def check_version(self) -> None:
-        """Whether the file is of a version that is read.
+        """Checks that the file's version is supported.
 
         Raises:
-            RuntimeError: if it is of another one, or does not say.
+            RuntimeError: if it is not, or is missing.
         """
         if not self.has_record("version"):
             raise self._failed("locating file version", 'Expected hasRecord("version") to be true, but got false')
@@ -127,10 +126,10 @@ class PyTorchFileReader:
             )
 
     def get_record_offset(self, name: str) -> int:
-        """At which byte of the file the contents of a record begin: behind its header.
+        """The offset of a record's contents in the file, after its header.
 
         Raises:
-            RuntimeError: if there is none, or its bytes are not all in the file, or are those of others, too.
+            RuntimeError: if it does not exist, exceeds the file, or overlaps another record.
         """
         if name in self._starts:
             return self._starts[name]
@@ -157,10 +156,10 @@ class PyTorchFileReader:
         """The bytes of a record.
 
         Args:
-            checksum: whether to compare its checksum, if it has one.
+            checksum: whether to verify its checksum, if it has one.
 
         Raises:
-            RuntimeError: if there is none of the name, or it is damaged.
+            RuntimeError: if it does not exist or is corrupt.
         """
         info = self._entry(name)
         where = f"reading file {name}"
@@ -174,7 +173,7 @@ class PyTorchFileReader:
             raise self._failed(where, "unsupported method")
         if len(found) != info.file_size:
             raise self._failed(where, f"it has {len(found)} bytes and claims {info.file_size}")
-        # Who writes files without checksums writes zeros.
+        # Files written without checksums contain zeros.
         if checksum and info.CRC and zlib.crc32(found) != info.CRC:
             raise self._failed(where, "CRC-32 check failed (torch.serialization.set_crc32_options(False) skips it)")
         return found
@@ -189,7 +188,7 @@ class PyTorchFileReader:
             raise self._failed(where, str(error)) from None
 
     def forget_checksum(self, name: str) -> None:
-        """Says in the file that a record has no checksum, as it is about to be written through a mapping."""
+        """Clears the checksum of a record in the file, before it is written through a mapping."""
         info = self._entry(name)
         if not info.CRC:
             return
@@ -199,7 +198,7 @@ class PyTorchFileReader:
         info.CRC = 0
 
     def _directory(self) -> dict[str, int]:
-        """At which byte of the file the directory tells of each record."""
+        """The offset of each record's entry in the directory."""
         if not self._told:
             at = self._archive.start_dir
             for name in self._entries:
@@ -210,11 +209,11 @@ class PyTorchFileReader:
         return self._told
 
     def get_record_size(self, name: str) -> int:
-        """How many bytes a record has."""
+        """The size of a record in bytes."""
         return self._entry(name).file_size
 
     def get_storage_from_record(self, name: str, numel: int, kind: Any) -> Any:
-        """The first bytes of a record as the storage of a tensor without elements, which is how PyTorch gives it."""
+        """The first bytes of a record as the storage of an empty tensor, as PyTorch returns it."""
         from compat._core.types.dtype import uint8
         from compat._operators.create.from_buffer import frombuffer
 

@@ -1,4 +1,4 @@
-"""``torch._subclasses``: tensors that stand for others while a program is traced; nothing here makes any."""
+"""``torch._subclasses``: fake tensors; compat creates none."""
 
 from compat._subclasses.fake_tensor import FakeTensor
 

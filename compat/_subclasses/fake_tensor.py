@@ -1,4 +1,4 @@
-"""The class of tensors without values, for programs that ask whether they have one."""
+"""The class of fake tensors, for ``isinstance`` checks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ __all__ = ["FakeTensor", "is_fake", "unset_fake_temporarily"]
 
 
 class FakeTensor(Tensor):
-    """A tensor without values while a program is traced; nothing here makes any."""
+    """A tensor without values during tracing; compat creates none."""
 
 
 def is_fake(x: object) -> bool:
-    """Whether a tensor has no values because a program is being traced: none ever has."""
+    """Whether a tensor is fake: always False."""
     return isinstance(x, FakeTensor)
 
 
 @contextmanager
 def unset_fake_temporarily() -> Iterator[None]:
-    """A ``with`` block in which tensors have values though a program is being traced: they always do."""
+    """Context in which tensors are not fake: they never are."""
     yield

@@ -1,6 +1,6 @@
-"""``autocast``: a block in which products are computed in a lower precision; and what scripts ask about it.
+"""``autocast``: a context in which products are computed in a lower precision; and queries about it.
 
-The casting is done by a layer of the dispatcher, ``compat._core.dispatch.autocast``.
+A layer of the dispatcher does the casts, ``compat._core.dispatch.autocast``.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def get_autocast_dtype(device_type: str) -> Dtype:
     """The dtype that ``autocast`` computes in on a device.
 
     Raises:
-        RuntimeError: for a device that there is not.
+        RuntimeError: for an unknown device type.
     """
     return dtype_on(Device(device_type).type)
 
 
 def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
-    """Says which dtype ``autocast`` computes in on a device."""
+    """Sets the dtype that ``autocast`` computes in on a device."""
     kind = Device(device_type).type
     state.dtypes[kind] = dtype
     enable(kind, is_enabled(kind))
@@ -41,7 +41,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def set_autocast_enabled(device_type: str, enabled: bool) -> None:
-    """Says whether operations are cast on a type of device; prefer ``autocast``."""
+    """Sets whether operations are cast on a type of device; prefer ``autocast``."""
     enable(Device(device_type).type, bool(enabled))
 
 
@@ -62,55 +62,55 @@ def get_autocast_cpu_dtype() -> Dtype:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of parameters are kept until the outermost block ends."""
+    """Whether casts of parameters are cached until the outermost block ends."""
     return state.caching
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Says whether casts of parameters are kept until the outermost block ends."""
+    """Sets whether casts of parameters are cached until the outermost block ends."""
     state.caching = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Forgets the casts of parameters."""
+    """Clears the cache of parameter casts."""
     state.cache.clear()
 
 
 def autocast_increment_nesting() -> int:
-    """Counts one more block; gives how many there are."""
+    """Increments the nesting depth; returns it."""
     state.depth += 1
     return state.depth
 
 
 def autocast_decrement_nesting() -> int:
-    """Counts one block less; gives how many there are."""
+    """Decrements the nesting depth; returns it."""
     state.depth -= 1
     return state.depth
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether ``autocast`` takes a type of device.
+    """Whether ``autocast`` supports a type of device.
 
     Raises:
-        RuntimeError: for a type that there is not.
+        RuntimeError: for an unknown device type.
     """
     return Device(device_type).type in ("cpu", "cuda", "mps", "xpu", "hpu", "xla", "ipu", "mtia", "maia")
 
 
 class autocast:
-    """A ``with`` block, or decorator, in which operations choose their dtypes.
+    """A context manager, or decorator, in which operations choose their dtypes.
 
-    For an absent device, and for a dtype that autocast on a CPU does not support, nothing is cast.
+    For an absent device, and for a dtype that autocast does not support on the CPU, nothing is cast.
 
     Args:
         device_type: ``"cpu"``, ``"cuda"``, ...
-        dtype: of computations; that of ``get_autocast_dtype`` by default.
-        enabled: whether to cast; a block within another one can switch it off.
-        cache_enabled: whether casts of parameters are kept until the outermost block ends.
+        dtype: the dtype of computations; by default ``get_autocast_dtype``.
+        enabled: whether to cast; a nested block can disable it.
+        cache_enabled: whether casts of parameters are cached until the outermost block ends.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
-        RuntimeError: for a device that there is not.
+        ValueError: if ``device_type`` is not a string.
+        RuntimeError: for an unknown device type.
 
     Example:
         >>> x = torch.ones(2, 2)
@@ -131,7 +131,7 @@ class autocast:
         self._before: list[tuple[bool, Dtype, bool]] = []
 
     def _can(self) -> bool:
-        """Whether casting can be asked for; says why not."""
+        """Whether casting is supported; warns if not."""
         if self.device in ("cuda", "xla") and accelerators(self.device):
             return True
         if self.device == "cuda":
@@ -173,23 +173,23 @@ class autocast:
 
 
 def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
-    """``func`` within a block."""
+    """``func`` run in the context."""
     return autocast_instance(func)
 
 
-# ---------------------------------------------------------------- functions of one's own
+# ---------------------------------------------------------------- custom functions
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None = None) -> Any:
     """Marks the ``forward`` of a ``Function`` for ``autocast``.
 
     Args:
-        fwd: it; without, a decorator.
-        device_type: where the block must be for it to matter.
+        fwd: the ``forward`` method; without it, a decorator.
+        device_type: the device type of the autocast block that it applies to.
         cast_inputs: the dtype of floating-point arguments; autocast is then disabled in the forward pass.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
+        ValueError: if ``device_type`` is not a string.
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
@@ -214,10 +214,10 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None =
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Marks the ``backward`` of a ``Function`` for ``autocast``: it runs as ``forward`` did.
+    """Marks the ``backward`` of a ``Function`` for ``autocast``: it runs in the same mode as ``forward``.
 
     Raises:
-        ValueError: if ``device_type`` is no string.
+        ValueError: if ``device_type`` is not a string.
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

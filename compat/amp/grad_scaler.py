@@ -1,4 +1,4 @@
-"""``GradScaler``: losses made larger, so that small gradients are not lost in half precision."""
+"""``GradScaler``: scales losses, so that small float16 gradients do not underflow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GradScaler", "OptState"]
 
 
 class OptState(Enum):
-    """Where an optimizer is between two updates of the scale."""
+    """The stage of an optimizer between two updates of the scale."""
 
     READY = 0
     UNSCALED = 1
@@ -25,23 +25,23 @@ class OptState(Enum):
 
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
-    """What is known of an optimizer after an update: the stage, and for each device whether a gradient was infinite."""
+    """The initial state of an optimizer: the stage, and ``found_inf`` by device."""
     return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
-    """Multiplies losses by a scale, divides gradients by it, leaves out steps with infinite ones, adapts the scale.
+    """Scales losses, unscales gradients, skips steps with nonfinite ones, and adapts the scale.
 
     Args:
-        device: where gradients are; for one that is not there the scaler is disabled, with a warning for ``"cuda"``.
-        init_scale: the first scale.
-        growth_factor: by what it grows after ``growth_interval`` steps without infinite gradients.
-        backoff_factor: by what it shrinks after a step that was left out.
+        device: the device of gradients; a missing one disables the scaler, with a warning for ``"cuda"``.
+        init_scale: the initial scale.
+        growth_factor: its factor after ``growth_interval`` steps with finite gradients.
+        backoff_factor: its factor after a skipped step.
         growth_interval: see ``growth_factor``.
-        enabled: False makes every method pass through what it is given.
+        enabled: False makes all methods no-ops.
 
     Raises:
-        AssertionError: for factors on the wrong side of 1.
+        AssertionError: for invalid factors.
 
     Example:
         >>> x = torch.ones(1, requires_grad=True)
@@ -73,7 +73,7 @@ class GradScaler:
         assert growth_factor > 1.0, "The growth factor must be > 1.0."
         assert backoff_factor < 1.0, "The backoff factor must be < 1.0."
         self._init_scale = init_scale
-        #: A tensor from the first loss on: a step is then computed without waiting for the scale.
+        #: A tensor after the first loss: steps do not wait for the scale.
         self._scale: Tensor | None = None
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
@@ -115,7 +115,7 @@ class GradScaler:
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
     ) -> dict[Any, Tensor]:
-        """Multiplies an optimizer's gradients by ``inv_scale``; gives ``found_inf``, by the device of the gradients."""
+        """Multiplies an optimizer's gradients by ``inv_scale``; returns ``found_inf`` by device."""
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if not allow_fp16 and any(g.dtype is dtypes.float16 for g in grads):
             raise ValueError("Attempting to unscale FP16 gradients.")
@@ -123,11 +123,11 @@ class GradScaler:
         return {grads[0].device: found_inf} if grads else {}
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divides an optimizer's gradients by the scale, before they are clipped, say.
+        """Divides an optimizer's gradients by the scale, for example before clipping.
 
         Raises:
-            RuntimeError: if that was done already, or the step was.
-            ValueError: for gradients in half precision.
+            RuntimeError: if that, or the step, was done already.
+            ValueError: for float16 gradients.
         """
         if not self._enabled:
             return
@@ -137,7 +137,7 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        # In double precision, as the inverse of a single one need not be exact.
+        # In float64, as the inverse of a float32 number need not be exact.
         inverse = scale.double().reciprocal().float()
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, self._nothing_found(), False)
         state["stage"] = OptState.UNSCALED
@@ -152,17 +152,17 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Makes the optimizer's step, with unscaled gradients, unless one of them is infinite.
+        """Runs the optimizer's step with unscaled gradients, unless one is nonfinite.
 
-        An optimizer with an attribute ``_step_supports_amp_scaling`` that is true does either itself: during its step
-        it has the tensors ``grad_scale``, None for gradients that are unscaled already, and ``found_inf``.
+        An optimizer with a true attribute ``_step_supports_amp_scaling`` does both itself: during its step it has the
+        attributes ``grad_scale``, None for unscaled gradients, and ``found_inf``.
 
         Args:
             optimizer: the optimizer.
-            args, kwargs: of its ``step``.
+            args, kwargs: arguments of its ``step``.
 
         Returns:
-            What its ``step`` returns; None if it was left out.
+            The result of its ``step``; None if it was skipped.
 
         Raises:
             RuntimeError: after a step since the last ``update``, or with a closure.
@@ -186,7 +186,7 @@ class GradScaler:
         return result
 
     def _step_that_scales(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """The step of an optimizer that divides by the scale itself."""
+        """The step of an optimizer that unscales itself."""
         if "grad_scaler" in signature(optimizer.step).parameters:
             warn(
                 "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near "
@@ -206,13 +206,13 @@ class GradScaler:
             del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: Any = None) -> None:
-        """Adapts the scale to what was seen since the last time, or sets it.
+        """Updates the scale according to the last gradients, or sets it.
 
         Args:
-            new_scale: a float or a tensor of one element; None to adapt.
+            new_scale: a float or a one-element tensor; None to adapt.
 
         Raises:
-            AssertionError: if nothing was scaled, or no gradients were looked at.
+            AssertionError: if nothing was scaled, or no gradients were checked.
         """
         if not self._enabled:
             return
@@ -240,7 +240,7 @@ class GradScaler:
         return self._scale
 
     def get_scale(self) -> float:
-        """The scale; 1 if disabled. Waits for it."""
+        """The scale; 1 if disabled. Waits for its value."""
         if not self._enabled:
             return 1.0
         return self._init_scale if self._scale is None else float(self._scale.item())
@@ -249,7 +249,7 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
-        """Notes which gradients are infinite, and leaves them as they are."""
+        """Records which gradients are nonfinite, without unscaling them."""
         self._check_scale_growth_tracker("_check_inf_per_device")
         one = names_of("torch")["full"]((), 1.0, dtype=dtypes.float32)
         state = self._per_optimizer_states[id(optimizer)]
@@ -265,31 +265,31 @@ class GradScaler:
         return self._enabled
 
     def get_growth_factor(self) -> float:
-        """By what the scale grows."""
+        """The growth factor of the scale."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Sets by what the scale grows."""
+        """Sets the growth factor of the scale."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By what the scale shrinks."""
+        """The backoff factor of the scale."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Sets by what the scale shrinks."""
+        """Sets the backoff factor of the scale."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps it grows."""
+        """The growth interval in steps."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Sets after how many steps it grows."""
+        """Sets the growth interval in steps."""
         self._growth_interval = new_interval
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale and what it depends on; empty if disabled."""
+        """The scale and its settings; empty if disabled."""
         if not self._enabled:
             return {}
         return {
@@ -301,10 +301,10 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes what ``state_dict`` gave.
+        """Loads the result of ``state_dict``.
 
         Raises:
-            RuntimeError: if that is empty.
+            RuntimeError: if it is empty.
         """
         if not self._enabled:
             return
@@ -323,7 +323,7 @@ class GradScaler:
             self._growth_tracker.fill_(state_dict["_growth_tracker"])
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the tensors, whose values are kept as those to begin with."""
+        """The state without tensors, whose values are stored as initial values."""
         state = self.__dict__.copy()
         if self._enabled:
             assert not self._per_optimizer_states, (

@@ -1,4 +1,4 @@
-"""Questions about the backward pass that is running, which PyTorch answers under ``torch._C``."""
+"""Queries about the running backward pass, which PyTorch has under ``torch._C``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compat.autograd.grad_mode import is_multithreading_enabled
 
 @function("C._current_graph_task_id")
 def current_graph_task_id() -> int:
-    """A number for the backward pass that is running in this thread; -1 outside of one."""
+    """The id of the running backward pass in this thread; -1 outside."""
     return -1 if mode.task is None else mode.task.number
 
 
@@ -36,8 +36,8 @@ def will_engine_execute_node(node: Any) -> bool:
     """Whether the running backward pass reaches a node.
 
     Raises:
-        RuntimeError: outside of a backward pass, for an argument that is not a node, and for a leaf's node within
-            ``autograd.grad``, which captures the gradient before it gets there.
+        RuntimeError: outside a backward pass, for an argument that is not a node, and for a leaf's node within
+            ``autograd.grad``, which captures the gradient before it.
     """
     if not isinstance(node, Node):
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
@@ -48,10 +48,10 @@ def will_engine_execute_node(node: Any) -> bool:
 
 @function("C._current_graph_task_execution_order")
 def current_graph_task_execution_order() -> list[Any]:
-    """The nodes of the backward pass that is running, in the order in which they run.
+    """The nodes of the running backward pass, in execution order.
 
     Raises:
-        RuntimeError: outside of a backward pass, and of one that might run in several threads.
+        RuntimeError: outside a backward pass, and if it may run in several threads.
     """
     if mode.task is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
@@ -87,19 +87,19 @@ def current_graph_task_execution_order() -> list[Any]:
 
 @function("C._log_api_usage_once")
 def log_api_usage_once(event: str) -> None:
-    """Does nothing: usage is not counted."""
+    """Does nothing: usage is not logged."""
 
 
 @function("C._get_tracing_state")
 def get_tracing_state() -> None:
-    """None: TorchScript never traces here."""
+    """None: TorchScript tracing is not supported."""
 
 
 def keep_graph() -> bool:
-    """Whether the running backward pass keeps saved values.
+    """Whether the running backward pass retains saved values.
 
     Raises:
-        RuntimeError: outside of one.
+        RuntimeError: outside a backward pass.
     """
     if mode.task is None:
         raise RuntimeError("Accessing the current graph task's keep_graph attribute outside of a backward pass.")
@@ -107,7 +107,7 @@ def keep_graph() -> bool:
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's own profiling library is there, which it is not."""
+    """Whether PyTorch's profiling library is available: False."""
     return False
 
 
@@ -117,10 +117,10 @@ def _profiler_enabled() -> bool:
 
 
 def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: int | tuple[int, ...]) -> None:
-    """Sets how often tensors count as changed in place.
+    """Sets the version counters of tensors.
 
     Raises:
-        RuntimeError: if there are not as many numbers as tensors, or one is negative.
+        RuntimeError: if the numbers of versions and tensors differ, or one is negative.
     """
     several = isinstance(tensors, tuple | list)
     given: Any = tensors if several else (tensors,)
@@ -161,11 +161,11 @@ def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]
 
 
 class _Barrier(Node):
-    """A function that passes tensors on behind its own node.
+    """A function that passes tensors through its own node.
 
     Args:
-        make: makes the node.
-        count: how many tensors it takes.
+        make: creates the node.
+        count: the number of tensors.
     """
 
     def __init__(self, make: Callable[[], Node], count: int):
@@ -180,7 +180,7 @@ class _Barrier(Node):
 
 
 class DelayedError(_Barrier):
-    """Makes backward raise ``message`` where it reaches one of ``count`` tensors."""
+    """Makes backward raise ``message`` when it reaches one of ``count`` tensors."""
 
     def __init__(self, message: str, count: int):
         super().__init__(partial(Error, message), count)
@@ -194,7 +194,7 @@ class UndefinedGrad(_Barrier):
 
 
 class _Functions:
-    """The classes of nodes by name."""
+    """The node classes by name."""
 
     def __getattr__(self, name: str) -> type:
         kind: type
@@ -219,7 +219,7 @@ publish(
 )
 
 
-# ---------------------------------------------------------------- attributes that look behind a tensor
+# ---------------------------------------------------------------- internal attributes of tensors
 
 
 class _NoHooks(HookDict):
@@ -236,7 +236,7 @@ def _kept_hooks(t: Tensor) -> HookDict | None:
 
 
 def _backward_hooks(t: Tensor) -> Any:
-    """The hooks of a tensor by their numbers; None if it never had one."""
+    """The hooks of a tensor by id; None if it never had one."""
     found = _kept_hooks(t)
     return found.given if isinstance(found, _NoHooks) else found
 
@@ -247,7 +247,7 @@ def _set_backward_hooks(t: Tensor, given: Any) -> None:
         found.given = given
     before = _kept_hooks(t)
     if before:
-        before.clear()  # a leaf's node may know them
+        before.clear()  # a leaf's node may reference them
     if t.grad_fn is None:
         autograd_of(t).hooks = found
     elif found is None:

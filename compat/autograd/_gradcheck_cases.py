@@ -53,14 +53,14 @@ class Check:
 
 @dataclass
 class Case:
-    """A function to check at given arguments: of real results, and in forward mode of real arguments.
+    """A real-valued function to check at given arguments; in forward mode also of real arguments.
 
     Attributes:
         func: takes the arguments, returns a tuple.
         inputs: the arguments.
         forward: whether forward mode is checked.
-        part: which part of something complex is looked at, "real" or "imaginary"; "" where nothing is complex.
-        complex_places: which outputs (in forward mode, inputs) were complex.
+        part: the checked part of complex values, "real" or "imaginary"; "" if nothing is complex.
+        complex_places: the indices of complex outputs (in forward mode, inputs).
     """
 
     check: Check
@@ -76,19 +76,19 @@ class Case:
 
     @property
     def places(self) -> list[int]:
-        """Which arguments are differentiated by."""
+        """The indices of arguments to differentiate with respect to."""
         return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     @property
     def results(self) -> list[int]:
-        """Which results have a derivative."""
+        """The indices of differentiable results."""
         return [i for i, o in enumerate(self.outputs) if o.requires_grad]
 
     # ---------------------------------------------------------------- finite differences
 
     def difference(self, place: int, direction: Tensor, step: float) -> list[Tensor]:
-        """How the results change along a direction of one argument, by a central difference."""
-        x = self.inputs[place].data  # without counting versions
+        """The central difference of the results along a direction of one argument."""
+        x = self.inputs[place].data  # without changing versions
         before = x.clone()
         found = []
         for sign in (-1, 1):
@@ -98,7 +98,7 @@ class Case:
         return [_quotient(a, b, step) for a, b in zip(*found) if moving(b)]
 
     def slope(self, place: int, direction: Any, step: float) -> list[Tensor]:
-        """The derivative of each result along a direction of one argument: of a complex one, along the real direction,
+        """The derivative of each result along a direction of one argument: for a complex one, along the real direction,
         plus i times that along the imaginary one."""
         real, imaginary = direction if isinstance(direction, tuple) else (direction, direction)
         found = self.difference(place, real, step)
@@ -108,7 +108,7 @@ class Case:
         return [dx + dy * 1j for dx, dy in zip(found, turned)]
 
     def numerical(self, place: int) -> list[Tensor]:
-        """The Jacobians of all results by one argument, a row for each of its elements."""
+        """The Jacobians of all results with respect to one argument, a row for each of its elements."""
         x = self.inputs[place]
         rows = [self.slope(place, unit, self.check.eps) for unit in _units(x)]
         if rows:
@@ -118,7 +118,7 @@ class Case:
     # ---------------------------------------------------------------- derivatives
 
     def tangents(self, place: int, direction: Tensor) -> list[Tensor]:
-        """The tangents of all results, if one argument moves along a direction."""
+        """The tangents of all results for a direction of one argument."""
         with forward_ad.dual_level():
             given = [
                 forward_ad.make_dual(x.detach(), direction if i == place else torch_function("zeros_like")(x))
@@ -148,7 +148,7 @@ class Case:
     def pulled(self, output: Tensor, seeds: Sequence[Tensor]) -> list[list[Tensor]]:
         """Gradients of all arguments for each seed, checked and flattened."""
         inputs = [self.inputs[i] for i in self.places]
-        # What is still to be computed would be computed together with the first pass, and rounded otherwise.
+        # Pending operations would be computed together with the first pass, and rounded differently.
         for t in (*inputs, output, *seeds):
             runtime.ready(t._storage.buffer)
         twice: list[list[list[Tensor]]] = []
@@ -185,20 +185,20 @@ class Case:
             raise GradcheckError("Analytical gradient has incorrect size")
 
     def jacobian(self, number: int) -> list[Tensor]:
-        """The Jacobians of one result by all arguments, by reverse mode, as ``numerical`` has them."""
+        """The Jacobians of one result with respect to all arguments, by reverse mode, as ``numerical``."""
         output = self.outputs[self.results[number]]
         rows = self.pulled(output, list(_units(output)))
         if rows:
             return [torch_function("stack")(list(column), 1) for column in zip(*rows)]
         return [self.inputs[i].detach().new_zeros(self.inputs[i].numel(), 0) for i in self.places]
 
-    # ---------------------------------------------------------------- comparing
+    # ---------------------------------------------------------------- comparison
 
     def run(self) -> None:
-        """Compares.
+        """Compares derivatives.
 
         Raises:
-            GradcheckError: where derivatives differ.
+            GradcheckError: if they differ.
         """
         if self.check.fast and self.results:
             self._run_fast()
@@ -206,7 +206,7 @@ class Case:
             self._run_slow()
 
     def _kept(self) -> list[int]:
-        """Which of the floating results are differentiable ones."""
+        """The differentiable ones among the floating results."""
         floating = [i for i, o in enumerate(self.outputs) if moving(o)]
         return [floating.index(i) for i in self.results]
 
@@ -280,8 +280,7 @@ def _units(x: Tensor) -> Iterator[Tensor]:
 
 
 def _rounding(gradients: Sequence[Tensor]) -> float:
-    """How far two runs may differ: a program may be compiled between them, together with its neighbours, and rounds
-    as that comes."""
+    """The tolerance between two runs: a program may be compiled in between, which changes rounding."""
     return max((8 * dtype.finfo(a.dtype).eps * float(a.abs().max()) for a in gradients if a.numel()), default=0.0)
 
 
@@ -301,13 +300,13 @@ def close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
 
 
 def random_vector(x: Tensor, generator: Any) -> Tensor:
-    """A random vector of length 1, without negative elements, of real numbers."""
+    """A random vector of length 1 with non-negative real elements."""
     v = torch_function("rand")(x.numel(), generator=generator).to(x.dtype.to_real())
     return v / (v * v).sum().sqrt()
 
 
 def _random(x: Tensor, generator: Any) -> Any:
-    """Such a vector; two of them for a complex tensor."""
+    """A random vector; two of them for a complex tensor."""
     if x.is_complex():
         return random_vector(x, generator), random_vector(x, generator)
     return random_vector(x, generator)
@@ -327,7 +326,7 @@ def _product(gradient: Tensor, u: Any) -> Tensor:
     return (gradient * u).sum()
 
 
-# ---------------------------------------------------------------- the parts of complex functions
+# ---------------------------------------------------------------- complex functions
 
 
 def cases(check: Check, func: Callable[..., Any], inputs: tuple, backward: bool, forward: bool) -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""``torch.autograd.anomaly_mode``: looking for gradients that are not numbers."""
+"""``torch.autograd.anomaly_mode``: detection of NaN gradients."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Turns the search on or off.
 
     Raises:
-        TypeError: if an argument is no bool.
+        TypeError: if an argument is not a bool.
     """
     for place, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
         if not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""``torch.autograd.forward_ad``: dual numbers, tensors that carry a tangent along."""
+"""``torch.autograd.forward_ad``: forward mode by dual tensors."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ class dual_level(_Guard):
 
 
 def __getattr__(name: str) -> Any:
-    if name != "_current_level":  # which changes
+    if name != "_current_level":  # not constant
         raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute '{name}'")
     return current_level()

@@ -1,4 +1,4 @@
-"""Operations with a backward of the user's own."""
+"""Custom autograd functions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TWICE = (
 
 
 class FunctionCtx:
-    """The context that ``forward`` passes to ``backward``: saved tensors, and any attribute.
+    """The context that ``forward`` passes to ``backward``: saved tensors, and any attributes.
 
     Attributes:
         needs_input_grad: per argument of ``apply``, whether its gradient is needed.
@@ -62,11 +62,11 @@ class FunctionCtx:
     materialize_grads: bool
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for ``backward``; an in-place change of one is noticed there."""
+        """Saves tensors for ``backward``; in-place changes are detected there."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for ``jvp``.
+        """Saves tensors for ``jvp``.
 
         Raises:
             AssertionError: if one is neither a tensor nor None.
@@ -80,7 +80,7 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Marks arguments that ``forward`` changed in place."""
+        """Marks arguments that ``forward`` modifies in place."""
         self.dirty_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -88,7 +88,7 @@ class FunctionCtx:
         self.non_differentiable = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Does nothing: which tensors share storage need not be said any more."""
+        """Does nothing; deprecated."""
         text = (
             "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked"
@@ -96,15 +96,15 @@ class FunctionCtx:
         warnings.warn(text, FutureWarning, stacklevel=2)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether ``backward`` gets zeros, rather than None, for results that nothing depends on."""
+        """Sets whether ``backward`` receives zeros instead of None for results that nothing depends on."""
         self.materialize_grads = value
 
 
 class WriteOnly:
-    """A truth value of a ``ctx`` that users set and cannot read.
+    """A boolean of ``ctx`` that users can set but not read.
 
     Args:
-        name: the attribute that has it.
+        name: the name of the attribute that stores it.
     """
 
     def __init__(self, name: str):
@@ -126,9 +126,9 @@ class WriteOnly:
 
 
 class BackwardCFunction(Node, FunctionCtx):
-    """The node of one call of a ``Function``; it is that call's ``ctx``, too.
+    """The node of one call of a ``Function``, which is also its ``ctx``.
 
-    What it has for itself is in slots: its ``__dict__`` holds what the user put there.
+    Its own attributes are slots: ``__dict__`` contains only what the user stored.
     """
 
     __slots__ = (
@@ -150,9 +150,9 @@ class BackwardCFunction(Node, FunctionCtx):
         self._hooks = self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
         self._materialize = self._materialize_non_diff_grads = True
         self._pure_view = False
-        #: Whether the saved tensors can be read once only; None when they were.
+        #: Whether the saved tensors can be read only once; None after that.
         self._once: bool | None = False
-        #: Per result, its size, dtype, and whether it has a gradient; None for other objects.
+        #: Per result, its size, dtype, and whether it is differentiable; None for other objects.
         self._results: list[tuple[Size, Dtype, bool] | None] = []
         self._tensor_arguments: list[int] = []
         self._count = 0
@@ -162,7 +162,7 @@ class BackwardCFunction(Node, FunctionCtx):
         """The tensors given to ``save_for_backward``.
 
         Raises:
-            RuntimeError: if they were released, or one was changed in place since.
+            RuntimeError: if they were freed, or modified in place since.
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
@@ -177,7 +177,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def saved_variables(self) -> tuple:
-        """A deprecated name of ``saved_tensors``."""
+        """A deprecated alias of ``saved_tensors``."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
@@ -193,14 +193,14 @@ class BackwardCFunction(Node, FunctionCtx):
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
-        # Results that are no tensors count as well: hooks get None for them.
+        # Non-tensor results count as well: hooks get None for them.
         return tuple(InputMetadata(*(known[:2] if known else (Size(()), float32))) for known in self._results)
 
     def release(self) -> None:
         self.saved = None
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Releases the saved tensors within a backward pass that does not keep them, as it does at the node's end."""
+        """Frees the saved tensors within a backward pass that does not retain them, as at the node's end."""
         if mode.task is not None and not mode.task.keep_graph:
             self.release()
 
@@ -215,7 +215,7 @@ class BackwardCFunction(Node, FunctionCtx):
             found = self._counted(self._backward()(self, *given))
         else:
             if isinstance(grads, list) and not (self._hooks and self._hooks.post):
-                grads.clear()  # so that ``backward`` holds the only references
+                grads.clear()  # ``backward`` has the only references
             found = self._counted(self.apply_boxed(given))
         results: list[Tensor | None] = []
         for argument, (following, nr) in zip(self._tensor_arguments, self.next_functions):
@@ -223,7 +223,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return results
 
     def _counted(self, found: Any) -> Sequence[Any]:
-        """The results of ``backward``, one per argument; more may be None."""
+        """The results of ``backward``, one per argument; additional ones must be None."""
         found = found if isinstance(found, tuple | list) else (found,)
         if len(found) > self._count and all(g is None for g in found[self._count :]):
             found = found[: self._count]
@@ -240,7 +240,7 @@ class BackwardCFunction(Node, FunctionCtx):
         if not isinstance(grad, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
         if following is None:
-            return grad  # returned for callers that inspect its result
+            return grad  # for callers that inspect its result
         complain = lambda what: RuntimeError(
             f"Function {self.name()} returned an invalid gradient at index {place} - {what}"
         )
@@ -259,7 +259,7 @@ class BackwardCFunction(Node, FunctionCtx):
         return zeros
 
     def apply_boxed(self, *args: Any) -> Any:
-        """Calls ``backward`` with a list of the gradients, which it may empty."""
+        """Calls ``backward`` with a list of the gradients, which it may clear."""
         return self._backward()(self, *args)
 
     def apply_jvp(self, *args: Any) -> Any:
@@ -285,7 +285,7 @@ _function_ids = itertools.count()
 
 
 class FunctionMeta(type):
-    """Gives each ``Function`` the class of its nodes."""
+    """Creates the node class of each ``Function``."""
 
     def __init__(cls, name: str, bases: tuple, namespace: dict):
         super().__init__(name, bases, namespace)
@@ -295,16 +295,16 @@ class FunctionMeta(type):
 
 
 class Function(metaclass=FunctionMeta):
-    """An operation with a custom backward.
+    """A custom autograd function.
 
     Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, or ``forward(*args)`` with
     ``setup_context(ctx, inputs, output)``, and call ``apply``.
 
     Attributes:
-        generate_vmap_rule: whether ``vmap`` maps ``forward`` and ``backward`` as they are, so that no ``vmap`` method
-            is needed.
-        clear_saved_tensors_on_access: whether ``saved_tensors`` are released as soon as ``backward`` has them.
-        boxed_grads_call: whether ``backward`` takes a list of the gradients: what it removes from it is freed.
+        generate_vmap_rule: whether ``vmap`` is derived by mapping ``forward`` and ``backward``, so that no ``vmap``
+            method is needed.
+        clear_saved_tensors_on_access: whether ``saved_tensors`` are freed when ``backward`` reads them.
+        boxed_grads_call: whether ``backward`` takes a list of gradients: elements that it removes are freed.
 
     Example:
         >>> class Double(torch.autograd.Function):
@@ -343,7 +343,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
-        """Prepares ``ctx``, where ``forward`` does not take it."""
+        """Prepares ``ctx``, if ``forward`` does not take it."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
@@ -356,7 +356,7 @@ class Function(metaclass=FunctionMeta):
 
     @staticmethod
     def vjp(ctx: Any, *grads: Any) -> Any:
-        """Another name for ``backward``."""
+        """An alias of ``backward``."""
         return Function.backward(ctx, *grads)
 
     @staticmethod
@@ -390,17 +390,17 @@ class Function(metaclass=FunctionMeta):
 
     @classmethod
     def _separate(cls) -> bool:
-        """Whether ``setup_context`` prepares ``ctx``, and ``forward`` does not take it."""
+        """Whether ``setup_context`` is defined, so that ``forward`` does not take ``ctx``."""
         return cls.setup_context is not Function.setup_context
 
     @classmethod
     def _maps(cls) -> bool:
-        """Whether it has a ``vmap`` of its own."""
+        """Whether it defines a ``vmap`` method."""
         return cls.vmap is not Function.vmap
 
     @classmethod
     def _run(cls, ctx: Any, args: tuple) -> Any:
-        """The result of ``forward``; ``ctx`` is prepared."""
+        """The result of ``forward``; prepares ``ctx``."""
         forward, mode.forward = mode.forward, False
         try:
             with no_grad():
@@ -417,7 +417,7 @@ class Function(metaclass=FunctionMeta):
         """The result in the graph.
 
         Args:
-            run: gives the result of ``forward``, and prepares ``ctx``.
+            run: returns the result of ``forward``, and prepares ``ctx``.
         """
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -470,13 +470,13 @@ _PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KE
 
 
 def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple:
-    """Arguments given by name behind those given by position; none may be left out between them.
+    """Keyword arguments appended to positional ones; none may be omitted in between.
 
     Args:
         names: the names of the positional ones.
 
     Raises:
-        TypeError: if one is not known, is given twice, or is left out.
+        TypeError: if one is unknown, repeated, or omitted.
     """
     for name in kwargs:
         if name not in names:
@@ -503,7 +503,7 @@ class InplaceFunction(Function):
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Declares that a ``backward`` cannot be differentiated itself; trying to is an error."""
+    """Declares that a ``backward`` is not differentiable; differentiating it raises."""
 
     @functools.wraps(backward)
     def wrapper(ctx: Any, *grads: Any) -> Any:
@@ -518,8 +518,8 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _stopped(values: Sequence[Any]) -> list[Any]:
-    """Values behind a node that does not let gradients pass."""
-    # The node has edges to private leaves, which mark inputs that must not be reached.
+    """Values with a node that rejects gradients."""
+    # Its edges lead to private leaves, which mark inputs that must not be reached.
     leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
     stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
     stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)

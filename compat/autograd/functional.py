@@ -1,4 +1,4 @@
-"""``torch.autograd.functional``: derivatives of functions of tensors, by backward passes."""
+"""``torch.autograd.functional``: derivatives of functions of tensors."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def _torch(name: str) -> Any:
 
 
 class _Tensors:
-    """A tensor, or a tuple of them, as a tuple.
+    """A tensor, or a tuple of them, normalized to a tuple.
 
     Attributes:
         tensors: the tuple.
-        several: whether it was one.
+        several: whether it was a tuple.
     """
 
     def __init__(self, given: Any, what: str, function: str):
@@ -42,12 +42,12 @@ class _Tensors:
                 )
 
     def like(self, values: Sequence[Any]) -> Any:
-        """As many values, as a tuple if this was one."""
+        """The values as a tuple if this was one, else the single value."""
         return tuple(values) if self.several else values[0]
 
 
 def _inputs(given: Any, function: str, create_graph: bool, need_graph: bool = True, what: str = "inputs") -> _Tensors:
-    """The arguments of a function as new tensors, distinct from those that it has captured."""
+    """The arguments of a function as new tensors, distinct from captured ones."""
     found = _Tensors(given, what, function)
     found.tensors = tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(need_graph)
@@ -81,7 +81,7 @@ _NEEDS_ONE = "The vector v can only be None if the {} a single Tensor with a sin
 
 
 def _vector(v: Any, of: _Tensors, function: str, create_graph: bool, otherwise: str) -> tuple[Tensor, ...] | None:
-    """The vector of a product, one tensor for each of ``of``; None for 1."""
+    """The vector of a product, one tensor per tensor ``of``; None means 1."""
     if v is None:
         if len(of.tensors) != 1 or of.tensors[0].numel() != 1:
             raise RuntimeError(_NEEDS_ONE.format(otherwise))
@@ -99,7 +99,7 @@ def _vector(v: Any, of: _Tensors, function: str, create_graph: bool, otherwise: 
 
 
 def _gradients(outputs: Sequence[Any], inputs: Sequence[Tensor], cts: Any, create_graph: bool) -> Grads:
-    """Gradients, None for inputs that the outputs do not depend on."""
+    """Gradients, with None for inputs that the outputs do not depend on."""
     given = [None] * len(outputs) if cts is None else cts
     pairs = [(o, g) for o, g in zip(outputs, given) if o is not None and o.requires_grad]
     if not pairs:
@@ -109,11 +109,11 @@ def _gradients(outputs: Sequence[Any], inputs: Sequence[Tensor], cts: Any, creat
 
 
 def _filled(grads: Grads, like: Sequence[Tensor], strict: bool, create_graph: bool, absent: str, fixed: str) -> list:
-    """Gradients with zeros for None.
+    """Gradients with None replaced by zeros.
 
     Args:
-        absent: what is wrong where one is None, and ``strict``.
-        fixed: what has no derivative itself, where ``strict`` and a graph is wanted.
+        absent: the error for a missing gradient with ``strict``.
+        fixed: the error for a gradient without a derivative with ``strict`` and ``create_graph``.
     """
     found = []
     for i, (g, t) in enumerate(zip(grads, like)):
@@ -131,7 +131,7 @@ def _filled(grads: Grads, like: Sequence[Tensor], strict: bool, create_graph: bo
 
 
 def _dependent(grads: Sequence[Tensor | None], strict: bool, text: str) -> None:
-    """Whether gradients depend on the inputs, where that is asked for."""
+    """Checks that gradients depend on the inputs, if requested."""
     for i, g in enumerate(grads if strict else ()):
         if g is None:
             raise RuntimeError(f"The output of the user-provided function is independent of input {i}. {_NOT_STRICT}.")
@@ -167,7 +167,7 @@ _NO_HESSIAN = (
 
 
 def _detached(tree: Any, create_graph: bool) -> Any:
-    """Results, outside the graph unless that is wanted."""
+    """Results, detached unless ``create_graph``."""
     if create_graph:
         return tree
     return tree.detach() if isinstance(tree, Tensor) else tuple(_detached(t, create_graph) for t in tree)
@@ -179,17 +179,17 @@ def _detached(tree: Any, create_graph: bool) -> Any:
 def vjp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of ``func`` and the product of a vector with its Jacobian.
+    """The value of ``func`` and the vector-Jacobian product.
 
     Args:
         func: takes tensors, returns one or a tuple of them.
         inputs: a tensor or a tuple of them.
-        v: of the value's size; may be left out where that has one element.
-        create_graph: whether the results can be differentiated.
-        strict: complain where a result does not depend on an input, instead of giving zeros.
+        v: of the value's size; optional if that has one element.
+        create_graph: whether the results are differentiable.
+        strict: whether to raise if a result does not depend on an input, instead of returning zeros.
 
     Raises:
-        RuntimeError: for a ``v`` that does not fit.
+        RuntimeError: for an incompatible ``v``.
 
     Example:
         >>> torch.autograd.functional.vjp(lambda x: x**2, torch.tensor([1.0, 3.0]), torch.ones(2))
@@ -208,10 +208,10 @@ def vjp(
 def jvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of ``func`` and the product of its Jacobian with a vector, by two backward passes.
+    """The value of ``func`` and the Jacobian-vector product, by two backward passes.
 
     Args:
-        v: of the inputs' size; may be left out where that is one element.
+        v: of the inputs' size; optional if that is one element.
 
     The other arguments are those of ``vjp``.
 
@@ -223,7 +223,7 @@ def jvp(
         given = _inputs(inputs, "jvp", create_graph)
         vector = _vector(v, given, "jvp", create_graph, "input to the user-provided function is")
         outputs = _outputs(func, given, "jvp", strict)
-        # The gradient is linear in these, by which it is differentiated.
+        # The gradient is linear in these, and is differentiated with respect to them.
         seeds = tuple(_torch("zeros_like")(out).requires_grad_() for out in outputs.tensors)
         grads = _gradients(outputs.tensors, given.tensors, seeds, True)
         _dependent(grads, strict, _GRADIENT_FIXED)
@@ -236,7 +236,7 @@ def jvp(
 def vhp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of ``func``, which has one element, and the product of a vector with its Hessian.
+    """The value of ``func``, which has one element, and the vector-Hessian product.
 
     The arguments are those of ``jvp``.
 
@@ -259,9 +259,9 @@ def vhp(
 def hvp(
     func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
 ) -> tuple[Any, Any]:
-    """The value of ``func``, which has one element, and the product of its Hessian with a vector.
+    """The value of ``func``, which has one element, and the Hessian-vector product.
 
-    The same numbers as ``vhp``, by one backward pass more. The arguments are those of ``jvp``.
+    Equal to ``vhp``, with an additional backward pass. The arguments are those of ``jvp``.
 
     Example:
         >>> torch.autograd.functional.hvp(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]), torch.ones(2))
@@ -286,20 +286,20 @@ def hvp(
 
 
 def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of the space of several tensors together: for each tensor, its part of them all, along a new
-    first dimension."""
+    """The unit vectors of the product space of several tensors: for each tensor its components, along a new first
+    dimension."""
     parts = _construct_standard_basis_for(tensors, [t.numel() for t in tensors]) if tensors else ()
     return [part.reshape(part.shape[0], *t.shape) for part, t in zip(parts, tensors)]
 
 
 def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
-    """The same with the elements of each tensor in a row.
+    """The same with flattened tensors.
 
     Args:
-        tensor_numels: how many elements each has.
+        tensor_numels: the number of elements of each.
 
     Raises:
-        AssertionError: if there are not as many numbers as tensors, or none.
+        AssertionError: if the numbers of sizes and tensors differ, or there are none.
     """
     if len(tensors) != len(tensor_numels):
         raise AssertionError(
@@ -329,15 +329,15 @@ def jacobian(
 
     Args:
         func, inputs, create_graph, strict: as for ``vjp``.
-        vectorize: compute all rows at once.
-        strategy: "reverse-mode", row by row, or "forward-mode", column by column, which must be vectorized.
+        vectorize: whether to compute all rows at once.
+        strategy: "reverse-mode", by rows, or "forward-mode", by columns, which requires ``vectorize``.
 
     Returns:
-        A tensor of the output's size followed by the input's; a tuple of them for several inputs, and a tuple of that
+        A tensor of the output's size followed by the input's; a tuple of them for several inputs, and a tuple of those
         for several outputs.
 
     Raises:
-        RuntimeError: for ``strict`` together with ``vectorize``, or something that is independent and ``strict``.
+        RuntimeError: for ``strict`` with ``vectorize``, or independent outputs with ``strict``.
         NotImplementedError: for "forward-mode" with ``create_graph`` or without ``vectorize``.
 
     Example:
@@ -365,7 +365,7 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        # Vectorizing is only for speed, and no transform can trace a tensor of a subclass that overrides operations.
+        # Vectorizing is an optimization, and transforms cannot trace tensor subclasses that override operations.
         if vectorize and not any(map(has_say, (*given.tensors, *outputs.tensors))):
             rows = _rows_at_once(outputs, given, create_graph)
         else:
@@ -374,7 +374,7 @@ def jacobian(
 
 
 def _rows(i: int, out: Tensor, inputs: _Tensors, create_graph: bool, strict: bool) -> list[Tensor]:
-    """The Jacobian of one output by each input."""
+    """The Jacobian of one output with respect to each input."""
     flat = out.reshape(-1)
     rows = [_gradients((flat[j],), inputs.tensors, None, create_graph) for j in range(out.numel())]
     found = []
@@ -398,7 +398,7 @@ def _rows(i: int, out: Tensor, inputs: _Tensors, create_graph: bool, strict: boo
 
 
 def _rows_at_once(outputs: _Tensors, inputs: _Tensors, create_graph: bool) -> list[list[Tensor]]:
-    """The Jacobian of each output by each input, all rows in one pass."""
+    """The Jacobian of each output with respect to each input, all rows in one pass."""
     flat = [out.reshape(-1) for out in outputs.tensors]
 
     def pull(*seeds: Tensor) -> tuple[Tensor, ...]:
@@ -448,7 +448,7 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
     rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]
     if not given.several:
         return outputs.like([row[0] for row in rows])
-    # Lists, where reverse mode gives tuples: so it is in PyTorch.
+    # Lists, where reverse mode returns tuples, as in PyTorch.
     return rows if outputs.several else rows[0]
 
 
@@ -464,7 +464,7 @@ def hessian(
 
     Args:
         func, inputs, create_graph, strict, vectorize: as for ``jacobian``.
-        outer_jacobian_strategy: how the gradient is differentiated.
+        outer_jacobian_strategy: the strategy for differentiating the gradient.
 
     Returns:
         A tensor of the input's size, twice; for several inputs, a tuple of tuples.

@@ -1,8 +1,8 @@
-"""``gradcheck`` and ``gradgradcheck``: derivatives beside finite differences.
+"""``gradcheck`` and ``gradgradcheck``: compare derivatives with finite differences.
 
-A check goes over one real function at a time: of a complex result its real and its imaginary part are checked, and in
-forward mode so are the real and the imaginary part of complex arguments. In slow mode Jacobians are compared as they
-are; in fast mode their products with random vectors (``v J u``).
+A check considers one real function at a time: the real and the imaginary part of complex results, and in forward mode
+also of complex arguments. In slow mode Jacobians are compared; in fast mode their products with random vectors (``v J
+u``).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BATCHED_FORWARD = "gradcheck failed while testing batched gradient computation 
 
 
 def _compare_batched(function: Callable[..., Any], given: Sequence[Tensor], output: int | None, about: str) -> None:
-    """Compares a function of batched vectors with the function of each."""
+    """Compares a batched gradient with the gradients of batch elements."""
     stack = torch_function("stack")
     expected = [stack(list(column)) for column in zip(*[function(x) for x in given])]
     try:
@@ -85,7 +85,7 @@ def _check_batched(inputs: Sequence[Tensor], output: Tensor, number: int) -> Non
 
 
 def _check_zero_seeds(outputs: Sequence[Tensor], inputs: Sequence[Tensor], masked: bool) -> None:
-    """Whether gradients are zero if those that come in are."""
+    """Checks that gradients are zero for zero incoming gradients."""
     seeds = [torch_function("zeros_like")(o.detach()) for o in outputs]
     for g, x in zip(grad(outputs, inputs, seeds, retain_graph=True, allow_unused=True), inputs):
         if g is None:
@@ -99,7 +99,7 @@ def _check_zero_seeds(outputs: Sequence[Tensor], inputs: Sequence[Tensor], maske
 
 
 def _without_gradient(t: Tensor) -> Tensor:
-    """A tensor whose gradient goes nowhere, so that what made it gets none."""
+    """A tensor without a gradient, so that the function that made it receives none."""
     with no_grad():
         made = t.clone()
     put_behind(UndefinedGradBackward(), (t,), (made,))
@@ -110,7 +110,7 @@ _NOTES = 'Please look at "Notes about undefined output gradients" in "tools/auto
 
 
 def _check_undefined(func: Callable[..., Any], inputs: tuple, differentiated: Sequence[Tensor]) -> None:
-    """Whether backward does with gradients that are missing, all of them or one."""
+    """Checks that backward handles missing gradients, all of them or one."""
     count = len(differentiable(func(*inputs)))
     for missing in [range(count), *([[i] for i in range(count)] if count > 1 else [])]:
         outputs = differentiable(func(*inputs))
@@ -138,7 +138,7 @@ def _warn_undefined() -> None:
 
 
 def _check_undefined_forward(case: Case) -> None:
-    """Whether an argument without a tangent counts as one whose tangent is zero."""
+    """Checks that an argument without a tangent is treated as one with a zero tangent."""
     zeros_like = torch_function("zeros_like")
     generator = torch_function("Generator")()
     moved = {i: random_vector(case.inputs[i], generator).reshape(case.inputs[i].shape) for i in case.places}
@@ -184,29 +184,28 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the gradients of ``func`` are those that finite differences give.
+    """Checks the gradients of ``func`` against finite differences.
 
     Args:
         func: takes tensors, returns a tensor or a tuple of them.
-        inputs: a tensor, or a tuple; those that require grad are differentiated by, and should be of float64 or
-            complex128.
+        inputs: a tensor, or a tuple; those that require grad are checked, and should be float64 or complex128.
         eps: the step of the differences.
-        atol, rtol: how far derivatives may be off.
+        atol, rtol: the tolerances.
         raise_exception: whether to raise, rather than return False.
-        nondet_tol: how far two backward passes may differ.
-        check_undefined_grad: whether missing gradients must be taken for zeros.
+        nondet_tol: the tolerance between two backward passes.
+        check_undefined_grad: whether missing gradients must be treated as zeros.
         check_grad_dtypes: whether gradients must have the arguments' dtypes.
         check_batched_grad, check_batched_forward_grad: whether gradients, or tangents, must be right under ``vmap``.
         check_forward_ad, check_backward_ad: which modes to check.
-        fast_mode: compare products with random vectors rather than Jacobians.
-        masked: of sparse inputs, change only the elements that they keep; otherwise all of them.
+        fast_mode: whether to compare products with random vectors rather than Jacobians.
+        masked: for sparse inputs, whether to perturb only stored elements.
 
     Returns:
         True.
 
     Raises:
-        GradcheckError: where derivatives are not right.
-        ValueError: if nothing requires grad, and for sparse results.
+        GradcheckError: if derivatives are wrong.
+        ValueError: if no input requires grad, and for sparse results.
 
     Example:
         >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)
@@ -251,13 +250,13 @@ def gradcheck(
 
 
 def _of_elements(func: Callable[..., Any], inputs: tuple, masked: bool) -> tuple[Callable[..., Any], tuple]:
-    """The same function of dense tensors.
+    """The function as one of dense tensors.
 
     Args:
-        masked: whether these are the elements that sparse inputs keep, rather than all of them.
+        masked: whether these are the stored elements of sparse inputs, rather than all elements.
 
     Raises:
-        ValueError: when it is called, if it gives sparse tensors.
+        ValueError: from the call, if the function returns sparse tensors.
     """
     torch = names_of("torch")
     parts = {i: x.detach().coalesce() for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_sparse}
@@ -334,14 +333,14 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Whether the gradients of the gradients of ``func`` are those that finite differences give.
+    """Checks the second derivatives of ``func`` against finite differences.
 
     Args:
-        grad_outputs: the gradients to begin with; random ones if left out.
-        gen_non_contig_grad_outputs: whether these are not contiguous.
-        check_fwd_over_rev, check_rev_over_rev: in which modes gradients are differentiated.
+        grad_outputs: the incoming gradients; by default random.
+        gen_non_contig_grad_outputs: whether these are noncontiguous.
+        check_fwd_over_rev, check_rev_over_rev: the modes in which gradients are differentiated.
 
-    The other arguments, and what is returned and raised, are those of ``gradcheck``.
+    The other arguments, the result and the errors are those of ``gradcheck``.
 
     Example:
         >>> x = torch.tensor([0.5, 2.0], dtype=torch.float64, requires_grad=True)

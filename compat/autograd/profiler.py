@@ -13,10 +13,10 @@ __all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_functio
 
 
 class profile:
-    """Records ranges and operations for the time of a ``with`` block.
+    """A context manager that records ranges and operations.
 
     Args:
-        enabled: whether it does.
+        enabled: whether to record.
         record_shapes: whether the sizes of operands are recorded.
         options: other arguments of PyTorch's profiler, ignored.
 
@@ -46,7 +46,7 @@ class profile:
 
     @property
     def function_events(self) -> EventList:
-        """The recorded events, the earliest first.
+        """The recorded events, sorted by time.
 
         Raises:
             RuntimeError: before the end.
@@ -66,12 +66,12 @@ class profile:
         return self.function_events.table(sort_by, row_limit, **options)
 
     def total_average(self) -> FunctionEventAvg:
-        """Everything together."""
+        """The total of all events."""
         return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of everything, each counted once."""
+        """The total self time in microseconds."""
         return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(self, path: str) -> None:
@@ -85,10 +85,10 @@ class profile:
 
 
 class emit_nvtx(AbstractContextManager):
-    """A ``with`` block whose operations are marks in a GPU's timeline.
+    """A context manager that marks operations in a GPU's timeline.
 
     Raises:
-        AssertionError: at its begin, as there is no GPU.
+        AssertionError: on entry, as there is no GPU.
     """
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False):

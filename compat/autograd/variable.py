@@ -13,7 +13,7 @@ _VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad
 
 
 def _volatile(t: Tensor) -> bool:
-    """Whether it is of those that ``no_grad`` has replaced: never."""
+    """Whether it is volatile, a deprecated property: never."""
     warn("volatile was removed (Variable.volatile is always False)")
     return False
 
@@ -22,7 +22,7 @@ publish(property(_volatile, lambda t, value: warn(_VOLATILE)), "Tensor.volatile"
 
 
 class VariableMeta(type):
-    """Every tensor counts as an instance."""
+    """Every tensor is an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Tensor)
@@ -32,25 +32,25 @@ class ImperativeEngine:
     """The engine of backward passes."""
 
     def queue_callback(self, callback: Any) -> None:
-        """Makes the backward pass that is running call a function when it is done."""
+        """Registers a callback for the end of the running backward pass."""
         queue_callback(callback)
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether the pass that is running accumulates into all leaves: recomputing with a backward needs that."""
+        """Whether the running pass accumulates into all leaves, as reentrant checkpointing requires."""
         from compat._core.transforms.grad_mode import mode
 
         return mode.task is None or mode.task.wanted is None
 
 
 class Variable(metaclass=VariableMeta):
-    """The tensor's memory as a leaf: a tensor of its own. Not needed any more.
+    """A new leaf tensor that shares memory with ``data``; deprecated.
 
     Args:
-        data: the tensor; nothing for an empty one.
+        data: the tensor; by default an empty one.
         requires_grad: whether the leaf does.
 
     Raises:
-        TypeError: if ``data`` is no tensor.
+        TypeError: if ``data`` is not a tensor.
 
     Example:
         >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)

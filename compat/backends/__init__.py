@@ -1,7 +1,6 @@
-"""``torch.backends``: what scripts ask of libraries that PyTorch computes with, and tell them.
+"""``torch.backends``: settings and queries of PyTorch's backend libraries.
 
-Everything here is computed by XLA on the CPU: settings are kept, so that they read as they were set, and change
-nothing.
+All computations use XLA: settings are stored, so that they can be read back, and ignored.
 
 Example:
     >>> torch.backends.cudnn.benchmark = True

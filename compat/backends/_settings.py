@@ -1,4 +1,4 @@
-"""Settings that are plain attributes, and ``with`` blocks that set them for a while."""
+"""Settings as plain attributes, and context managers that set them temporarily."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class Settings:
-    """Named settings; there are no others.
+    """Named settings.
 
     Raises:
-        AttributeError: for a name that is none of them.
+        AttributeError: for an unknown name.
     """
 
     def __init__(self, **values: Any):
@@ -28,7 +28,7 @@ class Settings:
 
 
 def flags_of(module: str, defaults: dict[str, Any]) -> Callable[..., Any]:
-    """The ``flags`` of a module: its attributes, set for the time of a ``with`` block."""
+    """The ``flags`` of a module: a context manager that sets its attributes temporarily."""
 
     @contextmanager
     def flags(**values: Any) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""``torch.backends.cuda``: not there; its settings are kept."""
+"""``torch.backends.cuda``: unavailable; its settings are stored."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
 
 
 def can_use_flash_attention(params: Any = None, debug: bool = False) -> bool:
-    """Whether a GPU's flash attention could be used: there is none."""
+    """Whether a GPU's flash attention is available: False."""
     return False

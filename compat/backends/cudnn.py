@@ -1,4 +1,4 @@
-"""``torch.backends.cudnn``: not there; its settings are kept."""
+"""``torch.backends.cudnn``: unavailable; its settings are stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.backends.mkl``: XLA computes with libraries of its own."""
+"""``torch.backends.mkl``: unavailable, as XLA has its own libraries."""
 
 from compat._absent import answering
 

@@ -1,4 +1,4 @@
-"""``torch.backends.mkldnn``: its settings are kept; XLA computes."""
+"""``torch.backends.mkldnn``: its settings are stored and ignored."""
 
 from __future__ import annotations
 

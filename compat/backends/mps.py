@@ -1,4 +1,4 @@
-"""``torch.backends.mps``: not there."""
+"""``torch.backends.mps``: unavailable."""
 
 from compat._absent import answering
 

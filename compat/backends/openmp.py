@@ -1,4 +1,4 @@
-"""``torch.backends.openmp``: XLA computes with libraries of its own."""
+"""``torch.backends.openmp``: unavailable, as XLA has its own threads."""
 
 from compat._absent import answering
 

@@ -1,4 +1,4 @@
-"""``torch.backends.opt_einsum``: in which order ``einsum`` contracts."""
+"""``torch.backends.opt_einsum``: the contraction order of ``einsum``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``torch.cpu``: the device that everything is on, in the words in which programs speak to an accelerator."""
+"""``torch.cpu``: the CPU, with the API of accelerator modules."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from funcgrad import runtime
 
 
 class Stream:
-    """Work that is done in order: there is one such, of everything."""
+    """A queue of work: the CPU has a single one."""
 
     def __init__(self, priority: int = -1):
         pass
 
     def wait_stream(self, stream: Any) -> None:
-        """Waits for another one's work, which is in this one's order anyway."""
+        """Waits for another stream: a no-op, as there is a single queue."""
 
     def record_event(self) -> None:
-        """Marks where the work is."""
+        """Records an event."""
 
     def wait_event(self, event: Any) -> None:
-        """Waits for a mark, before which everything is done anyway."""
+        """Waits for an event: a no-op, as there is a single queue."""
 
 
 class Event:
-    """A mark among the work: what came before it is done when something asks."""
+    """An event in the queue: synchronizing with it runs the recorded work."""
 
     def __init__(self, enable_timing: bool = False):
         pass
@@ -37,10 +37,10 @@ class Event:
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Puts the mark."""
+        """Records the event."""
 
     def synchronize(self) -> None:
-        """Runs what has been recorded so far."""
+        """Runs the operations recorded so far."""
         synchronize()
 
     def wait(self, stream: Any = None) -> None:
@@ -51,42 +51,42 @@ _stream = Stream()
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The one there is."""
+    """The only stream."""
     return _stream
 
 
 @contextmanager
 def stream(stream: Any) -> Iterator[None]:
-    """Runs the body, whose work is in the one order that there is."""
+    """Runs the body in the only stream."""
     yield
 
 
 def is_available() -> bool:
-    """Whether there is a CPU."""
+    """Whether there is a CPU: True."""
     return True
 
 
 def is_initialized() -> bool:
-    """Whether it is ready."""
+    """Whether it is initialized: True."""
     return True
 
 
 def device_count() -> int:
-    """One: all cores together."""
+    """The number of devices: 1."""
     return 1
 
 
 def current_device() -> str:
-    """The one there is."""
+    """The current device."""
     return "cpu"
 
 
 def set_device(device: Any) -> None:
-    """Chooses among the one there is."""
+    """Sets the current device: a no-op."""
 
 
 def synchronize(device: Any = None) -> None:
-    """Runs what has been recorded so far."""
-    # Not compat.runtime's, which has programs compiled: this may be called at every step.
+    """Runs the operations recorded so far."""
+    # Not compat.runtime.synchronize, which waits for compilations: this may be called at every step.
     runtime.flush_all()
     runtime.wait()

@@ -1,4 +1,4 @@
-"""``torch.cuda``: the GPUs that JAX has; where it has none, PyTorch's answers and errors of a build without CUDA.
+"""``torch.cuda``: JAX's GPUs; without any, the behaviour of a PyTorch build without CUDA.
 
 Example:
     >>> torch.cuda.is_available(), torch.cuda.device_count()
@@ -81,7 +81,7 @@ _NO_GRAPHS = "CUDAGraph: XLA compiles programs whole; torch.compile does what gr
 
 
 def init() -> None:
-    """Has GPUs ready.
+    """Initializes GPUs.
 
     Raises:
         AssertionError: if there is none.
@@ -90,7 +90,7 @@ def init() -> None:
 
 
 def ipc_collect() -> None:
-    """Changes nothing: memory of GPUs is not shared between processes.
+    """Does nothing: GPU memory is not shared between processes.
 
     Raises:
         AssertionError: if there is no GPU.
@@ -99,7 +99,7 @@ def ipc_collect() -> None:
 
 
 def is_current_stream_capturing() -> bool:
-    """Whether work is recorded in a ``CUDAGraph``: never.
+    """Whether a ``CUDAGraph`` is being captured: never.
 
     Raises:
         RuntimeError: if there is no GPU.
@@ -110,7 +110,7 @@ def is_current_stream_capturing() -> bool:
 
 
 class CUDAGraph:
-    """Recorded work of a GPU: there is none to make.
+    """CUDA graphs: not supported.
 
     Raises:
         RuntimeError: always.
@@ -121,7 +121,7 @@ class CUDAGraph:
 
 
 class graph(AbstractContextManager):
-    """A ``with`` block whose work a ``CUDAGraph`` records: there is none to make.
+    """A context manager that captures a ``CUDAGraph``: not supported.
 
     Raises:
         RuntimeError: always.

@@ -1,4 +1,4 @@
-"""Which GPUs there are, and which one is current."""
+"""GPUs and the current GPU."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from funcgrad import runtime
 
 
 def is_available() -> bool:
-    """Whether JAX has a GPU here. Asking starts no runtime of JAX's where no plugin for GPUs is installed."""
+    """Whether JAX has a GPU. Without an installed GPU plugin this does not initialize JAX's backends."""
     return bool(accelerators("cuda"))
 
 
 def is_initialized() -> bool:
-    """Whether GPUs are in use: JAX takes all there are."""
+    """Whether GPUs are in use: JAX initializes all of them."""
     return is_available()
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether GPUs compute in bfloat16: XLA does on all of them, with float32's units where there are no others."""
+    """Whether GPUs support bfloat16: XLA does on all of them, by float32 if necessary."""
     return is_available()
 
 
 def device_count() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     return len(accelerators("cuda"))
 
 
 def check_available() -> None:
-    """Whether there is a GPU.
+    """Checks that there is a GPU.
 
     Raises:
-        AssertionError: if there is none; the message says what to install.
+        AssertionError: otherwise; the message says what to install.
     """
     if not is_available():
         raise no_cuda()
 
 
 def current_device() -> int:
-    """The number of the current GPU.
+    """The index of the current GPU.
 
     Raises:
         AssertionError: if there is none.
@@ -51,7 +51,7 @@ def current_device() -> int:
 
 
 def index_of(device: Any) -> int:
-    """The number of the GPU that ``device`` names; the current one where it names none.
+    """The index of the GPU ``device``; by default the current one.
 
     Raises:
         ValueError: for a device of another type.
@@ -67,11 +67,11 @@ def index_of(device: Any) -> int:
 
 
 def jax_device(device: Any) -> Any:
-    """The device of JAX's that a GPU is.
+    """The JAX device of a GPU.
 
     Raises:
         AssertionError: if there is none.
-        ValueError: for a number that none has.
+        ValueError: for an index out of range.
     """
     check_available()
     found = available(_Device("cuda", index_of(device)))
@@ -79,11 +79,11 @@ def jax_device(device: Any) -> Any:
 
 
 def set_device(device: Any) -> None:
-    """Makes a GPU the current one; a negative number changes nothing.
+    """Sets the current GPU; a negative index is ignored.
 
     Raises:
-        ValueError: for a device of another type, and for a number that no GPU has.
-        AssertionError: where there is none.
+        ValueError: for a device of another type, and an index out of range.
+        AssertionError: if there is no GPU.
     """
     index = index_of(device)
     if index >= 0:
@@ -92,13 +92,13 @@ def set_device(device: Any) -> None:
 
 
 class device(AbstractContextManager):
-    """A ``with`` block in which a GPU is the current one.
+    """A context manager that sets the current GPU.
 
     Args:
-        device: which; negative for none.
+        device: the GPU; a negative index is ignored.
 
     Raises:
-        RuntimeError: at its begin, where there is no GPU.
+        RuntimeError: on entry, if there is no GPU.
     """
 
     __module__ = "compat.cuda"
@@ -120,14 +120,13 @@ class device(AbstractContextManager):
 
 
 class _CudaDeviceProperties(NamedTuple):
-    """What is known of a GPU.
+    """Properties of a GPU.
 
     Attributes:
-        name: what it is called.
-        major, minor: its compute capability; zeros where JAX does not know it.
-        total_memory: the bytes that JAX's runtime may use of it, by default three quarters of what it has;
-            zero where it does not say.
-        multi_processor_count: how many multiprocessors it has; zero where JAX does not know it.
+        name: the device's name.
+        major, minor: its compute capability; zeros if JAX does not know it.
+        total_memory: the bytes that JAX may use, by default three quarters of its memory; zero if unknown.
+        multi_processor_count: the number of multiprocessors; zero if unknown.
     """
 
     name: str
@@ -138,7 +137,7 @@ class _CudaDeviceProperties(NamedTuple):
 
 
 def get_device_name(device: Any = None) -> str:
-    """What a GPU is called.
+    """The name of a GPU.
 
     Raises:
         AssertionError: if there is none.
@@ -157,7 +156,7 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
-    """What is known of a GPU.
+    """The properties of a GPU.
 
     Raises:
         AssertionError: if there is none.
@@ -168,16 +167,16 @@ def get_device_properties(device: Any = None) -> _CudaDeviceProperties:
 
 
 def get_arch_list() -> list[str]:
-    """The kinds of GPUs that there is code for: XLA compiles for those that are there."""
+    """The architectures that code is compiled for: those of the GPUs present."""
     return sorted({"sm_{}{}".format(*get_device_capability(i)) for i in range(device_count())})
 
 
 def get_gencode_flags() -> str:
-    """The flags of a compiler for these kinds."""
+    """The compiler flags for these architectures."""
     kinds = [name.removeprefix("sm_") for name in get_arch_list()]
     return " ".join(f"-gencode compute=compute_{kind},code=sm_{kind}" for kind in kinds)
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether a GPU reads another one's memory: JAX copies between any two."""
+    """Whether a GPU can read another one's memory: JAX copies between any two."""
     return jax_device(device) is not jax_device(peer_device)

@@ -1,4 +1,4 @@
-"""``torch.cuda.amp``: deprecated names of ``torch.amp`` for GPUs; disabled, as there is none."""
+"""``torch.cuda.amp``: deprecated aliases of ``torch.amp`` for GPUs; disabled without a GPU."""
 
 from __future__ import annotations
 

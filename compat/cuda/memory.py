@@ -1,7 +1,7 @@
-"""``torch.cuda.memory``: how full GPUs are, as JAX's runtime counts it.
+"""``torch.cuda.memory``: GPU memory statistics from JAX's runtime.
 
-XLA takes most of a GPU's memory when it starts, and gives parts of it to arrays. "Allocated" is what arrays have, and
-"reserved" what XLA has taken. What operations that are only recorded will need is not in use yet.
+XLA reserves most of a GPU's memory at the start, and allocates arrays in it. "Allocated" is the memory of arrays,
+"reserved" that of XLA. Recorded operations have not allocated memory yet.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = [
 
 
 class OutOfMemoryError(RuntimeError):
-    """A GPU has no memory left."""
+    """GPU memory is exhausted."""
 
     __module__ = "compat"
 
 
 def _counted(device: Any) -> dict[str, int]:
-    """What is known of a GPU's memory; nothing where there is none."""
+    """A GPU's memory statistics; empty without a GPU."""
     if not is_available():
         return {}
     runtime.flush_all()
@@ -36,24 +36,24 @@ def _counted(device: Any) -> dict[str, int]:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The bytes that arrays take on a GPU; 0 where there is none."""
+    """The bytes allocated on a GPU; 0 without a GPU."""
     return _counted(device).get("bytes_in_use", 0)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that arrays have taken on a GPU since the program began; 0 where there is none."""
+    """The peak of the bytes allocated on a GPU since the start; 0 without a GPU."""
     found = _counted(device)
     return found.get("peak_bytes_in_use", found.get("bytes_in_use", 0))
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The bytes that XLA has taken of a GPU; 0 where there is none."""
+    """The bytes reserved on a GPU; 0 without a GPU."""
     found = _counted(device)
     return found.get("pool_bytes", found.get("bytes_reserved", 0)) or found.get("bytes_in_use", 0)
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that XLA has taken of a GPU; 0 where there is none."""
+    """The peak of the bytes reserved on a GPU; 0 without a GPU."""
     found = _counted(device)
     return found.get("peak_pool_bytes", 0) or max(memory_reserved(device), max_memory_allocated(device))
 
@@ -69,7 +69,7 @@ def max_memory_cached(device: Any = None) -> int:
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, int]:
-    """What is known of a GPU's memory, under PyTorch's names; empty where there is none."""
+    """A GPU's memory statistics under PyTorch's names; empty without a GPU."""
     found = _counted(device)
     if not found:
         return OrderedDict()
@@ -85,11 +85,11 @@ def memory_stats(device: Any = None) -> OrderedDict[str, int]:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """The bytes that are free of those that XLA may use on a GPU, and how many these are.
+    """The free and the total bytes that XLA may use on a GPU.
 
     Raises:
         AssertionError: if there is no GPU.
-        RuntimeError: if its runtime does not say.
+        RuntimeError: if its runtime has no statistics.
     """
     place = jax_device(device)
     runtime.flush_all()
@@ -100,13 +100,13 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """What ``memory_stats`` says as a table."""
+    """``memory_stats`` as a table."""
     rows = memory_stats(device).items()
     return "\n".join(f"{name:32}{value:>20,}" for name, value in rows)
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Forgets the most bytes that were taken: XLA cannot, which is said in a warning where there is a GPU."""
+    """Resets the peaks: XLA does not support it, so it warns if there is a GPU."""
     if is_available():
         Once.warn("XLA counts the peak of a GPU's memory from the begin of the program; it cannot be reset.")
 
@@ -115,19 +115,19 @@ reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Changes nothing: XLA counts allocations from the begin of the program."""
+    """Does nothing: XLA counts allocations from the start of the program."""
 
 
 def empty_cache() -> None:
-    """Changes nothing: XLA keeps what it has taken, and arrays without references are freed at once."""
+    """Does nothing: XLA keeps its reserved memory, and unreferenced arrays are freed at once."""
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Says how much of a GPU's memory may be used, which is said before XLA starts.
+    """Sets the fraction of a GPU's memory that may be used: not supported after XLA has started.
 
     Raises:
         AssertionError: if there is no GPU.
-        RuntimeError: always where there is one.
+        RuntimeError: always, if there is a GPU.
     """
     jax_device(device)
     raise RuntimeError(

@@ -1,4 +1,4 @@
-"""``torch.cuda.nvtx``: marks in a GPU's timeline, of which there is none."""
+"""``torch.cuda.nvtx``: markers in a GPU's timeline; not supported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ mark = refusing("mark", RuntimeError, _ABSENT)
 
 @contextmanager
 def range(msg: str, *args: object, **kwargs: object) -> Iterator[None]:
-    """A mark around what runs inside; a context or a decorator.
+    """A marked range; a context manager or decorator.
 
     Raises:
         RuntimeError: when it is entered.

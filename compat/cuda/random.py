@@ -1,6 +1,6 @@
-"""``torch.cuda.random``: there is one stream of random numbers, that of the CPU, whatever the device.
+"""``torch.cuda.random``: all devices share the CPU's random generator.
 
-So a program draws the same numbers on every device. Where there is no GPU, nothing is seeded.
+So a program draws the same numbers on every device. Without a GPU, nothing is seeded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = [
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds random numbers, where there is a GPU.
+    """Seeds the generator, if there is a GPU.
 
     Raises:
-        ValueError: if it is no number.
+        ValueError: for an invalid seed.
     """
     seed = int(seed)
     if is_available():
@@ -33,7 +33,7 @@ manual_seed_all = manual_seed
 
 
 def seed() -> None:
-    """Seeds random numbers by the operating system, where there is a GPU."""
+    """Seeds the generator from the operating system, if there is a GPU."""
     if is_available():
         generator.seed()
 
@@ -52,7 +52,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
-    """The state of random numbers.
+    """The state of the generator.
 
     Raises:
         AssertionError: if there is no GPU.
@@ -67,12 +67,12 @@ def get_rng_state_all() -> list[Tensor]:
 
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
-    """Goes on from a state, where there is a GPU."""
+    """Sets the state of the generator, if there is a GPU."""
     if is_available():
         generator.set_rng_state(new_state)
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
-    """Goes on from the first of some states, where there is a GPU."""
+    """Sets the state of the generator to the first given one, if there is a GPU."""
     for state in list(new_states)[:1]:
         set_rng_state(state)

@@ -1,7 +1,6 @@
-"""``torch.cuda.streams``: XLA has one queue of work for each GPU, so all streams of a GPU are that one.
+"""``torch.cuda.streams``: XLA has one queue per GPU, so all streams of a GPU are the same.
 
-Work is done in the order in which it was asked for; to wait for another stream is therefore no wait at all. Events say
-when the work before them was done.
+Work runs in order; waiting for another stream is a no-op. Events record when the work before them was done.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ class Stream:
     """The queue of a GPU's work.
 
     Args:
-        device: which GPU; by default the current one.
-        priority: changes nothing.
+        device: the GPU; by default the current one.
+        priority: ignored.
 
     Raises:
-        RuntimeError: where there is no GPU.
+        RuntimeError: if there is no GPU.
     """
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any):
@@ -50,18 +49,18 @@ class Stream:
         synchronize(self.device)
 
     def query(self) -> bool:
-        """Whether all work is done; it is waited for."""
+        """Whether all work is done; waits for it."""
         self.synchronize()
         return True
 
     def wait_stream(self, stream: Any) -> None:
-        """Changes nothing: another stream's work is in the same queue."""
+        """Does nothing: another stream is the same queue."""
 
     def wait_event(self, event: Any) -> None:
-        """Changes nothing: what comes before the event is in the same queue."""
+        """Does nothing: work before the event is in the same queue."""
 
     def record_event(self, event: Any = None) -> Event:
-        """An event here."""
+        """Records an event."""
         event = Event() if event is None else event
         event.record(self)
         return event
@@ -77,7 +76,7 @@ class Stream:
 
 
 class ExternalStream(Stream):
-    """A stream of another library: XLA has no use for one.
+    """A stream of another library: not supported.
 
     Raises:
         RuntimeError: always.
@@ -88,14 +87,14 @@ class ExternalStream(Stream):
 
 
 class Event:
-    """A mark in a GPU's work.
+    """A marker in a GPU's queue.
 
     Args:
-        enable_timing: whether the time is noted, for which the work before the mark is waited for.
-        blocking, interprocess: change nothing.
+        enable_timing: whether to record the time, which waits for the work before the marker.
+        blocking, interprocess: ignored.
 
     Raises:
-        RuntimeError: where there is no GPU.
+        RuntimeError: if there is no GPU.
     """
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False):
@@ -106,7 +105,7 @@ class Event:
         self._time: float | None = None
 
     def record(self, stream: Any = None) -> None:
-        """Puts the mark behind what was asked for so far."""
+        """Puts the marker after the work requested so far."""
         self._device = None if stream is None else stream.device
         if self.enable_timing:
             self.synchronize()
@@ -117,18 +116,18 @@ class Event:
         synchronize(self._device)
 
     def query(self) -> bool:
-        """Whether the work before the mark is done; it is waited for."""
+        """Whether the work before the event is done; waits for it."""
         self.synchronize()
         return True
 
     def wait(self, stream: Any = None) -> None:
-        """Changes nothing: all streams are one."""
+        """Does nothing: all streams are the same."""
 
     def elapsed_time(self, end_event: Event) -> float:
-        """The milliseconds from this mark to another one.
+        """The milliseconds from this event to another one.
 
         Raises:
-            ValueError: if one of them notes no time, or was not recorded.
+            ValueError: if one of them has no timing, or was not recorded.
         """
         if self._time is None or end_event._time is None:
             raise ValueError("Both events must be created with argument 'enable_timing=True', and recorded.")
@@ -136,7 +135,7 @@ class Event:
 
 
 class StreamContext(AbstractContextManager):
-    """A ``with`` block whose work goes to a stream, which all work does."""
+    """A context manager that sets the current stream: a no-op."""
 
     __module__ = "compat.cuda"
 
@@ -151,12 +150,12 @@ class StreamContext(AbstractContextManager):
 
 
 def stream(stream: Any) -> StreamContext:
-    """A ``with`` block whose work goes to a stream; None for no other one."""
+    """A context manager that sets the current stream; None for no change."""
     return StreamContext(stream)
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The queue of a GPU's work.
+    """The queue of a GPU.
 
     Raises:
         AssertionError: if there is none.

@@ -1,8 +1,8 @@
-"""``torch.distributed``: programs of several processes, and tensors on several devices.
+"""``torch.distributed``: multi-process programs, and tensors on several devices.
 
-Processes exchange tensors by collectives (``all_reduce`` and the others) and messages (``send``, ``recv``), after
-``init_process_group``; ``torch.nn.parallel.DistributedDataParallel`` averages gradients with them, and
-``python -m compat.distributed.run`` starts the processes. Tensors in parts on several devices are ``tensor.DTensor``'s.
+Processes communicate by collectives (``all_reduce`` and others) and point-to-point messages (``send``, ``recv``), after
+``init_process_group``; ``torch.nn.parallel.DistributedDataParallel`` averages gradients with them, and ``python -m
+compat.distributed.run`` starts the processes. Tensors sharded over several devices are ``tensor.DTensor``s.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module as _import_module
 from typing import Any
 
 from compat.distributed import distributed_c10d as _c10d
-from compat.distributed import rendezvous as _module  # imported later, it would hide the function of that name
+from compat.distributed import rendezvous as _module  # before the function of the same name
 from compat.distributed.distributed_c10d import *
 
 _all_gather_base, _reduce_scatter_base = _c10d._all_gather_base, _c10d._reduce_scatter_base
@@ -24,7 +24,7 @@ _LATER = {"DeviceMesh": "device_mesh", "GradBucket": "algorithms.ddp_comm_hooks"
 
 
 def is_available() -> bool:
-    """Whether processes can work together: they can."""
+    """Whether ``torch.distributed`` is available: True."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""``torch.distributed.autograd``: gradients through calls in other processes, of which there are none."""
+"""``torch.distributed.autograd``: gradients through remote calls; not supported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ALONE = "torch.distributed is not available here: a program runs in one process
 
 
 def is_available() -> bool:
-    """Whether a backward pass can go through other processes: here it cannot."""
+    """Whether distributed autograd is available: False."""
     return False
 
 
@@ -21,10 +21,10 @@ get_gradients = refusing("get_gradients", RuntimeError, _ALONE, "there are no ot
 
 
 class context(AbstractContextManager):
-    """A ``with`` block of one backward pass through several processes.
+    """A context of a distributed backward pass.
 
     Raises:
-        RuntimeError: as there are no others.
+        RuntimeError: always.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
-"""``DeviceMesh``: devices by axes that have names.
+"""``DeviceMesh``: a mesh of devices with named axes.
 
-One process has all of its devices, so a mesh is of JAX's devices: ``init_device_mesh("cpu", (8,))`` in a process that
-sees eight. What PyTorch has a process for each device do, one program does here for all of them. Where processes work
-together without a common runtime of JAX (backend ``gloo``), a mesh is of processes, for ``get_group``.
+One process has all of its devices, so a mesh consists of JAX devices: ``init_device_mesh("cpu", (8,))`` in a process
+with eight. What PyTorch does by a process per device, one program does here for all of them. If processes are connected
+without JAX's distributed runtime (backend ``gloo``), a mesh consists of processes, for ``get_group``.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Devices by axes.
+    """A mesh of devices.
 
     Args:
-        device_type: ``"cpu"``, or another kind of device that JAX has here.
-        mesh: the numbers of the devices, as a tensor or in nested lists.
+        device_type: ``"cpu"``, or another device type of JAX.
+        mesh: the device indices, as a tensor or in nested lists.
         mesh_dim_names: the names of the axes.
 
     Attributes:
-        mesh: the numbers, as a tensor.
-        mesh_dim_names: the names; None if they have none.
+        mesh: the device indices, as a tensor.
+        mesh_dim_names: the names of the axes, or None.
 
     Raises:
-        RuntimeError: if there are not as many devices.
-        ValueError: if there are not as many names as axes.
+        RuntimeError: if there are not enough devices.
+        ValueError: if the numbers of names and axes differ.
 
     Example:
         >>> DeviceMesh("cpu", [[0]], mesh_dim_names=("dp", "tp")).shape
@@ -75,7 +75,7 @@ class DeviceMesh:
         _known[self.jax_mesh] = self
 
     def _make_groups(self) -> None:
-        """A group for each line of processes along each axis; all processes make all of them."""
+        """A group for each line of processes along each axis; called by all processes."""
         rank = groups.get_rank()
         for axis, name in enumerate(self._axes):
             lines = np.moveaxis(self._numbers, axis, -1).reshape(-1, self._numbers.shape[axis])
@@ -88,28 +88,28 @@ class DeviceMesh:
 
     @property
     def mesh(self) -> Tensor:
-        """The devices' numbers."""
+        """The device indices."""
         return names_of("torch")["tensor"](self._numbers.tolist())
 
     @property
     def ndim(self) -> int:
-        """How many axes it has."""
+        """The number of axes."""
         return self._numbers.ndim
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many devices there are along each axis."""
+        """The number of devices along each axis."""
         return tuple(self._numbers.shape)
 
     def size(self, mesh_dim: int | None = None) -> int:
-        """How many devices there are, or along one axis."""
+        """The number of devices, in all or along one axis."""
         return int(self._numbers.size if mesh_dim is None else self._numbers.shape[mesh_dim])
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        """The part of the mesh along some axes.
+        """The submesh of some axes.
 
         Raises:
-            KeyError: for an axis that it does not have.
+            KeyError: for an unknown axis.
         """
         chosen = (names,) if isinstance(names, str) else tuple(names)
         if self.mesh_dim_names is None or any(n not in self.mesh_dim_names for n in chosen):
@@ -127,11 +127,11 @@ class DeviceMesh:
     # ---------------------------------------------------------------- this process
 
     def get_rank(self) -> int:
-        """This process's number: 0 where one process has all devices."""
+        """This process's rank: 0 if one process has all devices."""
         return groups.get_rank() if groups.is_initialized() else 0
 
     def get_coordinate(self) -> list[int] | None:
-        """Where this process is along each axis; where it has all devices, its first one's place."""
+        """This process's coordinates; those of its first device if it has all."""
         if not self.root.of_processes:
             return [0] * self.ndim
         found = np.argwhere(self._numbers == self.get_rank())
@@ -149,14 +149,14 @@ class DeviceMesh:
         return self._axes.index(mesh_dim) if isinstance(mesh_dim, str) else mesh_dim
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """This process's place along an axis."""
+        """This process's coordinate along an axis."""
         return (self.get_coordinate() or [0] * self.ndim)[self._axis(mesh_dim)]
 
     def get_group(self, mesh_dim: int | str | None = None) -> Any:
         """The group of processes along an axis.
 
         Raises:
-            RuntimeError: where one process has all devices.
+            RuntimeError: if one process has all devices.
         """
         name = self._axes[self._axis(mesh_dim)]
         if not self.root.of_processes:
@@ -197,7 +197,7 @@ _known: dict[Any, DeviceMesh] = {}
 
 
 def mesh_of(jax_mesh: Any) -> DeviceMesh | None:
-    """The mesh that was made for one of JAX's."""
+    """The ``DeviceMesh`` for a JAX mesh."""
     return _known.get(jax_mesh)
 
 
@@ -208,13 +208,13 @@ def init_device_mesh(
     """A mesh of the first devices.
 
     Args:
-        device_type: ``"cpu"``, or another kind of device.
-        mesh_shape: how many devices there are along each axis.
+        device_type: ``"cpu"``, or another device type.
+        mesh_shape: the number of devices along each axis.
         mesh_dim_names: the names of the axes.
-        backend_override: changes nothing.
+        backend_override: ignored.
 
     Raises:
-        RuntimeError: if there are not as many devices, or a name comes twice.
+        RuntimeError: if there are not enough devices, or a name is repeated.
 
     Example:
         >>> init_device_mesh("cpu", (1,), mesh_dim_names=("dp",))

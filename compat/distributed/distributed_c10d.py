@@ -1,4 +1,4 @@
-"""``torch.distributed.distributed_c10d``: groups of processes and what they exchange."""
+"""``torch.distributed.distributed_c10d``: process groups and collectives."""
 
 from __future__ import annotations
 
@@ -72,27 +72,27 @@ _get_default_group = _groups.default_group
 
 
 def is_gloo_available() -> bool:
-    """Whether tensors in the memory of the CPU can be exchanged: by the transport that ``gloo`` names here."""
+    """Whether the backend ``gloo`` is available: compat's transport through CPU memory."""
     return True
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL is built in: the devices' own exchanges are XLA's, by DTensor."""
+    """Whether NCCL is available: False, as devices communicate by XLA, through DTensor."""
     return False
 
 
 def is_mpi_available() -> bool:
-    """Whether MPI is built in: it is not."""
+    """Whether MPI is available: False."""
     return False
 
 
 def is_ucc_available() -> bool:
-    """Whether UCC is built in: it is not."""
+    """Whether UCC is available: False."""
     return False
 
 
 def is_xccl_available() -> bool:
-    """Whether XCCL is built in: it is not."""
+    """Whether XCCL is available: False."""
     return False
 
 
@@ -107,7 +107,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def supports_complex(reduceOp: object) -> bool:
-    """Whether complex numbers can be reduced in a way."""
+    """Whether complex numbers support a reduction."""
     return reduceOp not in (ReduceOp.MAX, ReduceOp.MIN, ReduceOp.PRODUCT, ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 

@@ -1,4 +1,4 @@
-"""``python -m torch.distributed.launch``: as ``torch.distributed.run``, by its former name."""
+"""``python -m torch.distributed.launch``: the deprecated name of ``torch.distributed.run``."""
 
 from compat.distributed.run import main
 

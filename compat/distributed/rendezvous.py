@@ -1,4 +1,4 @@
-"""``torch.distributed.rendezvous``: how processes meet at an address."""
+"""``torch.distributed.rendezvous``: rendezvous of processes at an address."""
 
 from compat._distributed.rendezvous import register_rendezvous_handler, rendezvous
 

@@ -1,4 +1,4 @@
-"""``torch.distributed.rpc``: calls in other processes, of which there are none."""
+"""``torch.distributed.rpc``: remote calls; not supported."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ __all__ = ["is_available"]
 
 
 def is_available() -> bool:
-    """Whether functions can be called in other processes: here they cannot."""
+    """Whether RPC is available: False."""
     return False

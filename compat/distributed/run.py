@@ -2,10 +2,10 @@
 
     python -m compat.distributed.run --nproc-per-node 2 train.py --epochs 3
 
-In each process ``import torch`` gives compat, and the environment says which one it is: ``RANK``, ``LOCAL_RANK``,
-``WORLD_SIZE``, ``MASTER_ADDR`` and the others that ``init_process_group`` reads. If a process fails the others are
-ended, and with ``--max-restarts`` all are started again. With several hosts it is run on each of them, with the same
-``--rdzv-endpoint`` or ``--master-addr``.
+In each process ``import torch`` imports compat, and the environment has ``RANK``, ``LOCAL_RANK``, ``WORLD_SIZE``,
+``MASTER_ADDR`` and other variables for ``init_process_group``. If a process fails the others are terminated, and with
+``--max-restarts`` all are restarted. With several hosts, run it on each of them with the same ``--rdzv-endpoint`` or
+``--master-addr``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Runs what the command line says, and ends with its status.
+    """Runs the command line, and exits with its status.
 
     Args:
         args: the command line; by default this program's.
 
     Raises:
-        SystemExit: with 1 if a process failed, and 128 and a signal's number after that.
+        SystemExit: with 1 if a process failed, and 128 plus a signal's number after that signal.
     """
     options = parser().parse_args(args)
     try:

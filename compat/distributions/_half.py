@@ -1,4 +1,4 @@
-"""The upper half of a symmetric distribution."""
+"""Folded symmetric distributions."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["Half"]
 
 
 class Half(TransformedDistribution):
-    """``|X|`` of an X that is symmetric about 0.
+    """``|X|`` for an X that is symmetric about 0.
 
     Args:
-        base_distribution: that of X.
+        base_distribution: the distribution of X.
     """
 
     arg_constraints: ClassVar[Any] = {"scale": constraints.positive}

@@ -1,6 +1,6 @@
-"""Divergences between families: less the entropy of p, less the mean under p of the logarithm of q's density.
+"""Divergences between families: minus the entropy of p, minus the mean under p of q's log density.
 
-That mean needs no more than moments of p: its mean and variance, and the means of ``log x`` and ``exp(-x / scale)``.
+That needs only moments of p: its mean and variance, and the means of ``log x`` and ``exp(-x / scale)``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from compat.distributions.poisson import Poisson
 from compat.distributions.uniform import Uniform
 from compat.distributions.utils import euler_constant
 
-# ---------------------------------------------------------------- where p is and q is not
+# ---------------------------------------------------------------- infinite divergences
 
-#: What can be where the others cannot.
+#: Distributions whose support exceeds that of others.
 _INFINITE: dict[type, tuple[type, ...]] = {
     Beta: (Pareto,),
     ContinuousBernoulli: (Pareto,),
@@ -125,7 +125,7 @@ register_kl(Beta, ContinuousBernoulli)(_to_continuous_bernoulli)
 
 
 def _where(there: Any, found: Any) -> Any:
-    """The divergence where it is finite."""
+    """The divergence where it is finite, infinity elsewhere."""
     return torch.where(there, found, torch.inf)
 
 

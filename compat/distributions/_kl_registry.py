@@ -1,4 +1,4 @@
-"""Which function computes the divergence of two kinds of distributions."""
+"""The registry of divergences of pairs of distribution types."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _found: Cache[tuple[type, type], Callable[[Any, Any], Any] | Literal[False]] = C
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
-    """A decorator of the function that computes the divergence of two kinds.
+    """A decorator that registers the divergence of two types.
 
-    Subclasses use it, too, unless there is one for closer kinds.
+    It also applies to subclasses, unless a more specific pair is registered.
 
     Raises:
-        TypeError: if one is no class; it need not be one of ours, as packages have distributions of their own.
+        TypeError: if one is not a class; it need not be compat's, as packages have their own distributions.
     """
     if not (isinstance(type_p, type) and isinstance(type_q, type)):
         raise TypeError("issubclass() arg 1 must be a class")
@@ -34,7 +34,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], An
 
 
 def _closest(pairs: list[tuple[type, type]], order: tuple[int, int]) -> tuple[type, type]:
-    """The pair of the most special kinds, those at ``order[0]`` first."""
+    """The most specific pair of types, with priority to ``order[0]``."""
     best = pairs[0]
     for pair in pairs[1:]:
         for place in order:
@@ -65,7 +65,7 @@ def kl_divergence(p: Any, q: Any) -> Any:
         A tensor of their batch.
 
     Raises:
-        NotImplementedError: if it is not known for these kinds.
+        NotImplementedError: if it is not registered for these types.
 
     Example:
         >>> kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))

@@ -1,4 +1,4 @@
-"""What distributions of all numbers share that are moved and stretched."""
+"""Location-scale families."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["LocationScale"]
 
 
 class LocationScale(Distribution):
-    """``loc + scale * X`` of an X on the whole line that is symmetric about 0, where it is likeliest.
+    """``loc + scale * X`` for an X on the real line, symmetric about its mode 0.
 
-    A class says in ``_expands`` that it is made up of the two, and defines ``rsample``, ``log_prob`` and the rest.
+    A subclass lists the two in ``_expands``, and defines ``rsample``, ``log_prob`` and the rest.
 
     Args:
         loc: the median, and the mean if there is one.
-        scale: how far it is spread.
+        scale: the scale.
     """
 
     arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}

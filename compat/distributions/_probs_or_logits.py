@@ -10,21 +10,21 @@ __all__ = ["ProbsOrLogits"]
 
 
 class ProbsOrLogits:
-    """One of the attributes ``probs`` and ``logits`` is given, the other follows.
+    """One of the attributes ``probs`` and ``logits`` is given, the other is derived.
 
     Attributes:
-        _binary: whether each is about an event of its own.
-        _given: the name of the one that was given.
+        _binary: whether each is the probability of a separate event.
+        _given: the name of the given one.
     """
 
     _binary = True
     _given: str
 
     def _choose(self, probs: Any, logits: Any) -> Any:
-        """The one that is given.
+        """The given one.
 
         Raises:
-            ValueError: if both are or none is.
+            ValueError: if both or none is given.
         """
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
@@ -32,7 +32,7 @@ class ProbsOrLogits:
         return probs if logits is None else logits
 
     def _take_either(self, probs: Any, logits: Any) -> Any:
-        """Makes the one that is given an attribute; gives its size."""
+        """Sets the given one as an attribute; returns its size."""
         (value,) = broadcast_all(self._choose(probs, logits))
         setattr(self, self._given, value)
         return value.shape

@@ -1,4 +1,4 @@
-"""Functions of random variables, with their inverses and Jacobians; and functions made of others."""
+"""Transforms of random variables, with inverses and Jacobians; and composed ones."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTra
 
 
 class Transform:
-    """A function from one set of values to another.
+    """A differentiable function between constrained sets.
 
-    A class says its ``domain`` and ``codomain``, and defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. In
-    ``_settings`` it names the attributes that it is made with.
+    A subclass defines its ``domain`` and ``codomain``, ``_call``, ``_inverse`` and ``log_abs_det_jacobian``.
+    ``_settings`` lists its constructor's attributes.
 
     Args:
-        cache_size: 1 to keep the last pair of values, so that the inverse of what was just computed is exact and free.
+        cache_size: 1 to cache the last pair of values, so that the inverse of the last result is exact and free.
 
     Attributes:
-        bijective: whether it has an inverse in the strict sense.
-        sign: whether it grows, 1, or falls, -1.
+        bijective: whether it is a bijection.
+        sign: whether it is increasing, 1, or decreasing, -1.
 
     Raises:
-        ValueError: for another size.
+        ValueError: for another cache size.
 
     Example:
         >>> t = torch.distributions.transforms.ExpTransform()
@@ -55,14 +55,14 @@ class Transform:
 
     @property
     def event_dim(self) -> Any:
-        """How many dimensions make one value, where that is the same before and after."""
+        """The number of event dimensions, if the domain's and codomain's are equal."""
         if self.domain.event_dim == self.codomain.event_dim:
             return self.domain.event_dim
         raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
 
     @property
     def inv(self) -> Any:
-        """The inverse, which is a ``Transform``, too."""
+        """The inverse transform."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
         return self._inv
@@ -73,7 +73,7 @@ class Transform:
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Any:
-        """The same function with another ``cache_size``."""
+        """The same transform with another ``cache_size``."""
         if self._cache_size == cache_size:
             return self
         if not self._settings and type(self).__init__ is not Transform.__init__:
@@ -82,7 +82,7 @@ class Transform:
         return kind(*[getattr(self, name) for name in self._settings], cache_size=cache_size)
 
     def _same(self, other: object) -> bool:
-        """Whether another transform is the same function."""
+        """Whether another transform is equal."""
         return False
 
     def __eq__(self, other: object) -> bool:
@@ -125,16 +125,16 @@ class Transform:
         return f"{type(self).__name__}()"
 
     def forward_shape(self, shape: Any) -> Any:
-        """The size of the result, by that of the argument."""
+        """The size of the result, given that of the argument."""
         return shape
 
     def inverse_shape(self, shape: Any) -> Any:
-        """The size of the argument, by that of the result."""
+        """The size of the argument, given that of the result."""
         return shape
 
 
 class _InverseTransform(Transform):
-    """The inverse of another transform, which holds this one."""
+    """The inverse of another transform, which it references."""
 
     def __init__(self, transform: Transform):
         super().__init__(cache_size=transform._cache_size)
@@ -180,7 +180,7 @@ class _InverseTransform(Transform):
 
 
 def _with_dims(constraint: Any, event_dim: int) -> Any:
-    """A set with so many dimensions to a value."""
+    """A constraint with additional event dimensions."""
     more = event_dim - constraint.event_dim
     if more < 0:
         raise AssertionError(f"event_dim {event_dim} must be >= {constraint.event_dim}")
@@ -188,11 +188,11 @@ def _with_dims(constraint: Any, event_dim: int) -> Any:
 
 
 class ComposeTransform(Transform):
-    """Functions one after the other.
+    """The composition of transforms.
 
     Args:
-        parts: the first one first.
-        cache_size: that of all parts, if not 0.
+        parts: the transforms, applied in order.
+        cache_size: overrides that of all parts, if not 0.
 
     Example:
         >>> parts = [torch.distributions.AffineTransform(0.0, 2.0), torch.distributions.ExpTransform()]
@@ -283,11 +283,11 @@ class ComposeTransform(Transform):
 
 
 class IndependentTransform(Transform):
-    """Another function, of which more dimensions make one value.
+    """A transform with additional event dimensions.
 
     Args:
         base_transform: the function.
-        reinterpreted_batch_ndims: how many more.
+        reinterpreted_batch_ndims: the number of additional event dimensions.
         cache_size: that of the function.
 
     Example:
@@ -344,7 +344,7 @@ class IndependentTransform(Transform):
 
 
 class _Several(Transform):
-    """Another function for each part along a dimension."""
+    """Different transforms for the parts along a dimension."""
 
     transforms: list[Any]
     dim: int
@@ -356,7 +356,7 @@ class _Several(Transform):
         self.dim = dim
 
     def _parts(self, value: Any, name: str) -> list[Any]:
-        """What each function gets."""
+        """The argument of each transform."""
         raise NotImplementedError
 
     def _joined(self, parts: list[Any]) -> Any:
@@ -379,13 +379,13 @@ class _Several(Transform):
 
 
 class CatTransform(_Several):
-    """Another function for each stretch along a dimension.
+    """Different transforms for consecutive segments along a dimension.
 
     Args:
         tseq: the functions.
         dim: the dimension.
-        lengths: how long each stretch is; 1 by default.
-        cache_size: that of the functions, if not 0.
+        lengths: the length of each segment; 1 by default.
+        cache_size: overrides that of the transforms, if not 0.
 
     Example:
         >>> t = torch.distributions.CatTransform([torch.distributions.ExpTransform(), ComposeTransform([])], 0, [1, 2])
@@ -410,7 +410,7 @@ class CatTransform(_Several):
 
     @lazy_property
     def length(self) -> int:
-        """How long all of them are."""
+        """The total length."""
         return sum(self.lengths)
 
     def _parts(self, value: Any, name: str) -> list[Any]:
@@ -439,12 +439,12 @@ class CatTransform(_Several):
 
 
 class StackTransform(_Several):
-    """Another function for each index along a dimension.
+    """Different transforms for each index along a dimension.
 
     Args:
         tseq: the functions.
         dim: the dimension.
-        cache_size: that of the functions, if not 0.
+        cache_size: overrides that of the transforms, if not 0.
 
     Example:
         >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]

@@ -1,4 +1,4 @@
-"""Events that happen or not."""
+"""The Bernoulli distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares of one."""
+"""The beta distribution."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> Any:
-        """What draws towards one."""
+        """The parameter a."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self) -> Any:
-        """What draws towards zero."""
+        """The parameter b."""
         return self._dirichlet.concentration[..., 1]
 
     mean = formula(lambda self: self.concentration1 / (self.concentration1 + self.concentration0))

@@ -1,4 +1,4 @@
-"""How many of several events happen."""
+"""The binomial distribution."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["Binomial"]
 
 
 class Binomial(ProbsOrLogits, Distribution):
-    """How many of ``total_count`` independent events happen.
+    """The number of successes in ``total_count`` independent trials.
 
     Args:
-        total_count: how many there are.
+        total_count: the number of trials.
         probs: the probability of each; or
         logits: its log odds.
 
@@ -55,7 +55,7 @@ class Binomial(ProbsOrLogits, Distribution):
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)
         n, logits = self.total_count, self.logits
-        # The positive part, whose derivative at zero is a half.
+        # The positive part, with derivative one half at zero.
         positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
         scale = n * positive + n * torch.log1p(torch.exp(-torch.abs(logits))) - torch.lgamma(n + 1)
         return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - scale

@@ -1,4 +1,4 @@
-"""One of several classes."""
+"""The categorical distribution."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Categorical(ProbsOrLogits, Distribution):
     """The index of one of several classes.
 
     Args:
-        probs: the classes' weights, along the last dimension; or
-        logits: their logarithms.
+        probs: the unnormalized probabilities, along the last dimension; or
+        logits: the unnormalized log probabilities.
 
     Example:
         >>> Categorical(torch.tensor([1.0, 3.0])).probs
@@ -72,7 +72,7 @@ class Categorical(ProbsOrLogits, Distribution):
 
 
 class OfCategorical(Distribution):
-    """A distribution made of a ``Categorical``, whose probabilities are its own."""
+    """A distribution based on a ``Categorical``, with its probabilities."""
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
     _categorical: Categorical
@@ -93,7 +93,7 @@ class OfCategorical(Distribution):
 
     @property
     def logits(self) -> Any:
-        """Logarithms of the probabilities, (..., categories)."""
+        """The log probabilities, (..., categories)."""
         return self._categorical.logits
 
     @property

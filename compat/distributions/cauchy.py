@@ -1,4 +1,4 @@
-"""Ratios of normal numbers."""
+"""The Cauchy distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Cauchy(LocationScale):
 
     Args:
         loc: the median.
-        scale: half the width at half the height.
+        scale: the half width at half maximum.
 
     Example:
         >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))

@@ -1,4 +1,4 @@
-"""Sums of squared normal numbers."""
+"""The chi-squared distribution."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The sum of ``df`` squares of standard normal numbers.
+    """The sum of ``df`` squared standard normal variables.
 
     Args:
-        df: how many; any positive number.
+        df: the degrees of freedom; any positive number.
 
     Example:
         >>> Chi2(torch.tensor([3.0])).mean
@@ -29,5 +29,5 @@ class Chi2(Gamma):
 
     @property
     def df(self) -> Any:
-        """How many degrees of freedom."""
+        """The degrees of freedom."""
         return self.concentration * 2

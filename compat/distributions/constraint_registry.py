@@ -1,7 +1,7 @@
-"""Functions onto constrained sets: ``biject_to`` and ``transform_to``.
+"""Transforms to constrained sets: ``biject_to`` and ``transform_to``.
 
-``biject_to(constraint)`` is a bijection from unconstrained values, with a Jacobian, for sampling; ``transform_to``
-may be anything smooth, for optimization.
+``biject_to(constraint)`` is a bijection from unconstrained values, with a Jacobian, for sampling; ``transform_to`` may
+be any smooth function, for optimization.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Makers of transforms, by kind of constraint.
+    """Factories of transforms, by type of constraint.
 
     Example:
         >>> transform_to(torch.distributions.constraints.unit_interval)
@@ -27,10 +27,10 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
 
     def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
-        """Registers what makes a transform of a constraint; without ``factory``, a decorator.
+        """Registers the factory of transforms for a constraint; without ``factory``, a decorator.
 
         Args:
-            constraint: one of the kind, or its class.
+            constraint: a constraint, or its class.
 
         Raises:
             TypeError: if it is neither.
@@ -56,7 +56,7 @@ transform_to = ConstraintRegistry()
 
 
 def _both(*kinds: Any) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Registers a maker for both, for several kinds."""
+    """Registers a factory in both registries, for several constraints."""
 
     def register(factory: Callable[[Any], Any]) -> Callable[[Any], Any]:
         for kind in kinds:
@@ -106,7 +106,7 @@ transform_to.register(constraints.positive_semidefinite, lambda constraint: tran
 
 
 def _register_combinations(registry: ConstraintRegistry) -> None:
-    """Sets made of others: what is made of them is made of what theirs are."""
+    """Registers composed constraints, whose transforms are composed from those of their parts."""
 
     @registry.register(constraints.independent)
     def _to_independent(constraint: Any) -> Any:

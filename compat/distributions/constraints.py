@@ -1,7 +1,6 @@
-"""Sets of values: what parameters of distributions may be, and where samples lie.
+"""Constraints: the allowed values of parameters, and the support of distributions.
 
-A constraint says of each event of a value whether it is in the set: ``check`` gives booleans, without the event's
-dimensions.
+``check`` returns a boolean for each event of a value, without the event dimensions.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ __all__ = [
 
 
 class Constraint:
-    """A set of values.
+    """A constrained set of values.
 
     Attributes:
-        is_discrete: whether it has gaps everywhere.
-        event_dim: how many dimensions of a tensor make one value.
+        is_discrete: whether it is discrete.
+        event_dim: the number of event dimensions.
 
     Example:
         >>> positive.check(torch.tensor([-1.0, 2.0]))
@@ -49,7 +48,7 @@ class Constraint:
 
 
 class _WithBounds(Constraint):
-    """A set that numbers or tensors bound, which its ``repr`` shows."""
+    """A constraint with bounds, numbers or tensors, which its ``repr`` shows."""
 
     _bounds: tuple[str, ...]
 
@@ -64,11 +63,11 @@ class _WithBounds(Constraint):
         return f"{type(self).__name__.removeprefix('_')}({shown})"
 
 
-# ---------------------------------------------------------------- sets that depend on more
+# ---------------------------------------------------------------- dependent constraints
 
 
 class _Dependent(Constraint):
-    """A set that other parameters decide: nothing can be checked before they are known."""
+    """A constraint that depends on other parameters: it cannot be checked alone."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented):
         self._is_discrete = is_discrete
@@ -94,7 +93,7 @@ class _Dependent(Constraint):
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that is a set, which depends on the object; of the class it is a ``dependent`` one."""
+    """A property that is a constraint depending on the object; on the class it is a ``dependent`` constraint."""
 
     def __init__(
         self,
@@ -112,15 +111,15 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a set depends on more than is known."""
+    """Whether a constraint depends on unknown parameters."""
     return isinstance(constraint, _Dependent)
 
 
-# ---------------------------------------------------------------- sets made of others
+# ---------------------------------------------------------------- composed constraints
 
 
 class _IndependentConstraint(Constraint):
-    """Of another set in every place along some further dimensions."""
+    """A constraint with additional event dimensions, reinterpreted from batch dimensions."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         if not isinstance(base_constraint, Constraint):
@@ -148,10 +147,10 @@ class _IndependentConstraint(Constraint):
 
 
 class MixtureSameFamilyConstraint(Constraint):
-    """Of the set of every component of a mixture.
+    """The support of all components of a mixture.
 
     Args:
-        base_constraint: that of the components, whose dimension comes last in a batch.
+        base_constraint: the constraint of the components, whose dimension is last in the batch.
     """
 
     def __init__(self, base_constraint: Constraint):
@@ -174,7 +173,7 @@ class MixtureSameFamilyConstraint(Constraint):
 
 
 class _Several(Constraint):
-    """Another set for each part of a value along a dimension."""
+    """Different constraints for the parts of a value along a dimension."""
 
     cseq: list[Constraint]
     dim: int
@@ -194,7 +193,7 @@ class _Several(Constraint):
 
 
 class _Cat(_Several):
-    """Another set for each stretch along a dimension."""
+    """Different constraints for consecutive segments along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None):
         self._take(cseq, dim)
@@ -210,7 +209,7 @@ class _Cat(_Several):
 
 
 class _Stack(_Several):
-    """Another set for each index along a dimension."""
+    """Different constraints for each index along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
         self._take(cseq, dim)
@@ -226,7 +225,7 @@ class _Stack(_Several):
         return torch.stack([c.check(v) for v, c in zip(parts, self.cseq)], self.dim)
 
 
-# ---------------------------------------------------------------- numbers
+# ---------------------------------------------------------------- scalars
 
 
 class _Boolean(Constraint):
@@ -252,7 +251,7 @@ class _GreaterThan(_WithBounds):
 
 
 class _GreaterThanEq(_GreaterThan):
-    """Numbers not less than ``lower_bound``."""
+    """Numbers of at least ``lower_bound``."""
 
     def check(self, value: Any) -> Any:
         return self.lower_bound <= value
@@ -280,7 +279,7 @@ class _Interval(_WithBounds):
 
 
 class _HalfOpenInterval(_Interval):
-    """Numbers from ``lower_bound``, which is included, to ``upper_bound``, which is not."""
+    """Numbers from ``lower_bound``, inclusive, to ``upper_bound``, exclusive."""
 
     def check(self, value: Any) -> Any:
         return (self.lower_bound <= value) & (value < self.upper_bound)
@@ -329,7 +328,7 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(_WithBounds):
-    """Counts that add up to ``upper_bound``, or to less."""
+    """Counts whose sum is at most ``upper_bound``."""
 
     is_discrete = True
     event_dim = 1

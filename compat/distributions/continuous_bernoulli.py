@@ -1,4 +1,4 @@
-"""Numbers between 0 and 1 with an exponential density."""
+"""The continuous Bernoulli distribution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
     Args:
         probs: between 0 and 1; or
         logits: its log odds.
-        lims: between these, near a half, where the formulas divide zero by zero, Taylor series are used.
+        lims: the interval around 0.5 in which Taylor series are used, as the formulas divide zero by zero.
 
     Example:
         >>> ContinuousBernoulli(torch.tensor(0.5)).log_prob(torch.tensor(0.3))
@@ -57,14 +57,14 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _far(self) -> Any:
-        """Where the formulas are stable."""
+        """Whether the formulas are stable."""
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])
 
     def _cut_probs(self) -> Any:
         return torch.where(self._far(), self.probs, self._lims[0] * torch.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Any:
-        """The logarithm of what makes the density's integral 1."""
+        """The logarithm of the normalizing constant."""
         p = self._cut_probs()
         low = torch.where(p <= 0.5, p, torch.zeros_like(p))
         high = torch.where(p >= 0.5, p, torch.ones_like(p))

@@ -1,4 +1,4 @@
-"""Several shares of one."""
+"""The Dirichlet distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Dirichlet"]
 
 
 class _Dirichlet(Function):
-    """Shares that are drawn, with the gradient of how they move with their parameters."""
+    """Samples with implicit gradients with respect to the parameters."""
 
     @staticmethod
     def forward(ctx: Any, concentration: Any) -> Any:
@@ -32,7 +32,7 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares that add up to one, of density proportional to the product of ``x ** (concentration - 1)``.
+    """Vectors of positive numbers with sum one, of density proportional to the product of ``x ** (concentration - 1)``.
 
     Args:
         concentration: positive, along the last dimension.

@@ -1,4 +1,4 @@
-"""``Distribution``: what all distributions have."""
+"""``Distribution``: the base class of distributions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Distribution"]
 class Distribution:
     """A batch of distributions.
 
-    A class says in ``arg_constraints`` and ``support`` what its parameters may be and where samples lie, and defines
-    ``rsample`` or ``sample``, ``log_prob`` and what else it can. It names in ``_expands`` the tensors and distributions
-    that make it up, batch dimensions first, and in ``_keeps`` its other attributes: ``expand`` needs no more.
+    A subclass declares ``arg_constraints`` and ``support``, and defines ``rsample`` or ``sample``, ``log_prob`` and
+    other methods. ``_expands`` lists its tensors and distributions, with batch dimensions first, and ``_keeps`` its
+    other attributes, so that ``expand`` need not be overridden.
 
     Args:
-        batch_shape: the size of the batch.
-        event_shape: the size of one sample of one of them.
-        validate_args: whether parameters and values are checked; by default what ``set_default_validate_args`` said.
+        batch_shape: the batch shape.
+        event_shape: the shape of one sample of one distribution.
+        validate_args: whether parameters and values are checked; by default as set by ``set_default_validate_args``.
 
     Raises:
-        ValueError: for parameters that they may not be.
+        ValueError: for invalid parameters.
 
     Example:
         >>> d = torch.distributions.Normal(torch.zeros(3), 1.0)
@@ -41,7 +41,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Says whether distributions check parameters and values if they are not told."""
+        """Sets the default of ``validate_args``."""
         if value not in [True, False]:
             raise ValueError
         Distribution._validate_args = value
@@ -67,7 +67,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
-                continue  # it will be computed from checked values
+                continue  # lazy: computed from checked values
             value = getattr(self, name)
             if not torch._is_all_true(constraint.check(value)):  # of all batch elements, under vmap
                 raise ValueError(
@@ -76,16 +76,16 @@ class Distribution:
                 )
 
     def _take(self, **parameters: Any) -> Any:
-        """Makes numbers and tensors attributes, broadcast against each other; gives their size."""
+        """Sets numbers and tensors as attributes, broadcast against each other; returns their size."""
         for name, value in zip(parameters, broadcast_all(*parameters.values())):
             setattr(self, name, value)
         return value.shape
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """The same distributions in a larger batch.
+        """The distribution with a larger batch shape.
 
         Args:
-            _instance: for classes that override ``expand``: what is to become the result.
+            _instance: for subclasses that override ``expand``: the object to fill.
         """
         kind = next((k for k in type(self).__mro__ if "_expands" in k.__dict__), None)
         if kind is None:
@@ -106,7 +106,7 @@ class Distribution:
         return new
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
-        """What ``expand`` is to fill."""
+        """The object for ``expand`` to fill."""
         if _instance is None and getattr(type(self), "__init__") != getattr(cls, "__init__"):  # noqa: B009
             raise NotImplementedError(
                 f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
@@ -118,22 +118,22 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Any:
-        """The size of the batch."""
+        """The batch shape."""
         return self._batch_shape
 
     @property
     def event_shape(self) -> Any:
-        """The size of one sample."""
+        """The event shape."""
         return self._event_shape
 
     @property
     def arg_constraints(self) -> Any:
-        """What each parameter may be."""
+        """The constraint of each parameter."""
         raise NotImplementedError
 
     @property
     def support(self) -> Any:
-        """Where samples lie."""
+        """The constraint of samples."""
         raise NotImplementedError
 
     @property
@@ -143,7 +143,7 @@ class Distribution:
 
     @property
     def mode(self) -> Any:
-        """The likeliest value."""
+        """The mode."""
         raise NotImplementedError(f"{self.__class__} does not implement mode")
 
     @property
@@ -164,11 +164,11 @@ class Distribution:
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        """Samples through which gradients flow to the parameters."""
+        """Samples with gradients with respect to the parameters."""
         raise NotImplementedError
 
     def sample_n(self, n: int) -> Any:
-        """The same as ``sample((n,))``."""
+        """As ``sample((n,))``."""
         warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning)
         return self.sample((n,))
 
@@ -177,18 +177,18 @@ class Distribution:
         raise NotImplementedError
 
     def cdf(self, value: Any) -> Any:
-        """The probability of less than a value."""
+        """The cumulative distribution function."""
         raise NotImplementedError
 
     def icdf(self, value: Any) -> Any:
-        """The value below which the given probability lies."""
+        """The inverse of ``cdf``."""
         raise NotImplementedError
 
     def enumerate_support(self, expand: bool = True) -> Any:
         """All values, along the first dimension.
 
         Args:
-            expand: whether for every distribution of the batch.
+            expand: whether to expand over the batch.
         """
         raise NotImplementedError
 
@@ -209,7 +209,7 @@ class Distribution:
         return values.expand((-1, *self._batch_shape)) if expand else values
 
     def _validate_sample(self, value: Any) -> None:
-        """Raises an error for a value of another size or outside the support, if arguments are to be checked."""
+        """Raises for a value of another size or outside the support."""
         if not self._validate_args:
             return
         if not isinstance(value, torch.Tensor):

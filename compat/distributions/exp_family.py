@@ -1,4 +1,4 @@
-"""Exponential families: what follows from their normalizer alone."""
+"""Exponential families: entropies derived from the log normalizer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["ExponentialFamily"]
 
 
 class ExponentialFamily(Distribution):
-    """Distributions of density ``exp(t(x) . eta - F(eta) + k(x))``.
+    """Distributions with density ``exp(t(x) . eta - F(eta) + k(x))``.
 
-    A class defines ``_natural_params``, the ``eta``; ``_log_normalizer``, the ``F``; and ``_mean_carrier_measure``, the
-    mean of ``k``. Their entropy is a Bregman divergence (F. Nielsen and R. Nock, "Entropies and cross-entropies of
-    exponential families", ICIP 2010).
+    A subclass defines ``_natural_params``, ``eta``; ``_log_normalizer``, ``F``; and ``_mean_carrier_measure``, the mean
+    of ``k``. The entropy is a Bregman divergence (F. Nielsen and R. Nock, "Entropies and cross-entropies of exponential
+    families", ICIP 2010).
     """
 
     @property

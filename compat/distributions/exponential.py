@@ -1,4 +1,4 @@
-"""Waiting times."""
+"""The exponential distribution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Exponential(ExponentialFamily):
     """Density ``rate * exp(-rate * x)``.
 
     Args:
-        rate: how many events there are in a unit of time.
+        rate: the rate, one over the mean.
 
     Example:
         >>> Exponential(2.0).mean

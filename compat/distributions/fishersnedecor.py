@@ -1,4 +1,4 @@
-"""Ratios of variances."""
+"""Fisher's F distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two ``Chi2`` numbers, each over its degrees of freedom.
+    """The ratio of two ``Chi2`` variables, each divided by its degrees of freedom.
 
     Args:
         df1, df2: the degrees of freedom.

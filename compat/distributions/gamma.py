@@ -1,4 +1,4 @@
-"""Sums of waiting times."""
+"""The gamma distribution."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Gamma(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         value = torch._standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
-        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # gradients flow as if it were not done
+        value.detach().clamp_(min=torch.finfo(value.dtype).tiny)  # without affecting the gradient
         return value
 
     def log_prob(self, value: Any) -> Any:

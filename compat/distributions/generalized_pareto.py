@@ -1,4 +1,4 @@
-"""What exceeds a high threshold."""
+"""The generalized Pareto distribution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GeneralizedPareto(Distribution):
     Args:
         loc: the threshold.
         scale: the scale.
-        concentration: how heavy the tail is; 0 makes it exponential.
+        concentration: the tail index; 0 gives an exponential distribution.
 
     Example:
         >>> GeneralizedPareto(0.0, 1.0, 0.5).cdf(torch.tensor(2.0))
@@ -46,7 +46,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, end)
 
     def _zero(self) -> tuple[Any, Any]:
-        """Where the concentration is 0; and the concentration, with a 1 there."""
+        """The mask of zero concentrations, and the concentration with these replaced by 1."""
         zero = torch.isclose(self.concentration, torch.zeros_like(self.concentration))
         return zero, torch.where(zero, torch.ones_like(self.concentration), self.concentration)
 
@@ -63,7 +63,7 @@ class GeneralizedPareto(Distribution):
         return -self.scale.log() - torch.where(zero, z, falls)
 
     def log_survival_function(self, value: Any) -> Any:
-        """The logarithm of the probability of more than a value."""
+        """The log survival function."""
         self._validate_sample(value)
         z = (value - self.loc) / self.scale
         zero, c = self._zero()

@@ -1,4 +1,4 @@
-"""Failures before the first success."""
+"""The geometric distribution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Geometric"]
 
 
 class Geometric(ProbsOrLogits, Distribution):
-    """How often something fails before it succeeds.
+    """The number of failures before the first success.
 
     Args:
         probs: the probability of success; or

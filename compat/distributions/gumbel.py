@@ -1,4 +1,4 @@
-"""Extremes of many numbers."""
+"""The Gumbel distribution."""
 
 from __future__ import annotations
 

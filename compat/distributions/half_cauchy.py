@@ -1,4 +1,4 @@
-"""Absolute values of Cauchy numbers."""
+"""The half-Cauchy distribution."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(Half):
-    """``|X|`` of a Cauchy number with median 0.
+    """``|X|`` for a Cauchy variable X with median 0.
 
     Args:
-        scale: that of X.
+        scale: the scale of X.
 
     Example:
         >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))

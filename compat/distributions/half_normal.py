@@ -1,4 +1,4 @@
-"""Absolute values of normal numbers."""
+"""The half-normal distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(Half):
-    """``|X|`` of a normal number with mean 0.
+    """``|X|`` for a normal variable X with mean 0.
 
     Args:
         scale: the standard deviation of X.

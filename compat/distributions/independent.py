@@ -1,4 +1,4 @@
-"""Batch dimensions as dimensions of the event."""
+"""``Independent``: batch dimensions as event dimensions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Independent"]
 
 
 class Independent(Distribution):
-    """Another distribution of which the last batch dimensions make one event.
+    """A distribution whose last batch dimensions are reinterpreted as event dimensions.
 
     Args:
-        base_distribution: the other one.
-        reinterpreted_batch_ndims: how many dimensions.
+        base_distribution: the distribution.
+        reinterpreted_batch_ndims: the number of dimensions.
 
     Raises:
-        ValueError: if it has not so many.
+        ValueError: if it has fewer batch dimensions.
 
     Example:
         >>> d = Independent(torch.distributions.Normal(torch.zeros(3), torch.ones(3)), 1)

@@ -1,4 +1,4 @@
-"""One over gamma numbers."""
+"""The inverse gamma distribution."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """``1 / X`` of a gamma number X.
+    """``1 / X`` for a gamma variable X.
 
     Args:
-        concentration, rate: those of X.
+        concentration, rate: the parameters of X.
 
     Example:
         >>> InverseGamma(torch.tensor([2.0]), torch.tensor([3.0])).mean
@@ -36,12 +36,12 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self) -> Any:
-        """The concentration of the gamma distribution that it is the inverse of."""
+        """The concentration of X."""
         return self.base_dist.concentration
 
     @property
     def rate(self) -> Any:
-        """The rate of that distribution."""
+        """The rate of X."""
         return self.base_dist.rate
 
     mean = formula(lambda self: torch.where(self.concentration > 1, self.rate / (self.concentration - 1), torch.inf))

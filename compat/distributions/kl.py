@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences: ``kl_divergence``, and within families."""
+"""Kullback-Leibler divergences within families."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from compat.nn import functional as F
 __all__ = ["kl_divergence", "register_kl"]
 
 
-# ---------------------------------------------------------------- of numbers
+# ---------------------------------------------------------------- univariate
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -173,7 +173,7 @@ def _uniform(p: Any, q: Any) -> Any:
     return torch.where((q.low > p.low) | (q.high < p.high), torch.inf, found)
 
 
-# ---------------------------------------------------------------- of vectors
+# ---------------------------------------------------------------- multivariate
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -185,7 +185,7 @@ def _dirichlet(p: Any, q: Any) -> Any:
 
 
 def _logdet(p: Any) -> Any:
-    """The logarithm of the determinant of the covariance."""
+    """The log determinant of the covariance."""
     if isinstance(p, MultivariateNormal):
         return 2 * half_logdet(p._unbroadcasted_scale_tril)
     factor, diagonal = p._parts
@@ -201,7 +201,7 @@ def _squared(q: Any, x: Any) -> Any:
 
 
 def _roots(p: Any) -> list[Any]:
-    """Matrices of columns whose products with themselves add up to the covariance."""
+    """A matrix whose product with its transpose is the covariance."""
     if isinstance(p, MultivariateNormal):
         return [p._unbroadcasted_scale_tril]
     factor, diagonal = p._parts
@@ -220,7 +220,7 @@ def _normal_vectors(p: Any, q: Any) -> Any:
 
 
 def _along_columns(q: Any) -> Any:
-    """The distribution with one more batch dimension at the end."""
+    """The distribution with a batch dimension added at the end."""
     made = q.__new__(type(q))
     names = ("_unbroadcasted_scale_tril", "_unbroadcasted_cov_factor", "_capacitance_tril")
     for name in names:

@@ -1,4 +1,4 @@
-"""Numbers between 0 and 1, much like Beta's."""
+"""The Kumaraswamy distribution."""
 
 from __future__ import annotations
 

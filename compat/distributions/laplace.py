@@ -1,4 +1,4 @@
-"""Differences of waiting times."""
+"""The Laplace distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random correlations."""
+"""The LKJ distribution of correlation matrices."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class LKJCholesky(Distribution):
     extended onion method", 2009).
 
     Args:
-        dim: of how many variables.
-        concentration: 1 makes all matrices equally likely, more makes them closer to the identity.
+        dim: the number of variables.
+        concentration: 1 gives a uniform distribution, larger values are closer to the identity.
 
     Raises:
-        ValueError: for fewer than two.
+        ValueError: for a ``dim`` below two.
 
     Example:
         >>> LKJCholesky(3, 0.5).sample().shape

@@ -1,4 +1,4 @@
-"""Exponentials of normal numbers."""
+"""The log-normal distribution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """``exp(X)`` of a normal number X.
+    """``exp(X)`` for a normal variable X.
 
     Args:
         loc, scale: the mean and standard deviation of X.

@@ -1,4 +1,4 @@
-"""Shares by normal numbers."""
+"""The logistic-normal distribution."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares of one, by stick breaking of normal numbers; one more than these.
+    """Probability vectors by stick breaking of normal variables, with one more element.
 
     Args:
-        loc, scale: means and standard deviations of the normal numbers.
+        loc, scale: means and standard deviations of the normal variables.
 
     Example:
         >>> LogisticNormal(torch.zeros(3), torch.ones(3)).event_shape
@@ -36,10 +36,10 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Any:
-        """The mean before the softmax."""
+        """The mean of the normal variables."""
         return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> Any:
-        """The standard deviation before the softmax."""
+        """The standard deviation of the normal variables."""
         return self.base_dist.base_dist.scale

@@ -1,4 +1,4 @@
-"""Normal vectors whose covariance is of low rank but for its diagonal."""
+"""The multivariate normal distribution with a low-rank plus diagonal covariance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LowRankMultivariateNormal"]
 
 
 def capacitance_tril(factor: Any, diagonal: Any) -> Any:
-    """The Cholesky factor of ``I + W.T @ inv(D) @ W``, the small matrix that everything is computed by."""
+    """The Cholesky factor of the capacitance matrix ``I + W.T @ inv(D) @ W``."""
     matrix = torch.matmul(factor.mT / diagonal.unsqueeze(-2), factor)
     return torch.linalg.cholesky(matrix + torch.eye(factor.shape[-1], dtype=matrix.dtype))
 
@@ -32,7 +32,7 @@ def lowrank_mahalanobis(factor: Any, diagonal: Any, x: Any, capacitance: Any) ->
 
 
 class LowRankMultivariateNormal(Distribution):
-    """Normal vectors of covariance ``cov_factor @ cov_factor.T + diag(cov_diag)``.
+    """The multivariate normal distribution with covariance ``cov_factor @ cov_factor.T + diag(cov_diag)``.
 
     Args:
         loc: the mean.

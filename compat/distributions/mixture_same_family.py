@@ -1,4 +1,4 @@
-"""Mixtures."""
+"""Mixture distributions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class MixtureSameFamily(Distribution):
     """A mixture of distributions of one family.
 
     Args:
-        mixture_distribution: a ``Categorical``: which component.
+        mixture_distribution: a ``Categorical`` over components.
         component_distribution: the components, along the last dimension of its batch.
 
     Raises:
-        ValueError: if these do not match.
+        ValueError: if these are incompatible.
 
     Example:
         >>> components = torch.distributions.Normal(torch.tensor([-1.0, 3.0]), torch.ones(2))
@@ -62,7 +62,7 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Any:
-        """Which component."""
+        """The distribution over components."""
         return self._mixture_distribution
 
     @property
@@ -71,7 +71,7 @@ class MixtureSameFamily(Distribution):
         return self._component_distribution
 
     def _weighted(self, values: Any) -> Any:
-        """The mean over the components."""
+        """The weighted mean over the components."""
         probs = self._mixture_distribution.probs
         mixed = self._mixture_distribution.batch_shape
         more = 0 if len(mixed) == 1 else len(self.batch_shape) - len(mixed)
@@ -105,7 +105,7 @@ class MixtureSameFamily(Distribution):
             return torch.gather(drawn, dim, index).squeeze(dim)
 
     def _pad(self, x: Any) -> Any:
-        """A value with a dimension for the components."""
+        """A value with a dimension inserted for the components."""
         return x.unsqueeze(-1 - self._event_ndims)
 
     def __repr__(self) -> str:

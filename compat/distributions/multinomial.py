@@ -1,4 +1,4 @@
-"""How often each of several classes comes."""
+"""The multinomial distribution."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["Multinomial"]
 
 
 class Multinomial(OfCategorical):
-    """How often each class comes in ``total_count`` draws.
+    """The number of occurrences of each class in ``total_count`` draws.
 
     Args:
-        total_count: how many draws.
-        probs: the classes' weights, along the last dimension; or
-        logits: their logarithms.
+        total_count: the number of draws.
+        probs: the unnormalized probabilities, along the last dimension; or
+        logits: the unnormalized log probabilities.
 
     Raises:
-        NotImplementedError: if ``total_count`` is no int.
+        NotImplementedError: if ``total_count`` is not an int.
 
     Example:
         >>> Multinomial(10, torch.tensor([1.0, 1.0])).mean

@@ -1,4 +1,4 @@
-"""Normal vectors."""
+"""The multivariate normal distribution."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["MultivariateNormal"]
 
 
 def times_vector(matrix: Any, vector: Any) -> Any:
-    """The product of matrices and vectors, both in batches."""
+    """The batched product of matrices and vectors."""
     return torch.matmul(matrix, vector.unsqueeze(-1)).squeeze(-1)
 
 
 def mahalanobis(factor: Any, x: Any) -> Any:
-    """``x.T @ inv(L @ L.T) @ x`` of lower triangular matrices and vectors, in batches that broadcast."""
+    """``x.T @ inv(L @ L.T) @ x`` for lower triangular matrices and vectors, in batches that broadcast."""
     batch = torch.broadcast_shapes(factor.shape[:-2], x.shape[:-1])
     n = x.shape[-1]
     factor = factor.expand((*batch, n, n))
@@ -39,11 +39,11 @@ def precision_to_scale_tril(precision: Any) -> Any:
     return torch.linalg.solve_triangular(inverse, identity, upper=False)
 
 
-_precision_to_scale_tril = precision_to_scale_tril  # by PyTorch's name, which packages import
+_precision_to_scale_tril = precision_to_scale_tril  # PyTorch's name, which packages import
 
 
 class MultivariateNormal(Distribution):
-    """Normal vectors.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean.
@@ -133,7 +133,7 @@ class MultivariateNormal(Distribution):
 
 
 def scale_tril_of(name: str, matrix: Any) -> Any:
-    """The Cholesky factor of the covariance, of which ``name`` is given."""
+    """The Cholesky factor of the covariance, from the parameter ``name``."""
     if name == "covariance_matrix":
         return torch.linalg.cholesky(matrix)
     return precision_to_scale_tril(matrix) if name == "precision_matrix" else matrix

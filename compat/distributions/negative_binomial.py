@@ -1,4 +1,4 @@
-"""Successes before so many failures."""
+"""The negative binomial distribution."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(ProbsOrLogits, Distribution):
-    """How often something succeeds before it has failed ``total_count`` times.
+    """The number of successes before ``total_count`` failures.
 
     Args:
-        total_count: how often; any number that is not negative.
+        total_count: the number of failures; any non-negative number.
         probs: the probability of success; or
         logits: its log odds.
 

@@ -1,4 +1,4 @@
-"""Normal numbers."""
+"""The normal distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of several classes, as a unit vector."""
+"""The categorical distribution with one-hot samples."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(OfCategorical):
-    """A one in the place of one of several classes, and zeros.
+    """One-hot vectors of categorical variables.
 
     Args:
-        probs: the classes' weights, along the last dimension; or
-        logits: their logarithms.
+        probs: the unnormalized probabilities, along the last dimension; or
+        logits: the unnormalized log probabilities.
 
     Example:
         >>> OneHotCategorical(torch.tensor([0.0, 1.0])).sample()
@@ -55,7 +55,7 @@ class OneHotCategorical(OfCategorical):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """``OneHotCategorical`` whose samples pass gradients on to the probabilities as they are.
+    """``OneHotCategorical`` with straight-through gradients of samples with respect to the probabilities.
 
     Source: Y. Bengio et al., "Estimating or propagating gradients through stochastic neurons", 2013.
     """

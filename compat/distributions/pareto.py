@@ -1,4 +1,4 @@
-"""Numbers with a heavy tail."""
+"""The Pareto distribution."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """Survival function ``(scale / x) ** alpha``, from ``scale`` on.
+    """Survival function ``(scale / x) ** alpha``, for ``x`` from ``scale``.
 
     Args:
-        scale: the least value.
-        alpha: how fast it falls.
+        scale: the minimum value.
+        alpha: the tail index.
 
     Example:
         >>> Pareto(1.0, 3.0).mean

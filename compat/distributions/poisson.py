@@ -1,4 +1,4 @@
-"""Counts of rare events."""
+"""The Poisson distribution."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """How many events there are in a time in which ``rate`` are to be expected.
+    """Counts with mean ``rate``.
 
     Args:
-        rate: not negative.
+        rate: a non-negative number.
 
     Example:
         >>> Poisson(torch.tensor([2.0])).log_prob(torch.tensor([0.0]))

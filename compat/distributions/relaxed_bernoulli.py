@@ -1,4 +1,4 @@
-"""Events that happen more or less."""
+"""The relaxed Bernoulli distribution."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
 
 
 class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
-    """The log odds of a ``RelaxedBernoulli`` number.
+    """The log odds of a ``RelaxedBernoulli`` variable.
 
     Args:
-        temperature, probs, logits: those of the other one.
+        temperature, probs, logits: as for ``RelaxedBernoulli``.
     """
 
     arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -46,7 +46,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers between 0 and 1 that come closer to 0 and 1 as the temperature falls, and have gradients.
+    """A differentiable relaxation of ``Bernoulli``: samples between 0 and 1 that approach 0 and 1 at low temperatures.
 
     Source: C. J. Maddison et al., "The concrete distribution", ICLR 2017; E. Jang et al., "Categorical
     reparameterization with Gumbel-softmax", ICLR 2017.
@@ -72,15 +72,15 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far samples are from zero and one."""
+        """The temperature of the relaxation."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Any:
-        """The logarithms of the odds."""
+        """The log odds."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Any:
-        """The probabilities of one."""
+        """The probabilities of 1."""
         return self.base_dist.probs

@@ -1,4 +1,4 @@
-"""One of several classes, more or less."""
+"""The relaxed categorical distribution."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
 class ExpRelaxedCategorical(OfCategorical):
-    """The logarithms of ``RelaxedOneHotCategorical`` numbers.
+    """The logarithms of ``RelaxedOneHotCategorical`` variables.
 
     Args:
-        temperature, probs, logits: those of the other one.
+        temperature, probs, logits: as for ``RelaxedOneHotCategorical``.
     """
 
-    # Their exponentials add up to one, which rounding would make seem untrue.
+    # The sum of exponentials is one only up to rounding, so it is not checked.
     support = constraints.real_vector
     has_rsample = True
     _expands = ("_categorical",)
@@ -47,14 +47,15 @@ class ExpRelaxedCategorical(OfCategorical):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Shares of one that come closer to unit vectors as the temperature falls, and have gradients.
+    """A differentiable relaxation of ``OneHotCategorical``: probability vectors that approach one-hot at low
+    temperatures.
 
     Source: see ``RelaxedBernoulli``.
 
     Args:
         temperature: positive.
-        probs: the classes' weights, along the last dimension; or
-        logits: their logarithms.
+        probs: the unnormalized probabilities, along the last dimension; or
+        logits: the unnormalized log probabilities.
 
     Example:
         >>> RelaxedOneHotCategorical(torch.tensor([2.2]), torch.tensor([0.1, 0.9])).sample().sum().round()
@@ -72,12 +73,12 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How far samples are from one-hot."""
+        """The temperature of the relaxation."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Any:
-        """Logarithms of the probabilities, (..., categories)."""
+        """The log probabilities, (..., categories)."""
         return self.base_dist.logits
 
     @property

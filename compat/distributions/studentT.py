@@ -15,7 +15,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """A normal number over the root of a ``Chi2`` number over its degrees of freedom.
+    """A standard normal variable over the root of a ``Chi2`` variable divided by its degrees of freedom.
 
     Args:
         df: the degrees of freedom.

@@ -1,4 +1,4 @@
-"""Functions of a random variable."""
+"""Distributions of transformed random variables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["TransformedDistribution"]
 class TransformedDistribution(Distribution):
     """The distribution of ``f(X)``.
 
-    Classes made of it name in ``_own`` the tensors that they hold themselves.
+    Subclasses list in ``_own`` the tensors that they store themselves.
 
     Args:
-        base_distribution: that of X.
-        transforms: f, or several functions, the first one first.
+        base_distribution: the distribution of X.
+        transforms: f, or several transforms, applied in order.
 
     Raises:
-        ValueError: for anything else, or if X has too few dimensions.
+        ValueError: for other transforms, or if X has too few dimensions.
 
     Example:
         >>> normal = torch.distributions.Normal(0.0, 1.0)
@@ -45,7 +45,7 @@ class TransformedDistribution(Distribution):
             raise ValueError(f"base_distribution needs to have shape with size at least {before}, but got {shape}.")
         forward = torch.Size(whole.forward_shape(shape))
         expanded = torch.Size(whole.inverse_shape(forward))
-        if shape != expanded:  # the function has a batch of its own
+        if shape != expanded:  # the transform has its own batch shape
             base_distribution = base_distribution.expand(expanded[: len(expanded) - event_dim])
         if before > event_dim:
             base_distribution = Independent(base_distribution, before - event_dim)
@@ -103,7 +103,7 @@ class TransformedDistribution(Distribution):
         return found + _sum_rightmost(self.base_dist.log_prob(value), event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
-        """Probabilities, counted from the other end where the function falls."""
+        """Probabilities, complemented where the transform is decreasing."""
         sign: Any = 1
         for transform in self.transforms:
             sign = sign * transform.sign

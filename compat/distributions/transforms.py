@@ -1,6 +1,6 @@
-"""Functions of random variables: exponentials, sigmoids, affine maps, and maps onto simplices and matrices.
+"""Transforms: exponentials, sigmoids, affine maps, and maps to simplices and matrices.
 
-Source of those onto constrained sets: Stan Reference Manual, "Constraint Transforms".
+Source of the transforms to constrained sets: Stan Reference Manual, "Constraint Transforms".
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _FEW = "Too few dimensions on input"
 
 
 class _Plain(Transform):
-    """A function without settings: two of a class are the same."""
+    """A transform without settings: instances of a class are equal."""
 
     def _same(self, other: object) -> bool:
         return isinstance(other, type(self))
 
 
 class ReshapeTransform(Transform):
-    """Values in another shape.
+    """Reshapes events.
 
     Args:
-        in_shape, out_shape: the size of one value before and after.
+        in_shape, out_shape: the event shapes before and after.
 
     Raises:
         ValueError: if these have different numbers of elements.
@@ -218,7 +218,7 @@ class SoftplusTransform(_Plain):
 
 
 class TanhTransform(_Plain):
-    """``tanh(x)``, with a Jacobian that stays finite far out.
+    """``tanh(x)``, with a Jacobian that stays finite for large arguments.
 
     Example:
         >>> torch.distributions.TanhTransform()(torch.tensor([0.5]))
@@ -241,7 +241,7 @@ class TanhTransform(_Plain):
 
 
 class AbsTransform(_Plain):
-    """``|x|``; its inverse gives the positive one.
+    """``|x|``; its inverse returns the positive value.
 
     Example:
         >>> torch.distributions.AbsTransform()(torch.tensor([-1.0, 2.0]))
@@ -263,7 +263,7 @@ class AffineTransform(Transform):
 
     Args:
         loc, scale: numbers or tensors.
-        event_dim: how many dimensions make one value.
+        event_dim: the number of event dimensions.
 
     Example:
         >>> torch.distributions.AffineTransform(loc=1.0, scale=2.0)(torch.tensor([3.0]))
@@ -327,13 +327,13 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-# ---------------------------------------------------------------- onto matrices and simplices
+# ---------------------------------------------------------------- to matrices and simplices
 
 
 class CorrCholeskyTransform(Transform):
     """From vectors of ``n * (n - 1) / 2`` numbers to the Cholesky factors of n x n correlation matrices.
 
-    The numbers, taken through ``tanh``, are partial correlations.
+    The ``tanh`` of the numbers are partial correlations.
 
     Example:
         >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
@@ -379,7 +379,7 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_Plain):
-    """``softmax(x)``; its inverse, the logarithm, is one of many.
+    """``softmax(x)``, which is not injective; its inverse is the logarithm.
 
     Example:
         >>> torch.distributions.SoftmaxTransform()(torch.zeros(2))
@@ -405,7 +405,7 @@ class SoftmaxTransform(_Plain):
 
 
 class StickBreakingTransform(_Plain):
-    """From n numbers to n + 1 shares of one: each breaks a share off what is left.
+    """From n numbers to probability vectors of size n + 1, by stick breaking.
 
     Example:
         >>> torch.distributions.StickBreakingTransform()(torch.zeros(2))
@@ -417,7 +417,7 @@ class StickBreakingTransform(_Plain):
     bijective = True
 
     def _offset(self, x: Any) -> Any:
-        """What makes zeros equal shares: how many come after each."""
+        """The offset with which zeros give a uniform vector: by the number of following elements."""
         n = x.shape[-1]
         return n + 1 - x.new_ones(n).cumsum(-1)
 
@@ -428,7 +428,7 @@ class StickBreakingTransform(_Plain):
 
     def _inverse(self, y: Any) -> Any:
         first = y[..., :-1]
-        # What is left, rounded, must not be less than nothing.
+        # The remainder must not become negative by rounding.
         left = torch.clamp(1 - first.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return first.log() - left.log() + self._offset(first).log()
 
@@ -487,7 +487,7 @@ class PositiveDefiniteTransform(_Plain):
 
 
 class CumulativeDistributionTransform(Transform):
-    """The ``cdf`` of a distribution: it makes its samples uniform.
+    """The ``cdf`` of a distribution, which maps its samples to uniform ones.
 
     Args:
         distribution: one with ``cdf`` and ``icdf``.
@@ -504,7 +504,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """Where the distribution's samples lie."""
+        """The support of the distribution."""
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Equally likely numbers."""
+"""The uniform distribution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Uniform"]
 
 
 class Uniform(Distribution):
-    """Numbers from ``[low, high)``, all equally likely.
+    """Uniformly distributed numbers in ``[low, high)``.
 
     Args:
         low, high: the ends.

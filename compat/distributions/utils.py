@@ -1,4 +1,4 @@
-"""What several distributions need."""
+"""Helpers of distributions."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def _sum_rightmost(value: Any, dim: int) -> Any:
 
 
 def logits_to_probs(logits: Any, is_binary: bool = False) -> Any:
-    """Probabilities of logits: of one event each, or normalized along the last dimension."""
+    """Probabilities from logits: separate binary events, or normalized along the last dimension."""
     return torch.sigmoid(logits) if is_binary else torch.softmax(logits, dim=-1)
 
 
 def clamp_probs(probs: Any) -> Any:
-    """Probabilities kept away from 0 and 1 by the dtype's smallest step."""
+    """Probabilities clamped away from 0 and 1 by the dtype's ``eps``."""
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
-    """Logits of probabilities: of one event each, or logarithms."""
+    """Logits from probabilities: of separate binary events, or logarithms."""
     clamped = clamp_probs(probs)
     return torch.log(clamped) - torch.log1p(-clamped) if is_binary else torch.log(clamped)
 
@@ -69,7 +69,7 @@ class lazy_property:
     """A property that is computed at the first access, and then is a plain attribute.
 
     Args:
-        wrapped: computes it.
+        wrapped: the function that computes it.
     """
 
     def __init__(self, wrapped: Callable[[Any], Any]):
@@ -99,7 +99,7 @@ def _below(n: int, diag: int) -> Any:
 
 
 def tril_matrix_to_vec(mat: Any, diag: int = 0) -> Any:
-    """What is on and below a diagonal of square matrices, row by row.
+    """The elements on and below a diagonal of square matrices, row by row.
 
     Raises:
         ValueError: if there is no such diagonal.
@@ -118,7 +118,7 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     """Square matrices with the given elements on and below a diagonal, and zeros elsewhere.
 
     Raises:
-        ValueError: if no matrix has so many.
+        ValueError: if no matrix has that many.
     """
     m = 1 + 2 * diag
     n = (-m + (m**2 + 8 * vec.shape[-1] + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2

@@ -1,4 +1,4 @@
-"""Directions."""
+"""The von Mises distribution of angles."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class VonMises(Distribution):
 
     Args:
         loc: the mean.
-        concentration: one over the variance, nearly.
+        concentration: approximately one over the variance.
 
     Example:
         >>> VonMises(torch.tensor([1.0]), torch.tensor([1.0])).mean
@@ -49,7 +49,7 @@ class VonMises(Distribution):
 
     @lazy_property
     def _proposal(self) -> Any:
-        """The parameter of the wrapped Cauchy distribution that is drawn from."""
+        """The parameter of the wrapped Cauchy proposal distribution."""
         k = self.concentration.double()
         tau = 1 + (1 + 4 * k**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * k)
@@ -76,5 +76,5 @@ class VonMises(Distribution):
 
     @lazy_property
     def variance(self) -> Any:
-        """That of directions: one less the length of their mean."""
+        """The circular variance: one minus the length of the mean direction."""
         return 1 - (_log_bessel(self.concentration, 1) - _log_bessel(self.concentration, 0)).exp()

@@ -1,4 +1,4 @@
-"""Lifetimes."""
+"""The Weibull distribution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Weibull(TransformedDistribution):
 
     Args:
         scale: the scale.
-        concentration: above 1 things wear out, below 1 they harden.
+        concentration: the shape parameter.
 
     Example:
         >>> Weibull(torch.tensor([1.0]), torch.tensor([1.0])).mean

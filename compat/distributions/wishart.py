@@ -1,4 +1,4 @@
-"""Covariances of normal vectors."""
+"""The Wishart distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Wishart(ExponentialFamily):
     Drawn by Bartlett's decomposition.
 
     Args:
-        df: how many; any number above the size less one.
+        df: the degrees of freedom; any number above the size minus one.
         covariance_matrix: the vectors' covariance; or
         precision_matrix: its inverse; or
         scale_tril: its Cholesky factor.
@@ -106,7 +106,7 @@ class Wishart(ExponentialFamily):
         return self._matrix(torch.cholesky_solve(identity, factor))
 
     def _each(self, values: Any) -> Any:
-        """A number for each matrix, to multiply it with."""
+        """A number for each matrix, broadcastable with it."""
         return values.view((*self._batch_shape, 1, 1))
 
     mean = formula(lambda self: self._each(self.df) * self.covariance_matrix)
@@ -133,10 +133,10 @@ class Wishart(ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
-        """Samples; singular ones are drawn again, so often at most.
+        """Samples; singular ones are redrawn, up to a maximum number of times.
 
-        PyTorch 2.13 takes the others for singular at first: it warns, and draws all of them twice. These are its
-        numbers.
+        PyTorch 2.13 at first treats the nonsingular ones as singular: it warns, and draws all of them twice. This
+        reproduces its numbers.
         """
         sample = self._bartlett_sampling(sample_shape)
         again = self._any_of_batch(self.support.check(sample))
@@ -151,7 +151,7 @@ class Wishart(ExponentialFamily):
         return sample
 
     def _any_of_batch(self, found: Any) -> Any:
-        """For each draw whether it is so of one of the batch."""
+        """For each draw whether it holds for any batch element."""
         dims = tuple(-1 - i for i in range(len(self._batch_shape)))
         return found.amax(dims) if dims else found
 

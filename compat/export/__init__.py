@@ -1,4 +1,4 @@
-"""``torch.export``: models as graphs of operators and as StableHLO, in files that need none of their Python.
+"""``torch.export``: models as graphs of operators and as StableHLO, saved without their Python code.
 
 Example:
     >>> import io

@@ -1,8 +1,8 @@
 """Files of exported programs.
 
-A file is a zip archive of ``program.json`` (the graph, what it takes and returns), ``weights.npz`` (the weights by
-name), ``constants.npz`` and ``program.stablehlo``, which is the compiled program as ``funcgrad.tools.export`` and
-``jax.export`` read it: a function of the weights in a dictionary and of a list of inputs, of the example's sizes.
+A file is a zip archive of ``program.json`` (the graph and its signature), ``weights.npz`` (the weights by name),
+``constants.npz`` and ``program.stablehlo``, the compiled program in the format of ``funcgrad.tools.export`` and
+``jax.export``: a function of a dictionary of weights and a list of inputs of the example's sizes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FORMATS: dict[str, Any] = {
 
 
 def _encode(x: Any) -> Any:
-    """An argument as JSON: a value that is not plain is a list of a tag and its parts."""
+    """An argument as JSON: a non-primitive value is a list of a tag and its parts."""
     if isinstance(x, bool | int | str | None):
         return x
     if isinstance(x, float):
@@ -104,7 +104,7 @@ def _operator(name: str) -> Any:
 
 
 def _structure(spec: TreeSpec) -> Any:
-    """A tree of containers as JSON, its leaves numbered."""
+    """A pytree structure as JSON, with numbered leaves."""
     return _encode(tree_unflatten(list(range(spec.num_leaves)), spec))
 
 
@@ -118,7 +118,7 @@ def _spec(structure: Any) -> TreeSpec:
 
 def _arrays(tensors: dict[str, Tensor]) -> bytes:
     file = io.BytesIO()
-    # What NumPy's files do not know is written as its bits.
+    # Dtypes that NumPy's files do not support are stored as bits.
     given = {name: t.detach().numpy(force=True) for name, t in tensors.items()}
     np.savez(file, **{n: a.view(np.uint16) if a.dtype == ml_dtypes.bfloat16 else a for n, a in given.items()})
     return file.getvalue()
@@ -137,16 +137,16 @@ def _tensors(data: bytes, kinds: dict[str, str]) -> dict[str, Tensor]:
 
 
 def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> None:
-    """Writes a program into a file.
+    """Saves a program.
 
     Args:
         ep: the program.
-        f: a path, or what is opened for writing bytes.
-        extra_files: more files of the archive, by name.
+        f: a path, or a file open for writing bytes.
+        extra_files: additional files of the archive, by name.
 
     Raises:
-        TypeError: for an argument that is not a program, and for a program whose arguments or results are in containers
-            of other types than tuples, lists and dictionaries.
+        TypeError: for an argument that is not a program, and a program with containers other than tuples, lists and
+            dictionaries.
         ImportError: without the package ``flatbuffers``.
     """
     if not isinstance(ep, ExportedProgram):
@@ -175,14 +175,14 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> ExportedProgram:
-    """Loads a program that ``save`` wrote.
+    """Loads a program from a file of ``save``.
 
     Args:
-        f: a path, or what is opened for reading bytes.
-        extra_files: names of more files, whose contents are put in their places.
+        f: a path, or a file open for reading bytes.
+        extra_files: names of additional files, whose contents are written into the dictionary.
 
     Raises:
-        RuntimeError: for a file that ``save`` here has not written, PyTorch's ``.pt2`` among them.
+        RuntimeError: for other files, including PyTorch's ``.pt2``.
     """
     try:
         archive = zipfile.ZipFile(f)

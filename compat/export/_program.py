@@ -38,7 +38,7 @@ class InputKind(enum.Enum):
 
 @dataclass
 class InputSpec:
-    """One input of a graph: its kind, its name there, and the name of a weight."""
+    """An input of a graph: its kind, its name, and the name of a weight."""
 
     kind: InputKind
     arg: str
@@ -47,7 +47,7 @@ class InputSpec:
 
 @dataclass
 class OutputSpec:
-    """One result of a graph, by the name of its node."""
+    """A result of a graph, by the name of its node."""
 
     arg: str
 
@@ -83,10 +83,10 @@ class ExportedProgram:
     """A module as a graph of operators.
 
     Attributes:
-        graph_module: the graph; its weights come first among its inputs, in the signature's order.
+        graph_module: the graph; weights are its first inputs, in the signature's order.
         graph_signature: the kinds of the inputs.
         state_dict: the parameters and buffers.
-        constants: tensors that the trace found besides.
+        constants: other tensors found by the trace.
         example_inputs: the arguments of the traced call.
     """
 
@@ -125,13 +125,13 @@ class ExportedProgram:
         return _Unlifted(self)
 
     def run_decompositions(self, decomp_table: Any = None) -> ExportedProgram:
-        """The program in operators of ATen: it is so already."""
+        """The program in ATen operators, which it already is."""
         return self
 
     @property
     def stablehlo(self) -> _functions.Exported:
-        """The program compiled: a function of a dictionary of the weights and a list of the user's tensors, which
-        returns a list of arrays. ``stablehlo.stablehlo`` is its text, ``stablehlo.serialize()`` its bytes."""
+        """The compiled program: a function of a dictionary of weights and a list of the user's tensors that returns a
+        list of arrays. ``stablehlo.stablehlo`` is its text, ``stablehlo.serialize()`` its bytes."""
         if self._compiled is None:
             self._compiled = self._compile()
         return self._compiled
@@ -203,7 +203,7 @@ class _Unlifted(Module):
 
 
 def _input_names(module: Module, args: Any, kwargs: Any) -> list[str]:
-    """A name for each leaf, after the parameters of ``forward``."""
+    """A name for each leaf, derived from the parameters of ``forward``."""
     try:
         bound = inspect.signature(module.forward).bind(*args, **kwargs).arguments
     except (TypeError, ValueError):
@@ -220,23 +220,22 @@ def export(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, *, dynamic_shapes: Any = None,
     strict: bool = False, preserve_module_call_signature: tuple[str, ...] = (), **options: Any,
 ) -> ExportedProgram:  # fmt: skip
-    """A module as a graph, traced with example arguments.
+    """Exports a module as a graph, traced with example arguments.
 
     Args:
-        mod: the module; it is called as it is: call ``eval()`` before for inference.
-        args, kwargs: its arguments. What is no tensor is a constant of the graph.
-        dynamic_shapes: which sizes may change: for each argument, in a tuple or by name, a dictionary or sequence from
-            dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are as in the example. The module is
-            then called at several sizes.
-        strict, preserve_module_call_signature: accepted.
+        mod: the module, in its present mode: call ``eval()`` first for inference.
+        args, kwargs: its arguments. Leaves that are not tensors are constants of the graph.
+        dynamic_shapes: the dynamic sizes: for each argument, in a tuple or by name, a dictionary or sequence from
+            dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are static. The module is then called
+            at several sizes.
+        strict, preserve_module_call_signature: ignored.
 
     Raises:
         ValueError: for an argument that is not a module.
-        TypeError: if ``args`` is no tuple.
-        torch._dynamo.exc.UserError: for a size that is to change and cannot.
-        torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: where what is computed follows from values
-            that are taken out of tensors (``item()``, ``bool()``, ``tolist()``, sizes of masks), which a graph cannot
-            say.
+        TypeError: if ``args`` is not a tuple.
+        torch._dynamo.exc.UserError: for a size that is declared dynamic but is static.
+        torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: if operations depend on values of tensors
+            (``item()``, ``bool()``, ``tolist()``, sizes of masks), which a graph cannot express.
     """
     if not isinstance(mod, Module):
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
@@ -249,21 +248,21 @@ def export(
 
 
 def export_with_any_sizes(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
-    """``export`` with every size that may change."""
+    """``export`` with all sizes dynamic that can be."""
     traced = Trace(mod, args, kwargs)
     return traced.program(traced.chosen(candidates(traced.inputs)))
 
 
 class Trace:
-    """A module at an example.
+    """The trace of a module with example arguments.
 
     Args:
         mod, args, kwargs: the module and its arguments.
-        names: of the tensors among these; those of the parameters of ``forward`` by default.
-        keep: whether nodes keep their values in ``meta["val"]``.
+        names: the names of the tensors among these; by default those of the parameters of ``forward``.
+        keep: whether nodes store their values in ``meta["val"]``.
 
     Attributes:
-        inputs, names: the tensors among its arguments, and what they are called.
+        inputs, names: the tensors among its arguments, and their names.
         graph: the graph, whose first inputs are weights.
         specs: the kinds of its inputs.
         weights: the weights by name.
@@ -288,7 +287,7 @@ class Trace:
         given = iter(inputs)
         leaves = [next(given) if isinstance(t, Tensor) else t for t in self._leaves]
         args, kwargs = tree_unflatten(leaves, self._spec)
-        with no_grad():  # so that each operation is seen as itself
+        with no_grad():  # so that each operation is recorded as itself
             recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
@@ -296,7 +295,7 @@ class Trace:
         return graph, specs, weights, tree_flatten(found)[1]
 
     def again(self, inputs: list[Tensor]) -> Graph:
-        """The graph at other sizes, if it has the same weights and constants; leaves the module as it was."""
+        """The graph at other sizes, if it has the same weights and constants; restores the module."""
         if all(a is b for a, b in zip(inputs, self.inputs)):
             return self.graph
         kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
@@ -319,10 +318,10 @@ class Trace:
         return graph
 
     def chosen(self, symbols: list[Symbol]) -> list[Symbol]:
-        """Those of sizes that may change, each by itself.
+        """The sizes that can be dynamic, each separately.
 
         Raises:
-            UserError: if one may not that has to.
+            UserError: if a required one cannot.
         """
         found = []
         for symbol in symbols:
@@ -336,7 +335,7 @@ class Trace:
         return found
 
     def program(self, symbols: list[Symbol]) -> ExportedProgram:
-        """The program in which these sizes may change, or as many of them as may together."""
+        """The program with these sizes dynamic, or as many of them as possible together."""
         optional = [s for s in symbols if not s.needed]
         needed = [s for s in symbols if s.needed]
         if len(needed) > MOST:
@@ -370,10 +369,10 @@ def bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[st
 
 
 def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:
-    """The graph with weights as its first inputs, what its inputs are, and its nodes by those of the trace.
+    """The graph with weights as its first inputs, its input specs, and its nodes by those of the trace.
 
     Args:
-        keep: whether nodes keep their values.
+        keep: whether nodes store their values.
     """
     graph = Graph()
     specs: list[InputSpec] = []
@@ -399,7 +398,7 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
                 specs.append(InputSpec(InputKind.USER_INPUT, copied[node].name, None))
         elif node.op == "call_function":
             copied[node] = graph.node_copy(node, lambda n: copied[n])
-            if getattr(node.target, "_opname", "") == "rnn_layer":  # whose last argument keeps tensors for backward
+            if getattr(node.target, "_opname", "") == "rnn_layer":  # its last argument stores tensors for backward
                 copied[node].args = (*copied[node].args[:-1], True)
     for node, made in copied.items():
         if keep:

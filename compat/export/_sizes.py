@@ -1,8 +1,8 @@
-"""Sizes that may change: a program is traced at several, and the numbers that change with them become formulas.
+"""Dynamic sizes: a program is traced at several sizes, and the numbers that depend on them become formulas.
 
-A number of a graph (where a view is cut, how far a slice goes) is fitted by a polynomial with at most one power of each
-size, which covers ``batch * length``. One more trace, at sizes that took no part in the fit, has to agree; else, and if
-the operations themselves change with a size, the size is not one that may change.
+A number in a graph (the offset of a view, the length of a slice) is fitted by a polynomial that is linear in each size,
+which covers ``batch * length``. A further trace, at sizes not used for the fit, must agree; otherwise, or if the
+operations themselves depend on a size, the size is static.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from compat.fx.node import Node
 
 __all__ = ["MOST", "Dim", "Fixed", "Symbol", "asked_for", "candidates", "dims", "fits", "generalized"]
 
-#: At most so many sizes change together.
+#: The maximum number of dynamic sizes.
 MOST = 6
-#: Of more than so many sizes, products of at most two are looked for: the number of traces grows with their sets.
+#: With more sizes, only products of at most two are fitted, since the number of traces grows exponentially.
 _ALL_PRODUCTS = 3
 
 
 class _Hint:
-    """How a size is to be taken, where it has no name."""
+    """The treatment of a size without a name."""
 
     def __init__(self, name: str):
         self.name = name
@@ -40,16 +40,16 @@ class _Hint:
 
 
 class Dim:
-    """A size that may change, for ``export(dynamic_shapes=...)``.
+    """A dynamic size, for ``export(dynamic_shapes=...)``.
 
     Args:
-        name: what the size is called; sizes of one name are equal.
-        min, max: between which it lies.
+        name: the name of the size; sizes of the same name are equal.
+        min, max: its bounds.
 
     Attributes:
-        AUTO: as a size: it may change if the program allows.
-        DYNAMIC: it has to.
-        STATIC: it may not.
+        AUTO: dynamic if possible.
+        DYNAMIC: required to be dynamic.
+        STATIC: static.
 
     Example:
         >>> batch = torch.export.Dim("batch", min=1)
@@ -77,19 +77,19 @@ def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[D
 
 
 class Fixed(Exception):
-    """Why a size may not change, in words."""
+    """Why a size cannot be dynamic, as text."""
 
 
 @dataclass(eq=False)
 class Symbol:
-    """A size that may change.
+    """A dynamic size.
 
     Attributes:
         name: what it is called.
-        value: what it is in the example.
-        places: where it is: numbers of an input and a dimension.
-        least, most: between which it lies; None for no bound.
-        needed: whether it is an error if it may not change.
+        value: its value in the example.
+        places: its occurrences: pairs of an input and a dimension.
+        least, most: its bounds, or None.
+        needed: whether it is an error if it cannot be dynamic.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Symbol:
 
 
 def candidates(inputs: Sequence[Tensor]) -> list[Symbol]:
-    """The sizes of example inputs that might change: those of one dimension that are equal change together."""
+    """The sizes of example inputs that might be dynamic: equal sizes of the same dimension are assumed to be equal."""
     found: dict[tuple[int, int], Symbol] = {}
     for n, t in enumerate(inputs):
         for d, size in enumerate(t.shape):
@@ -111,15 +111,15 @@ def candidates(inputs: Sequence[Tensor]) -> list[Symbol]:
 
 
 def asked_for(dynamic_shapes: Any, arguments: dict[str, Any]) -> list[Symbol]:
-    """The sizes that ``export(dynamic_shapes=...)`` says may change.
+    """The sizes that ``export(dynamic_shapes=...)`` declares as dynamic.
 
     Args:
         dynamic_shapes: for each argument, in order or by name.
         arguments: the arguments by name.
 
     Raises:
-        TypeError: for what is no size.
-        ValueError: for another number of arguments, or sizes of one name that differ.
+        TypeError: for an invalid size.
+        ValueError: for a wrong number of arguments, or different sizes of the same name.
     """
     said = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes))
     if len(said) != len(dynamic_shapes) or set(said) - set(arguments):
@@ -158,11 +158,11 @@ def _add(found: dict[str, Symbol], n: int, d: int, dim: Any, t: Tensor) -> None:
 
 
 def fits(meta: dict[str, Any], shape: tuple[int, ...], known: dict[str, int]) -> bool:
-    """Whether a tensor's shape is that of an input.
+    """Whether a tensor's shape matches an input.
 
     Args:
-        meta: what its node knows.
-        known: sizes by name, which are added to.
+        meta: the metadata of its node.
+        known: sizes by name, which are updated.
     """
     example = meta["type"][0]
     if len(shape) != len(example):
@@ -189,10 +189,10 @@ def _at(inputs: Sequence[Tensor], steps: dict[Symbol, int]) -> list[Tensor]:
 
 
 def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
-    """Node by node of the first graph, the leaves of what it is called with in each graph.
+    """For each node of the first graph, the argument leaves in each graph.
 
     Raises:
-        Fixed: if the graphs are not made of the same operations.
+        Fixed: if the graphs have different operations.
     """
     rows = [list(g.nodes) for g in graphs]
     if len({len(r) for r in rows}) > 1:
@@ -200,7 +200,7 @@ def _alike(graphs: Sequence[Graph]) -> Iterator[tuple[Node, list[list[Any]]]]:
     places = [{node: i for i, node in enumerate(r)} for r in rows]
     for nodes in zip(*rows):
         first = nodes[0]
-        # The shapes of results, where the traces have kept these, are numbers as well.
+        # The shapes of results, if recorded, are compared too.
         flat = [tree_flatten((node.args, node.kwargs, _shapes(node))) for node in nodes]
         if any((n.op, n.target) != (first.op, first.target) for n in nodes) or any(f[1] != flat[0][1] for f in flat):
             raise Fixed(f"{first.name} is another operation at another size")
@@ -220,7 +220,7 @@ Polynomial = dict[frozenset[Symbol], int]
 
 
 def _fitted(values: dict[frozenset[Symbol], int], symbols: Sequence[Symbol]) -> Polynomial:
-    """The polynomial in sizes that has these values where the sizes of a set are one larger than in the example."""
+    """The polynomial with given values at the example's sizes, with the sizes of each subset increased by one."""
     sets = list(values)
     steps = {s: sum((-1) ** (len(s) - len(t)) * values[t] for t in sets if t <= s) for s in sets}
     found = {
@@ -237,19 +237,19 @@ def _value(found: Polynomial, sizes: dict[Symbol, int]) -> int:
 
 
 def generalized(trace: Callable[[list[Tensor]], Graph], inputs: Sequence[Tensor], symbols: Sequence[Symbol]) -> Graph:
-    """The graph of a program for any sizes.
+    """The graph of a program with dynamic sizes.
 
     Args:
-        trace: the graph for inputs; its first placeholders are weights, the last ones the inputs.
+        trace: returns the graph for inputs; its first placeholders are weights, the last ones the inputs.
         inputs: the example.
-        symbols: the sizes that change.
+        symbols: the dynamic sizes.
 
     Returns:
-        The graph with numbers computed from the inputs' sizes. Where the traces kept the results, ``meta["shapes"]``
-        has the shapes of each node's, of numbers and nodes.
+        The graph with numbers computed from the inputs' sizes. If the traces recorded results, ``meta["shapes"]`` has
+        the shapes of each node's results, of numbers and nodes.
 
     Raises:
-        Fixed: if they may not.
+        Fixed: if they cannot be dynamic.
     """
     together = len(symbols) if len(symbols) <= _ALL_PRODUCTS else 2
     subsets = [frozenset(c) for n in range(together + 1) for c in itertools.combinations(symbols, n)]
@@ -303,7 +303,7 @@ def _with_formulas(
 
 
 class _Writer:
-    """Writes formulas of sizes into a graph."""
+    """Inserts formulas of sizes into a graph."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -311,7 +311,7 @@ class _Writer:
         self._known: dict[Any, Any] = {}
 
     def note(self, symbols: Sequence[Symbol], inputs: Sequence[Node]) -> None:
-        """Notes at each input which of its sizes may change."""
+        """Records at each input which of its sizes are dynamic."""
         self._inputs = inputs
         for s in symbols:
             for n, d in s.places:

@@ -1,7 +1,7 @@
-"""``torch.func``: functional transforms of functions of tensors.
+"""``torch.func``: function transforms.
 
-A tensor whose buffer is a funcgrad tracer makes every operation replay its program in the surrounding trace. So each
-transform here wraps arrays as tensors on the way in and unwraps them on the way out; the rest is funcgrad's.
+A tensor whose buffer is a funcgrad tracer replays the program of every operation into the trace. So each transform here
+wraps arrays as tensors for the function and unwraps its results; the rest is funcgrad's.
 """
 
 from compat._core.transforms import level_stack

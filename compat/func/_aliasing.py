@@ -1,4 +1,4 @@
-"""Aliasing of ``vmap``'s results: views of its arguments' memory and of batched new memory, as in PyTorch."""
+"""Aliasing of ``vmap``'s results: results that are views of arguments or of other results, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from funcgrad.interpreters.batching import BatchTracer
 
 
 def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int) -> Tensor | None:
-    """The view of a whole argument that corresponds to the view that a function made of its batch elements.
+    """The view of a whole argument that corresponds to a view of its batch element.
 
     Args:
         original, dim: the argument and its batch dimension.
-        seen: one of them, as the function got it: a storage of its own, row-major.
+        seen: a batch element, as passed to the function: with its own row-major storage.
         result: the function's result.
         place: the batch dimension of the result.
 
     Returns:
-        None where ``result`` is in other memory, or strides cannot describe the view.
+        None if ``result`` does not share the memory, or the view is not expressible by strides.
     """
     if result._storage is not seen._storage:
         return None
@@ -39,7 +39,7 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
         elif result.dtype.is_complex:
             size, stride, offset = (*size, 2), (*[2 * s for s in stride], 1), 2 * offset
         else:
-            return None  # bytes, read as something else
+            return None  # the bytes viewed as another dtype
     if (layout.conj, layout.neg) != (seen._layout.conj, seen._layout.neg):
         return None
     shape, strides = ([n for d, n in enumerate(of) if d != dim] for of in (original.shape, original.stride()))
@@ -60,7 +60,7 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
 
 
 def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
-    """The view of new memory whose batch elements are a function's results.
+    """A view of new memory as the batch of a function's results.
 
     Args:
         whole: the memory of ``result``, with the batch dimension first.
@@ -68,8 +68,8 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
         place: the batch dimension of the result.
 
     Returns:
-        None where it takes more than another order of dimensions, and derivatives would have to go through a view that
-        is given by strides.
+        None if it is more than a permutation of dimensions, and derivatives would have to go through an ``as_strided``
+        view.
     """
     layout, base = result._layout, result._layout.base
     if layout.conj or layout.neg or layout.dtype is not base.dtype:
@@ -89,7 +89,7 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
 
 
 def _followed(t: Tensor) -> bool:
-    """Whether a transform other than ``vmap`` traces operations on a tensor."""
+    """Whether a transform other than ``vmap`` traces a tensor."""
     x = runtime.ready(t._storage.buffer)
     while isinstance(x, BatchTracer):
         x = runtime.ready(x.value)
@@ -97,7 +97,7 @@ def _followed(t: Tensor) -> bool:
 
 
 def _order(shape: Sequence[int], layout: Layout) -> list[int] | None:
-    """Which dimension of a row-major array each of a layout's is, if it has all of them in some order."""
+    """The permutation of a row-major array's dimensions that gives a layout, if there is one."""
     steps = contiguous_strides(tuple(shape))
     found = {(n, step): d for d, (n, step) in enumerate(zip(shape, steps)) if n > 1}
     if layout.access[0] != "whole" or len(found) != layout.ndim or layout.ndim != len(shape):

@@ -1,4 +1,4 @@
-"""Which arguments a function is differentiated by."""
+"""Selection of the arguments to differentiate with respect to."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Argnums = int | tuple[int, ...]
 
 
 def chosen(args: tuple, argnums: Argnums) -> Any:
-    """The arguments that ``argnums`` names: one, or a tuple of them.
+    """The arguments selected by ``argnums``: one, or a tuple of them.
 
     Raises:
-        RuntimeError: for numbers that are none, that name no argument, or one twice.
+        RuntimeError: for invalid, out-of-range or repeated numbers.
     """
     places = _places(args, argnums)
     if isinstance(argnums, tuple):
@@ -26,7 +26,7 @@ def chosen(args: tuple, argnums: Argnums) -> Any:
 
 
 def of_chosen(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any]) -> Callable[..., Any]:
-    """``func`` as a function of the arguments that ``argnums`` names alone, given as ``chosen`` gives them."""
+    """``func`` as a function of only the arguments ``argnums``, in the form of ``chosen``."""
     places = _places(args, argnums)
 
     def of_some(some: Any) -> Any:
@@ -59,11 +59,11 @@ def _places(args: tuple, argnums: Any) -> list[int]:
 
 
 def check_differentiable(tree: Any) -> None:
-    """Whether a tree holds tensors that have derivatives, only.
+    """Checks that a pytree has only differentiable tensors.
 
     Raises:
-        ValueError: if something is no tensor.
-        RuntimeError: if a tensor holds integers or booleans.
+        ValueError: if a leaf is not a tensor.
+        RuntimeError: if a tensor is integer or bool.
     """
     for x in tree_leaves(tree):
         if not isinstance(x, Tensor):
@@ -73,10 +73,10 @@ def check_differentiable(tree: Any) -> None:
 
 
 def check_real(name: str, tree: Any, what: str) -> None:
-    """Whether a tree holds no complex tensors.
+    """Checks that a pytree has no complex tensors.
 
     Raises:
-        RuntimeError: if it does.
+        RuntimeError: otherwise.
     """
     for i, x in enumerate(tree_leaves(tree)):
         if isinstance(x, Tensor) and x.is_complex():

@@ -1,4 +1,4 @@
-"""Looking at tensors inside transforms."""
+"""Inspecting tensors inside transforms."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from compat._core.transforms import vmap_checks
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """The value that a transform wraps: under ``vmap`` the values of all batch elements, under ``grad`` and ``jvp`` the
-    plain value.
+    primal.
 
-    For looking only: operations on it are unknown to the transform.
+    For inspection only: the transform does not see operations on it.
 
     Args:
-        recurse: whether all transforms around the tensor are taken off, rather than the innermost.
+        recurse: whether to unwrap all transforms, rather than only the innermost.
 
     Example:
         >>> shapes = []

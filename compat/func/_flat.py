@@ -1,4 +1,4 @@
-"""Functions of trees of tensors, as the interpreters take them."""
+"""Functions of pytrees of tensors, in the form that interpreters take."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from funcgrad.core.tracing import Tracer
 
 
 def tensors_outside(tree: Any) -> Any:
-    """A tree of tensors, without those transforms around them that have returned.
+    """A pytree of tensors, without wrappers of transforms that have returned.
 
     Raises:
-        RuntimeError: if something is no tensor.
+        RuntimeError: if a leaf is not a tensor.
     """
 
     def one(x: Any) -> Tensor:
@@ -38,19 +38,19 @@ _NO_HOOKS = (
 
 
 class Flat:
-    """A function of trees of tensors as one of a flat sequence of arrays.
+    """A function of pytrees of tensors as one of flat arrays.
 
     Args:
-        function: takes the parts of a tree of structure ``tree``.
-        leaves: the tensors that it is called with, where whose elements lie its arguments are seen to lie.
-        kind: which transform it runs in.
+        function: takes the children of a pytree of structure ``tree``.
+        leaves: the tensors that it is called with, whose memory layout its arguments get.
+        kind: the kind of the transform.
         name: its name in messages.
         has_aux: whether it returns a pair, of which only the first part is the result.
 
     Attributes:
-        out_tree, aux: the structure of what it returned last, and what came with it.
-        written: which of its arguments it wrote in place, and what they hold since.
-        given: the arguments that it is differentiated by in reverse mode, as it got them last.
+        out_tree, aux: the structure of its last result, and the auxiliary output.
+        written: the arguments that it wrote in place, and their new values.
+        given: the arguments to differentiate with respect to in reverse mode, as passed last.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Flat:
             return [array(leaf) for leaf in leaves]
 
     def write_back(self) -> None:
-        """Copies the function's writes into its arguments to the tensors that it was called with."""
+        """Copies in-place writes of the function to the tensors that it was called with."""
         for i, x in self.written:
             self.leaves[i].copy_(tensor_of(x))
 
@@ -105,10 +105,10 @@ class Flat:
                 yield entered
 
     def check(self, leaves: Sequence[Any]) -> None:
-        """Whether it returned tensors.
+        """Checks that it returned tensors.
 
         Raises:
-            RuntimeError: if not.
+            RuntimeError: otherwise.
         """
         if not leaves or (len(leaves) == 1 and leaves[0] is None):
             raise RuntimeError(
@@ -121,15 +121,15 @@ class Flat:
                 )
 
     def wrap(self, arrays: Sequence[Any]) -> Any:
-        """Arrays as the tree of tensors that the function returned."""
+        """Arrays as a pytree of tensors with the structure of the last result."""
         return tree_unflatten([tensor_of(a) for a in arrays], self.out_tree)
 
 
 def paired(result: Any, message: str) -> tuple[Any, Any]:
-    """The result of a function with ``has_aux``, in two parts.
+    """The parts of the result of a function with ``has_aux``.
 
     Raises:
-        RuntimeError: if it is no pair.
+        RuntimeError: if it is not a pair.
     """
     if not (isinstance(result, tuple) and len(result) == 2):
         raise RuntimeError(f"{message} if has_aux is True")

@@ -1,10 +1,9 @@
-"""Tensors that ``grad`` or ``vjp`` follows, in the graph that is seen inside: what no operation of it made has its node
-here.
+"""Graph nodes for tensors that ``grad`` or ``vjp`` differentiates, if they were not created by a recorded operation.
 
-A tensor inside a transform that differentiates requires grad, and operations on it are recorded twice: by their
-primitives on the tape of the transform, which the gradient is made from, and by nodes, which the function can look at
-and differentiate itself. What comes out of a transform within, or of a custom function, was made past the nodes. Its
-own one goes back along the tape, to the places of tensors that are known to have nodes.
+A tensor inside a differentiating transform requires grad, and operations on it are recorded twice: as primitives on the
+transform's tape, from which the gradient is computed, and as nodes, which the function can inspect and differentiate.
+Results of nested transforms, or of custom functions, bypass the nodes. Their node goes back along the tape, to tensors
+that are known to have nodes.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class Followed(Node):
 
     Attributes:
         tracer: the result.
-        level: the transform that follows it.
-        upto: how long the tape was when it was made.
+        level: the transform that differentiates it.
+        upto: the length of the tape when it was created.
     """
 
     __slots__ = ("tracer", "level", "upto", "_found")
@@ -62,13 +61,13 @@ class Followed(Node):
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:  # type: ignore[override]
-        """The nodes of the tensors from which it was computed."""
+        """The nodes of the tensors that it was computed from."""
         return tuple([self.level.known[slot] for slot in self._way()[1]])
 
     _edges = next_functions
 
     def _way(self) -> tuple[list[tuple], list[int]]:
-        """The operations that lead to it, last ones first, and the places that they begin at."""
+        """The operations that lead to it, in reverse, and the slots that they start from."""
         if self._found is None:
             assert self.tracer is not None
             known = self.level.known
@@ -106,7 +105,7 @@ class Followed(Node):
         return [None if ct is None else tensor_of(conjugated(ct)) for ct in found]
 
     def _pulled(self, entry: tuple, cts: dict[int, Any]) -> Sequence[Any]:
-        """The cotangents of an operation's operands; where they are recorded in turn, as functions of these."""
+        """The cotangents of an operation's operands; differentiable if they are recorded."""
         rule, values, slots, out, out_slot, params, _ = entry
         if values is None:
             if mode.grad:
@@ -136,11 +135,11 @@ def _pull(rule: Any, values: Sequence[Any], slots: Sequence[Any], out: Any, para
     return [None if s is None else pull(rule, i, ct, out, values, params) for i, s in enumerate(slots)]
 
 
-# ---------------------------------------------------------------- knowing tensors
+# ---------------------------------------------------------------- registration
 
 
 def _level_of(x: Any) -> level_stack.Level | None:
-    """The transform that differentiates a value, if it is the innermost one to follow it."""
+    """The innermost transform that traces a value, if it is a differentiating one."""
     if x.__class__ is ReverseTracer:
         for entered in level_stack.state.levels:
             if entered.interpreter is x.interpreter:
@@ -157,7 +156,7 @@ def mark(t: Tensor, x: Any, name: str | None = None) -> None:
     """Makes a tensor over a differentiated tracer require grad.
 
     Args:
-        name: its node's; that of the operation that made it, unless it is given.
+        name: its node's name; by default that of the operation that created it.
     """
     level = _level_of(x) if mode.grad else None
     if level is not None:
@@ -168,20 +167,20 @@ def mark(t: Tensor, x: Any, name: str | None = None) -> None:
 
 
 def know(t: Tensor, x: Any) -> None:
-    """Notes that elements are those of a tensor in the graph."""
+    """Records that an array is that of a tensor in the graph."""
     level = _level_of(x)
     if level is not None and x.slot not in level.known:
         level.known[x.slot] = edge_of(t)
 
 
 class _Hooked:
-    """A step of the tape whose cotangent goes through the hooks of the tensor that it made.
+    """A step of the tape whose cotangent passes through the hooks of the tensor that it created.
 
     Attributes:
-        hooks: the hooks, by number; others may come and go.
-        layout: how the tensor lies in its memory.
-        entry: the step.
-        place: which of the step's results the tensor is.
+        hooks: the hooks, by id; may change.
+        layout: the tensor's layout in its memory.
+        entry: the step of the tape.
+        place: the index of the step's result.
     """
 
     def __init__(self, hooks: Any, layout: Layout, entry: tuple, place: int):
@@ -212,10 +211,10 @@ def hooked(grad: Tensor, t: Tensor) -> Tensor:
 
 
 def _on_its_own(t: Tensor) -> Any:
-    """The elements of a view of unshared memory, such as an intermediate view, as memory of its own.
+    """The elements of a view of unshared memory, such as an intermediate view, with its own memory.
 
     Raises:
-        RuntimeError: if the memory is shared: the tape has one entry for the memory of both.
+        RuntimeError: if the memory is shared: the tape has one entry for both.
     """
     assert t._view is not None
     if sys.getrefcount(t._view.base) > 2:

@@ -26,8 +26,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     """The value of ``func`` and its derivative in the direction of ``tangents``.
 
     Args:
-        primals, tangents: tuples of as many tensors (or trees of them) as ``func`` takes.
-        strict: complain where the value does not depend on ``primals``, instead of giving zeros.
+        primals, tangents: tuples of as many tensors (or pytrees of them) as ``func`` takes.
+        strict: whether to raise if the value does not depend on ``primals``, instead of returning zeros.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 
     Returns:
@@ -35,7 +35,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
 
     Raises:
         RuntimeError: if primals and tangents are not tuples of tensors of the same structure and sizes, or ``func``
-            returns something else than tensors.
+            returns other leaves than tensors.
 
     Example:
         >>> torch.func.jvp(lambda x: x * x, (torch.tensor(3.0),), (torch.tensor(1.0),))
@@ -82,11 +82,11 @@ def _check_tensors(what: str, leaves: Sequence[Any]) -> None:
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of ``func`` and the linear function from tangents of ``primals`` to those of the value.
 
-    ``func`` runs once; the linear function, however often it is called, only repeats what touches tangents.
+    ``func`` runs once; the linear function repeats only operations on tangents.
 
     Raises:
-        ValueError: for primals that have no derivatives.
-        RuntimeError: from the linear function, if tangents are not of the primals' structure, shapes and dtypes.
+        ValueError: for primals that are not differentiable.
+        RuntimeError: from the linear function, if tangents differ from the primals in structure, shape or dtype.
 
     Example:
         >>> y, push = torch.func.linearize(torch.sin, torch.zeros(2))
@@ -115,7 +115,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                         "corresponding primal."
                     )
         moved = evaluate(program, [array(t) for t in given])
-        # What nothing depends on has a scalar zero for a tangent.
+        # A result that nothing depends on has a scalar zero as its tangent.
         full = [m if type_of(m).shape == t.shape else zeros(t) for m, t in zip(moved, types)]
         return tree_unflatten([tensor_of(m) for m in full], flat.out_tree)
 

@@ -12,14 +12,13 @@ from compat._core.transforms import level_stack
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
     """``func`` without mutation, for tracing.
 
-    Here there is nothing to remove: a buffer is never changed, writing in place is an operation like any other that
-    gives a new one, so what is traced of ``func`` is free of mutation as it is.
+    Buffers are immutable here, and in-place writes create new ones, so any trace of ``func`` is free of mutation.
 
     Args:
         remove: "mutations", or "mutations_and_views".
 
     Raises:
-        RuntimeError: for another ``remove``.
+        RuntimeError: for an invalid ``remove``.
 
     Example:
         >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))

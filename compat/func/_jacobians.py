@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: all rows, or all columns, at once."""
+"""Jacobians and Hessians, vectorized over rows or columns."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, computed in reverse mode: a row for each element of the result.
+    """A function that returns the Jacobian of ``func``, computed in reverse mode: a row for each element of the result.
 
     Args:
-        argnums: with respect to which arguments.
-        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
-            too.
-        chunk_size: at most so many rows at once.
+        argnums: the arguments to differentiate with respect to.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is then a
+            pair too.
+        chunk_size: the maximum number of rows at once.
 
     Raises:
         ValueError: for a ``chunk_size`` that is not positive.
@@ -57,7 +57,7 @@ def jacrev(
             columns = _rows(pull, units, chunk_size)
         else:
             columns = [x.detach().new_zeros(0, *x.shape) for x in inputs]
-        # By input, then by output: turned round.
+        # By input, then by output: transposed.
         parts = [c.split([x.numel() for x in leaves], 0) for c in columns]
         rows = [
             tree_unflatten([part[k].reshape((*x.shape, *c.shape[1:])) for part, c in zip(parts, columns)], input_tree)
@@ -70,7 +70,7 @@ def jacrev(
 
 
 def _rows(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
-    """The results of ``pull`` for each unit vector, batched by ``vmap`` or one by one."""
+    """The results of ``pull`` for each unit vector, by ``vmap`` or sequentially."""
     if chunk_size != 1:
         return vmap(pull, chunk_size=chunk_size)(*units)
     found = [pull(*[u[i] for u in units]) for i in range(len(units[0]))]
@@ -80,14 +80,14 @@ def _rows(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | N
 def jacfwd(
     func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of ``func``, computed in forward mode: a column for each element of the
+    """A function that returns the Jacobian of ``func``, computed in forward mode: a column for each element of the
     argument.
 
     Args:
-        argnums: with respect to which arguments.
-        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
-            too.
-        randomness: of random numbers that ``func`` draws, as for ``vmap``.
+        argnums: the arguments to differentiate with respect to.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is then a
+            pair too.
+        randomness: the treatment of random numbers in ``func``, as for ``vmap``.
 
     Example:
         >>> torch.func.jacfwd(lambda x: x * x)(torch.tensor([1.0, 2.0]))
@@ -126,7 +126,7 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that gives the second derivatives of ``func``: forward over reverse.
+    """A function that returns the second derivatives of ``func``: forward over reverse.
 
     Example:
         >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))

@@ -20,19 +20,19 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Calls a module with other parameters and buffers than its own.
+    """Calls a module with its parameters and buffers replaced.
 
-    Buffers that the module replaces while it runs are replaced in the dictionary that was given.
+    Buffers that the module reassigns while it runs are replaced in the given dictionary.
 
     Args:
         parameter_and_buffer_dicts: tensors by dotted name, in one dictionary or a sequence of them.
         args, kwargs: the arguments of the module.
-        tie_weights: whether what is given for one of several names of the same tensor goes for all of them.
-        strict: whether all its parameters and buffers must be given.
+        tie_weights: whether a value given for one of several names of a tensor applies to all of them.
+        strict: whether all parameters and buffers must be given.
 
     Raises:
         ValueError: for the same name in two dictionaries, or different values for one tensor under several names.
-        RuntimeError: where names are missing or unknown, and ``strict``.
+        RuntimeError: with ``strict``, if names are missing or unknown.
 
     Example:
         >>> linear = torch.nn.Linear(2, 1)
@@ -66,13 +66,13 @@ def stack_module_state(models: Any) -> tuple[dict[str, Tensor], dict[str, Tensor
     """The parameters and the buffers of several modules of one class, each stacked along a new first dimension.
 
     Args:
-        models: all in training, or all in evaluation.
+        models: the modules, all in training or all in evaluation mode.
 
     Returns:
         Two dictionaries, by dotted name; the parameters are leaves that require grad if the modules' do.
 
     Raises:
-        RuntimeError: for no models, for different classes or modes, and where one requires grad and another does not.
+        RuntimeError: for no models, different classes or modes, and different ``requires_grad``.
 
     Example:
         >>> params, buffers = torch.func.stack_module_state([torch.nn.Linear(2, 3) for _ in range(4)])
@@ -103,9 +103,9 @@ def _stacked_leaf(tensors: list[Tensor], name: str) -> Tensor:
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Makes every batch norm in a module work without running statistics, in place; returns the module.
+    """Makes all batch norms in a module work without running statistics, in place; returns the module.
 
-    Running statistics are written in place, which ``vmap`` cannot do where they are not batched.
+    Running statistics are written in place, which ``vmap`` does not support if they are not batched.
 
     Example:
         >>> norm = torch.func.replace_all_batch_norm_modules_(torch.nn.BatchNorm1d(2))

@@ -57,7 +57,7 @@ _kernels: Cache[tuple, Kernel] = Cache(KERNELS)
 def _kernel(primitive: Primitive, count: int, params: dict[str, Any]) -> Kernel:
     """A primitive as an operation."""
     key = (primitive, count, *params.items())
-    found = _kernels.get(key) or _kernels.again(key) if primitive.vjp is None else None  # programs are not remembered
+    found = _kernels.get(key) or _kernels.again(key) if primitive.vjp is None else None  # not cached
     if found is None:
 
         def body(*arrays: Any) -> list[Any]:

@@ -26,7 +26,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``func`` and a function from cotangents of it to a tuple of cotangents of ``primals``.
 
     Args:
-        func: takes and returns tensors, or trees of them.
+        func: takes and returns tensors, or pypytrees of them.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 
     Returns:
@@ -104,11 +104,11 @@ def _seed(i: int, cotangent: Any, wanted: Any) -> Any:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func`` and its value.
+    """A function that returns the gradient of ``func`` and its value.
 
     Args:
-        func: returns a tensor without dimensions.
-        argnums: with respect to which arguments.
+        func: returns a 0-d tensor.
+        argnums: the arguments to differentiate with respect to.
         has_aux: whether it returns a pair, of which only the first part is differentiated.
 
     Returns:
@@ -156,10 +156,10 @@ def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwa
 
 
 def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of ``func``, which returns a tensor without dimensions.
+    """A function that returns the gradient of ``func``, which returns a 0-d tensor.
 
     Args:
-        argnums: with respect to which arguments.
+        argnums: the arguments to differentiate with respect to.
         has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
             too.
 

@@ -20,12 +20,12 @@ from funcgrad.core.errors import explained
 from funcgrad.core.tracing import running
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 
-#: A call of a vectorized function by steps that a package has replaced; ``compat._functorch.vmap`` sets it.
+#: Runs a vectorized function whose internal steps a package has replaced; set by ``compat._functorch.vmap``.
 _replaced_steps: Callable[..., Any] | None = None
 
 
 def set_replaced_steps(run: Callable[..., Any] | None) -> None:
-    """Names the function that runs a ``vmap`` whose steps a package has replaced; None for that of this file."""
+    """Sets the function that runs a ``vmap`` whose internal steps a package has replaced; None for this file's own."""
     global _replaced_steps
     _replaced_steps = run
 
@@ -51,7 +51,7 @@ def vmap(
         chunk_size: the most batch elements to compute together.
 
     Raises:
-        ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
+        ValueError: if ``in_dims`` or ``out_dims`` do not match the arguments or results, or sizes differ.
 
     Example:
         >>> torch.func.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
@@ -117,7 +117,7 @@ class Mapped:
         leaves, tree: its arguments.
         dims: the batch dimension of each leaf; None if it is not batched.
         size: the number of batch elements.
-        from_behind: whether dimensions of arguments may be counted from the last one.
+        from_behind: whether dimensions of arguments may be negative.
     """
 
     from_behind = True
@@ -228,7 +228,7 @@ def result_dims(name: str, out_dims: Any, result: Any, tree: TreeSpec) -> list[i
     """The batch dimension of each leaf of a function's result.
 
     Raises:
-        ValueError: if ``out_dims`` does not fit the result.
+        ValueError: if ``out_dims`` does not match the result.
     """
     if isinstance(result, Tensor):
         single = out_dims[0] if isinstance(out_dims, tuple) and len(out_dims) == 1 else out_dims
@@ -251,7 +251,7 @@ def _check_dim(x: Tensor, dim: int) -> None:
 
 
 class Batch:
-    """A ``vmap`` that runs.
+    """A running ``vmap``.
 
     Attributes:
         interpreter: that of its operations.
@@ -273,7 +273,7 @@ class Batch:
         return element
 
     def write_back(self) -> None:
-        """Puts what was written in place into batch elements into the arguments."""
+        """Writes in-place changes of batch elements back to the arguments."""
         for seen in self.came:
             if seen.storage.buffer is not seen.buffer:
                 value, found = unbatched(self.interpreter, tensor_of(seen.storage.buffer))
@@ -285,7 +285,7 @@ class Batch:
         return self._placed(x, dim) if back is None else back
 
     def _given_back(self, x: Any, dim: int | None) -> Any:
-        """The argument that a result is, or the view of it; None for any other result."""
+        """The argument, or the view of it, that a result is; None for any other result."""
         if not isinstance(x, Tensor) or dim is None:
             return None
         _check_dim(x, dim)
@@ -294,7 +294,7 @@ class Batch:
         return next((view for view in views if view is not None), None)
 
     def _placed(self, x: Any, dim: int | None) -> Any:
-        """A result with its batch dimension moved to where ``out_dims`` says."""
+        """A result with its batch dimension moved to its position in ``out_dims``."""
         if not isinstance(x, Tensor):
             if dim is None:
                 return x
@@ -318,7 +318,7 @@ class Batch:
         return tensor_of(at_axis(value, found, place, self.interpreter.size)) if view is None else view
 
     def _whole(self, x: Tensor) -> Tensor | None:
-        """The batched memory of a result, batch dimension first; None if it is not memory of its own."""
+        """The batched memory of a result, batch dimension first; None if it is not its own memory."""
         storage: Any = x._storage
         detached = isinstance(storage, level_stack.DetachedStorage) and storage.forward
         if detached:

@@ -1,4 +1,4 @@
-"""``torch.fx``: functions as graphs of calls, to look at, to change, and to run again.
+"""``torch.fx``: functions as graphs of calls, to be inspected, transformed and run.
 
 ``symbolic_trace`` calls a module or function once with what stands for its arguments (``Proxy``); what it does with
 them becomes a ``Graph``, and a ``GraphModule`` does what that says.

@@ -1,4 +1,4 @@
-"""The Python that a graph is written as."""
+"""Code generation: the Python source of a graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CodeGen", "PythonCode"]
 
-#: Functions that are written as signs.
+#: Functions that are written as operators.
 _SIGNS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "floordiv": "{} // {}", "truediv": "{} / {}",
     "mod": "{} % {}", "lt": "{} < {}", "le": "{} <= {}", "eq": "{} == {}", "ne": "{} != {}", "ge": "{} >= {}",
@@ -44,7 +44,7 @@ PythonCode.__module__ = "compat.fx.graph"
 
 
 def _attribute(at: str, path: str) -> str:
-    """How an attribute by dotted names is written, names that Python would not read included."""
+    """The source of an attribute by dotted names, including names that are not identifiers."""
     for name in path.split("."):
         at = f"{at}.{name}" if name.isidentifier() else f'getattr({at}, "{name}")'
     return at
@@ -160,7 +160,7 @@ class CodeGen:
 
 
 def _with_last_uses(graph: Graph) -> list[tuple[Node, list[Node]]]:
-    """The nodes, each with those whose values are not needed after it."""
+    """The nodes, each with those whose last use it is."""
     last: dict[Node, Node] = {}
     for node in reversed(list(graph.nodes)):
         for taken in node.all_input_nodes:

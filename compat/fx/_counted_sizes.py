@@ -1,4 +1,4 @@
-"""Sizes that follow from values: how many elements of a mask are true, how many numbers differ.
+"""Data-dependent sizes: the number of true elements of a mask, of unique values.
 
 They are numbers of the example, so a graph must not have them. What a trace can do is record operations on tensors of
 such sizes; asking for the number raises an error.
@@ -21,7 +21,7 @@ from funcgrad.core.errors import is_library
 
 __all__ = ["CountedSizes"]
 
-#: Operators whose results have as many elements as the values of their operands say.
+#: Operators whose results have data-dependent sizes.
 _COUNTING = frozenset((
     "nonzero", "masked_select", "bincount", "_unique2", "unique_dim", "unique_consecutive", "repeat_interleave",
     "argwhere", "nms",
@@ -29,11 +29,11 @@ _COUNTING = frozenset((
 
 
 class CountedSizes:
-    """The sizes in a trace that follow from values.
+    """The data-dependent sizes in a trace.
 
     Args:
         recording: whether a call now would be recorded.
-        error: the class of what is raised.
+        error: the exception class to raise.
     """
 
     def __init__(self, recording: Callable[[], bool], error: type[RuntimeError]):
@@ -45,7 +45,7 @@ class CountedSizes:
         """Whether a call has such a number among its arguments, beside a tensor of that size.
 
         Raises:
-            RuntimeError: or the class of error that was asked for.
+            RuntimeError: or ``error``.
         """
         leaves = tree_leaves(args)
         here = {n for t in leaves if isinstance(t, _Counted) for n in t._layout.size if n in self._numbers}
@@ -59,7 +59,7 @@ class CountedSizes:
             )
 
     def mark(self, name: str, args: Any, results: Sequence[Tensor]) -> None:
-        """Notes the results of a call whose sizes follow from values."""
+        """Records the data-dependent results of a call."""
         operands = tensors_in(args)
         if name in _COUNTING or (name in ("__getitem__", "where") and _counts(name, operands)):
             self._numbers.update(t._layout.size[0] for t in results if t._layout.ndim)
@@ -75,16 +75,16 @@ class CountedSizes:
                 self._marked.append(t)
 
     def close(self) -> None:
-        """Ends it: sizes are numbers again."""
+        """Ends the trace: sizes are plain numbers again."""
         for t in self._marked:
             t.__class__ = Tensor
             t.__dict__.pop("_sizes", None)
 
     def asked(self, frame: Any) -> None:
-        """Called when somebody asks for a size.
+        """Called when a size is read.
 
         Raises:
-            RuntimeError: or the class of error that was asked for, if the user does.
+            RuntimeError: or ``error``, if the user reads it.
         """
         if self._recording() and not is_library(frame.f_code.co_filename):
             raise self._error(
@@ -93,12 +93,12 @@ class CountedSizes:
 
 
 def _counts(name: str, operands: Sequence[Tensor]) -> bool:
-    """Whether a function that counts only for some arguments does."""
+    """Whether a function that is data-dependent only for some arguments is so for these."""
     return len(operands) == 1 if name == "where" else any(t.dtype in (bool_, uint8) for t in operands[1:])
 
 
 class _Counted(Tensor):
-    """A tensor of a size that follows from values, while a trace is made."""
+    """A tensor of data-dependent size, during a trace."""
 
     __slots__ = ()
     __torch_function__ = disabled

@@ -28,7 +28,7 @@ __all__ = ["Recorder", "current", "record"]
 
 
 def place(t: Tensor) -> tuple[Any, ...]:
-    """Where a tensor's values are: autograd shows operations other objects than the function has."""
+    """The location of a tensor's values: autograd passes operations other objects than the function has."""
     if t._view is not None:
         sync(t)
     return id(t._storage), t._offset, t._layout
@@ -38,12 +38,12 @@ class Recorder(TorchDispatchMode):
     """Records the operators that run within it as a graph.
 
     Args:
-        owned: tensors that the graph asks for by names.
-        error: the class of what is raised where the graph would be right for these arguments alone.
+        owned: tensors that the graph refers to by name.
+        error: the exception class to raise where the graph would be valid for these arguments alone.
 
     Attributes:
         graph: the graph so far.
-        constants: tensors that are neither arguments nor results, by the names under which the graph asks for them.
+        constants: tensors that are neither arguments nor results, by their names in the graph.
     """
 
     def __init__(self, owned: dict[str, Tensor] | None = None, error: type[RuntimeError] = RuntimeError):
@@ -55,7 +55,7 @@ class Recorder(TorchDispatchMode):
         self._calls: list[tuple[str, type]] = []  # the modules that are being called, the outermost one first
         self._held: list[
             tuple[Tensor, Node, tuple[Any, ...]]
-        ] = []  # so that no other storage gets the number of one that is known
+        ] = []  # so that no other storage gets the number of one recorded
         self.values = FollowedValues(self._recording, error)
         self.sizes = CountedSizes(self._recording, error)
         for t in (owned or {}).values():
@@ -81,7 +81,7 @@ class Recorder(TorchDispatchMode):
         """The node that a tensor is the value of; of one that is not known a constant.
 
         Raises:
-            RuntimeError: if it was made of arguments by what the trace has not seen.
+            RuntimeError: if it was computed from arguments by an operation that was not traced.
         """
         found = self._nodes.get(place(t))
         return self._constant(t) if found is None else found
@@ -109,7 +109,7 @@ class Recorder(TorchDispatchMode):
         return f"_tensor_constant{len(self.constants)}"
 
     def _made_anew(self, t: Tensor) -> Node:
-        """The node of a constant that each call of the function makes, and may write into."""
+        """The node of a constant that each call creates anew, and may write into."""
         with unwatched():
             value = t.detach().clone()
             one = value.view(-1)[:1]
@@ -123,7 +123,7 @@ class Recorder(TorchDispatchMode):
         return self.graph.call_function(aten.packet("clone").overload("default"), (attribute,))
 
     def operand(self, x: Any) -> Any:
-        """A part of an argument as the graph has it."""
+        """A part of an argument, as it appears in the graph."""
         return self.node_of(x) if isinstance(x, Tensor) else x
 
     def __torch_dispatch__(self, func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
@@ -155,7 +155,7 @@ class Recorder(TorchDispatchMode):
 
     @contextmanager
     def module_calls(self, root: Module | None) -> Iterator[None]:
-        """Context in which nodes note the modules, below ``root``, whose calls they are part of."""
+        """Context in which nodes record the module calls, below ``root``, that they are part of."""
         paths = {} if root is None else {id(m): path for path, m in root.named_modules()}
 
         def enter(module: Module, args: Any) -> None:
@@ -174,7 +174,7 @@ class Recorder(TorchDispatchMode):
             after.remove()
 
     def _restore_layouts(self) -> None:
-        """Gives nodes whose tensors ``squeeze_`` and the like have changed since a tensor of the earlier layout."""
+        """Adds views to nodes whose tensors ``squeeze_`` and the like have changed since."""
         for t, node, (_, offset, layout) in self._held:
             if node.meta.get("val") is t and place(t)[1:] != (offset, layout):
                 node.meta["val"] = wrap(t._storage, layout, offset)
@@ -187,7 +187,7 @@ class Recorder(TorchDispatchMode):
 
 
 def current() -> Recorder | None:
-    """The innermost trace that is being made in this thread."""
+    """The innermost active trace of this thread."""
     stack = [mode for mode in _get_current_dispatch_mode_stack() if isinstance(mode, Recorder)]
     return stack[-1] if stack else None
 
@@ -201,9 +201,9 @@ def record(
     Args:
         function: called once.
         args, kwargs: its arguments, pytrees of tensors.
-        names: of the arguments' leaves; ``arg0_1`` and so on by default.
-        root: a module whose parameters and buffers the graph asks for by their names.
-        error: the class of what is raised where the graph would be right for these arguments alone.
+        names: the names of the arguments' leaves; ``arg0_1`` and so on by default.
+        root: a module whose parameters and buffers the graph refers to by name.
+        error: the exception class to raise where the graph would be valid for these arguments alone.
 
     Returns:
         The recorder, whose graph ends with what the function returned, as the graph has it, and what it returned.

@@ -18,7 +18,7 @@ from compat._core.tensor.tensor import Tensor
 
 __all__ = ["FollowedValues"]
 
-#: What to do instead.
+#: The advice in error messages.
 _INSTEAD = (
     "the result would be a constant of the graph. Keep it in a tensor (torch.where, torch.cond, masks), compute it "
     "before the trace, or, where an operation does so by itself, trace it within torch.no_grad()"
@@ -26,17 +26,17 @@ _INSTEAD = (
 
 
 class FollowedValues:
-    """The storages that a trace knows.
+    """The storages whose contents depend on a trace's arguments.
 
     Args:
         recording: whether a call now would be recorded, rather than being part of a recorded operation.
-        error: the class of what is raised.
+        error: the exception class to raise.
     """
 
     def __init__(self, recording: Callable[[], bool], error: type[RuntimeError]):
         self._recording, self._error = recording, error
         self._since = begin()
-        #: Whether the contents of a storage follow from arguments, parameters or random numbers.
+        #: Whether the contents of a storage depend on arguments, parameters or random numbers.
         self._depends: dict[UntypedStorage, bool] = {}
         #: From when to when operations ran whose results depend on arguments, in the time of ``begin``.
         self._ran: list[tuple[int, int]] = []
@@ -44,7 +44,7 @@ class FollowedValues:
         watchers.append(self._draws)
 
     def close(self) -> None:
-        """Ends it: storages are as they were."""
+        """Ends the trace: storages are no longer followed."""
         watchers.remove(self._draws)
         for storage in self._depends:
             drop(storage, self)
@@ -52,7 +52,7 @@ class FollowedValues:
     # ---------------------------------------------------------------- what is known
 
     def follow(self, t: Tensor, depends: bool) -> None:
-        """Has a tensor's storage be followed, and those of tensors that it is made of."""
+        """Follows the storage of a tensor, and those of its component tensors."""
         storage = t._storage
         self._depends[storage] = self._depends.get(storage, False) or depends
         hold(storage, self)
@@ -62,12 +62,12 @@ class FollowedValues:
                     self.follow(part, depends)
 
     def knows(self, t: Tensor) -> bool:
-        """Whether a tensor lies in memory whose contents follow from arguments."""
+        """Whether the contents of a tensor's memory depend on arguments."""
         storage = t._storage
         return self._depends.get(storage, False) or any(start <= storage.born < end for start, end in self._ran)
 
     def is_new(self, t: Tensor) -> bool:
-        """Whether a tensor's memory was made since the trace began."""
+        """Whether a tensor's memory was allocated during the trace."""
         return t._storage.born >= self._since
 
     @contextmanager
@@ -100,7 +100,7 @@ class FollowedValues:
         """Whether an operation without a tensor among its results gave what follows from values.
 
         Raises:
-            RuntimeError: or the class of error that was asked for.
+            RuntimeError: or ``error``.
         """
         if self._read and found is not None and not tensors_in(found):
             raise self._error(f"{operation(name)} asks a tensor for its value: {_INSTEAD}")
@@ -123,6 +123,6 @@ class FollowedValues:
 
 
 def tensors_in(tree: Any) -> Sequence[Tensor]:
-    """The tensors in a tree."""
+    """The tensors in a pytree."""
     leaves: Iterable[Any] = tree_leaves(tree)
     return [t for t in leaves if isinstance(t, Tensor)]

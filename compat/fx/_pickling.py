@@ -11,23 +11,23 @@ from compat.nn.modules.module import Module
 
 
 class _Held(Module):
-    """A module with the attributes of a pickled one, while its code becomes a graph again."""
+    """A module with the attributes of a pickled one, while its code is traced."""
 
 
 class _Whole(Tracer):
-    """A tracer for which all modules are leaves, as when the code was generated."""
+    """A tracer for which all modules are leaves, as they were when the code was generated."""
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         return True
 
 
 def rebuilt(state: dict[str, Any], source: str, others: dict[str, Any], name: str) -> GraphModule:
-    """A module from its code.
+    """A module rebuilt from its code.
 
     Args:
         state: its attributes.
-        others: what names in the code are, but for those that any code finds.
-        name: of its class.
+        others: the globals of the code, except the default ones.
+        name: the name of its class.
     """
     kind = type("Held", (_Held,), {})
     lines = [line for line in source.split("\n") if not line.startswith("torch.fx._symbolic_trace.wrap(")]

@@ -24,7 +24,7 @@ from compat.nn.parameter import Parameter
 
 __all__ = ["PH", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
 
-#: What ``wrap`` was told: names in modules, whose calls become nodes.
+#: Names in modules, registered by ``wrap``, whose calls become nodes.
 _wrapped: list[tuple[dict[str, Any], str]] = []
 _tracing = 0
 
@@ -50,7 +50,7 @@ def wrap(fn_or_name: Any) -> Any:
         fn_or_name: a function of the module that calls this, or the name of one, ``"len"`` too.
 
     Returns:
-        What was given, so that it can be a decorator.
+        The argument, so that it can be a decorator.
 
     Raises:
         RuntimeError: for anything else.
@@ -89,7 +89,7 @@ def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _patched(places: list[tuple[Any, str, Any]]) -> Iterator[None]:
-    """Context in which names of modules and attributes of classes are others."""
+    """Context in which names of modules and attributes of classes are replaced."""
     before: list[tuple[Any, str, Any, bool]] = []
     try:
         for owner, name, value in places:
@@ -119,8 +119,8 @@ class Tracer(TracerBase):
 
     Args:
         autowrap_modules: modules whose functions become nodes where they get a proxy.
-        autowrap_functions: functions that do, too.
-        param_shapes_constant: whether sizes of parameters are numbers in the graph.
+        autowrap_functions: functions whose calls become nodes.
+        param_shapes_constant: whether sizes of parameters are constants in the graph.
     """
 
     proxy_buffer_attributes = False
@@ -176,7 +176,7 @@ class Tracer(TracerBase):
         """The dotted names that lead to a module.
 
         Raises:
-            NameError: if it is no part of the one that is traced.
+            NameError: if it is not a submodule of the traced one.
         """
         for path, found in self.root.named_modules(remove_duplicate=False):
             if found is mod:
@@ -208,7 +208,7 @@ class Tracer(TracerBase):
             while hasattr(self.root, f"{base}{number}"):
                 number += 1
             path = f"{base}{number}"
-            # As a plain attribute: it is no part of the state of the module that is traced.
+            # As a plain attribute: it is not part of the traced module's state.
             self.root.__dict__[path] = value
         return self.create_node("get_attr", path, (), {})
 
@@ -232,10 +232,10 @@ class Tracer(TracerBase):
         """The graph of a module or function.
 
         Args:
-            concrete_args: values of arguments that are no arguments of the graph.
+            concrete_args: values of parameters that are specialized instead of becoming inputs of the graph.
 
         Raises:
-            TraceError: if what it does depends on values.
+            TraceError: if its control flow is data-dependent.
         """
         global _tracing
         function = root
@@ -258,7 +258,7 @@ class Tracer(TracerBase):
         return self.graph
 
     def _places(self, function: Any) -> list[tuple[Any, str, Any]]:
-        """The patches while a function is traced: calls of modules, and wrapped functions."""
+        """The patches during a trace: module calls, and wrapped functions."""
         call, find = Module.__call__, Module.__getattr__
         tracer = self
 
@@ -284,7 +284,7 @@ class Tracer(TracerBase):
 def _known(value: Any, functions: set[Any]) -> bool:
     try:
         return value in functions
-    except TypeError:  # it has no hash
+    except TypeError:  # not hashable
         return False
 
 
@@ -292,7 +292,7 @@ def _parameter_proxy(tracer: Tracer, path: str, parameter: Any, node: Node) -> P
     return ParameterProxy(tracer, node, path, parameter)
 
 
-#: In which order a function's code has its arguments.
+#: The order of a function's parameters in its code.
 _ORDER = {
     inspect.Parameter.POSITIONAL_ONLY: 0, inspect.Parameter.POSITIONAL_OR_KEYWORD: 0,
     inspect.Parameter.KEYWORD_ONLY: 1, inspect.Parameter.VAR_POSITIONAL: 2, inspect.Parameter.VAR_KEYWORD: 3,
@@ -324,10 +324,10 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     a loop may not depend on their values.
 
     Args:
-        concrete_args: values of arguments that are no arguments of the graph.
+        concrete_args: values of parameters that are specialized instead of becoming inputs of the graph.
 
     Raises:
-        TraceError: if one does.
+        TraceError: for data-dependent control flow.
 
     Example:
         >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)

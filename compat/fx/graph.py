@@ -1,4 +1,4 @@
-"""``Graph``: the steps of a function in their order."""
+"""``Graph``: the nodes of a function in order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _TAKEN = frozenset(("torch", "inf", "nan", "NoneType", "device", "fx_pytree"))
 
 
 class _Names:
-    """Names that are free: each that is given is taken."""
+    """Unique names: each name that is returned is taken."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
         self._counts: dict[str, int] = defaultdict(int)
 
     def free(self, candidate: str) -> str:
-        """The name, or it with a number."""
+        """The name, with a numeric suffix if it is taken."""
         candidate = re.sub(r"[^0-9a-zA-Z_]+", "_", candidate)
         if not candidate or candidate[0].isdigit():
             candidate = f"_{candidate}"
@@ -61,7 +61,7 @@ def _plain_name(target: Target) -> str:
 
 
 class _Nodes:
-    """The nodes of a graph, in order; the graph may change while one goes through them."""
+    """The nodes of a graph, in order; the graph may change during iteration."""
 
     def __init__(self, graph: Graph, backwards: bool = False):
         self._graph = graph
@@ -87,7 +87,7 @@ class Graph:
     """The nodes of a function: its arguments, calls and result.
 
     Attributes:
-        nodes: the steps, in order.
+        nodes: the nodes, in order.
         owning_module: the ``GraphModule`` whose graph it is.
 
     Example:
@@ -113,7 +113,7 @@ class Graph:
 
     @property
     def nodes(self) -> _Nodes:
-        """The steps, in order."""
+        """The nodes, in order."""
         return _Nodes(self)
 
     def _module(self, target: Any) -> Any:
@@ -133,10 +133,10 @@ class Graph:
         name: str | None = None,
         type_expr: Any = None,
     ) -> Node:
-        """A new node where nodes are being inserted.
+        """A new node at the insertion point.
 
         Args:
-            op, target, args, kwargs: as ``Node`` has them.
+            op, target, args, kwargs: as for ``Node``.
             name: the name of its value; by default after the target.
         """
         if op not in ("call_function", "call_method", "get_attr", "call_module", "placeholder", "output"):
@@ -147,7 +147,7 @@ class Graph:
         return node
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
-        """An argument of the function; ``*name`` for all that are left."""
+        """A parameter of the function; ``*name`` for the remaining ones."""
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args, type_expr=type_expr)
 
@@ -167,7 +167,7 @@ class Graph:
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
 
     def call_module(self, module_name: str, args: Any = None, kwargs: Any = None, type_expr: Any = None) -> Node:
-        """A call of a module in the module, by dotted names."""
+        """A call of a submodule, by dotted names."""
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
 
     def output(self, result: Argument, type_expr: Any = None) -> Node:
@@ -178,7 +178,7 @@ class Graph:
         """A node of another graph in this one.
 
         Args:
-            arg_transform: what stands here for each node that it takes.
+            arg_transform: maps each node that it uses to its replacement here.
         """
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
@@ -189,8 +189,8 @@ class Graph:
         """Copies all nodes of another graph into this one; returns its output.
 
         Args:
-            val_map: what stands here for nodes of the other; those that are copied are added.
-            return_output_node: whether to return the other's output node besides.
+            val_map: replacements of nodes of the other graph; copied nodes are added.
+            return_output_node: whether to return the other graph's output node too.
         """
         for node in g.nodes:
             if node in val_map:
@@ -220,11 +220,11 @@ class Graph:
             self._insert = before
 
     def inserting_before(self, n: Node | None = None) -> Any:
-        """Where new nodes go within a ``with`` block: before a node; the first, unless given."""
+        """Sets the insertion point in a ``with`` block: before a node, by default the first."""
         return self._inserting((n or self._root._after).prepend)
 
     def inserting_after(self, n: Node | None = None) -> Any:
-        """Where new nodes go within a ``with`` block: after a node, the last made right after it."""
+        """Sets the insertion point in a ``with`` block: after a node, by default the last created one."""
         at = n or self._root
         return self._inserting(at.append)
 
@@ -233,16 +233,16 @@ class Graph:
         return next(n for n in reversed(self.nodes) if n.op == "output")
 
     def find_nodes(self, *, op: str, target: Target | None = None, sort: bool = True) -> list[Node]:
-        """The nodes of a kind, and of a target if one is given."""
+        """The nodes of a kind, and of a target if given."""
         return [n for n in self.nodes if n.op == op and (target is None or n.target == target)]
 
     # ------------------------------------------------------------ changing it
 
     def erase_node(self, to_erase: Node) -> None:
-        """Takes a node out.
+        """Removes a node.
 
         Raises:
-            RuntimeError: if others take its value.
+            RuntimeError: if it has users.
         """
         if to_erase.users:
             raise RuntimeError(
@@ -263,7 +263,7 @@ class Graph:
         return len(self.nodes) != before
 
     def lint(self) -> None:
-        """Checks that each node comes after those it takes, in the same graph, with a unique name.
+        """Checks that each node comes after its inputs, in the same graph, with a unique name.
 
         Raises:
             RuntimeError: if not.
@@ -295,7 +295,7 @@ class Graph:
     # ------------------------------------------------------------ showing it
 
     def python_code(self, root_module: str = "self", *, verbose: bool = False) -> PythonCode:
-        """The source of its function, and its globals."""
+        """The source of its function, with its globals."""
         return CodeGen().generate(self, root_module)
 
     def print_tabular(self) -> None:

@@ -27,7 +27,7 @@ def _copied(source: Any, into: Module, path: str) -> None:
         if inner is None:
             inner = Module()
             setattr(into, name, inner)
-        if inner is source:  # it is the other's own already, with all that is in it
+        if inner is source:  # shared with the other module already
             return
         into = inner
     _set(into, last, getattr(source, last))
@@ -44,7 +44,7 @@ class GraphModule(Module):
     """A module whose ``forward`` runs a graph.
 
     Args:
-        root: the module that has the attributes which the graph names, or a dictionary of them by dotted names.
+        root: the module with the attributes that the graph refers to, or a dictionary of them by dotted names.
         graph: its graph.
         class_name: the name of its class.
 
@@ -70,7 +70,7 @@ class GraphModule(Module):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Every instance has a class of its own, whose ``forward`` is its code."""
+        """Every instance has its own class, whose ``forward`` is its code."""
         base = next(c for c in cls.__mro__ if not c.__dict__.get("_of_one_instance"))
         return super().__new__(type("GraphModuleImpl", (base,), {"_of_one_instance": True}))
 
@@ -129,7 +129,7 @@ class GraphModule(Module):
         return made
 
     def print_readable(self, print_output: bool = True, **options: Any) -> str:
-        """The module's class as Python; printed, unless it is not to be."""
+        """The module's class as Python; printed by default."""
         text = f"class {type(self).__name__}(torch.nn.Module):\n" + self.code.strip("\n ").replace("\n", "\n    ")
         text = text.replace("\ndef ", "\n    def ", 1)
         if print_output:
@@ -139,7 +139,7 @@ class GraphModule(Module):
     # ------------------------------------------------------------ modules in it
 
     def add_submodule(self, target: str, m: Module) -> bool:
-        """Adds a module at a path of dotted names, creating plain modules; returns whether it could."""
+        """Adds a module at a path of dotted names, creating plain modules; returns whether it succeeded."""
         *way, last = target.split(".")
         at: Any = self
         for name in way:
@@ -163,7 +163,7 @@ class GraphModule(Module):
         return True
 
     def delete_all_unused_submodules(self) -> None:
-        """Takes out the modules that nothing in the graph names, nor anything in them."""
+        """Removes the submodules that the graph does not use."""
         used = [str(n.target) for n in self.graph.nodes if n.op in ("call_module", "get_attr")]
         needed = {path[:i] for path in used for i in range(1, len(path) + 1) if i == len(path) or path[i] == "."}
         called = {str(n.target) for n in self.graph.nodes if n.op == "call_module"}
@@ -193,12 +193,12 @@ class GraphModule(Module):
         return f"{shown}\n{self.code}\n# To see more debug info, please use `graph_module.print_readable()`"
 
 
-#: What a graph's module has that its state is without.
+#: Attributes of a graph module that are not part of its state.
 OWN = frozenset(("_graph", "_code"))
 
 
 def define(kind: type, made: PythonCode) -> None:
-    """Gives a class the ``forward`` of a source, whose lines tracebacks show."""
+    """Gives a class a ``forward`` compiled from source, which tracebacks show."""
     file = f"<eval_with_key>.{next(_numbers)}"
     names = dict(made.globals)
     linecache.cache[file] = (len(made.src), None, made.src.splitlines(keepends=True), file)
@@ -206,7 +206,7 @@ def define(kind: type, made: PythonCode) -> None:
     kind.forward = names["forward"]  # type: ignore[attr-defined]
 
 
-#: Under which a graph's module keeps attributes that a user set, in ``meta``.
+#: The key in ``meta`` of attributes that a user set.
 _USER_PRESERVED_ATTRIBUTES_KEY = "_user_preserved_attributes"
 
 

@@ -1,4 +1,4 @@
-"""``Interpreter``: runs a graph node by node; ``Transformer``: makes another graph of it that way."""
+"""``Interpreter``: runs a graph node by node; ``Transformer``: creates another graph by running one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Interpreter", "Transformer"]
 
 
 class Interpreter:
-    """Runs a graph node by node; a subclass may do something else for any kind of node.
+    """Runs a graph node by node; subclasses override the methods of node kinds.
 
     Args:
-        module: the ``GraphModule``, or a module with what ``graph`` names.
-        garbage_collect_values: let values go after their last use.
+        module: the ``GraphModule``, or a module with the attributes of ``graph``.
+        garbage_collect_values: whether to free values after their last use.
         graph: another graph.
 
     Attributes:
@@ -67,15 +67,15 @@ class Interpreter:
         return None
 
     def run_node(self, n: Node) -> Any:
-        """The value of a node, by the method of its kind."""
+        """Runs a node by the method of its kind."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The next argument; all that are left for ``*name``; its default if there is none.
+        """The next argument; all remaining ones for ``*name``; its default if there is none.
 
         Raises:
-            RuntimeError: if it has no default either.
+            RuntimeError: if it has no default.
         """
         if str(target).startswith("*"):
             return list(self.args_iter)

@@ -1,4 +1,4 @@
-"""``Node``: one step of a graph."""
+"""``Node``: one operation in a graph."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def map_arg(a: Argument, fn: Callable[[Node], Any]) -> Any:
 
 
 def target_name(target: Target) -> str:
-    """A target as it is printed: ``torch.cat``, ``operator.add``, ``layers.0``."""
+    """A target as printed: ``torch.cat``, ``operator.add``, ``layers.0``."""
     if isinstance(target, str):
         return target
     if isinstance(target, OpOverload):
@@ -63,14 +63,14 @@ def target_name(target: Target) -> str:
 
 
 class Node:
-    """One step of a graph.
+    """One operation in a graph.
 
     Attributes:
         op: its kind: ``placeholder``, ``get_attr``, ``call_function``, ``call_method``, ``call_module``, ``output``.
-        name: of its value, which no other node of the graph has.
+        name: the unique name of its value.
         target: its target: a function, or the name of an argument, attribute, method or module.
         args, kwargs: its arguments; nodes stand for their values.
-        users: the nodes that its value goes to, as keys, in their order.
+        users: the nodes that use its value, as keys, in order.
         meta: metadata of passes.
     """
 
@@ -117,17 +117,17 @@ class Node:
 
     @property
     def all_input_nodes(self) -> list[Node]:
-        """The nodes whose values it takes, each once."""
+        """The nodes whose values it uses, each once."""
         return list(self._inputs)
 
     @property
     def next(self) -> Node:
-        """The node after it."""
+        """The following node."""
         return self._after
 
     @property
     def prev(self) -> Node:
-        """The node before it."""
+        """The preceding node."""
         return self._before
 
     def prepend(self, x: Node) -> None:
@@ -148,19 +148,19 @@ class Node:
         self._before._after, self._after._before = self._after, self._before
 
     def update_arg(self, idx: int, arg: Argument) -> None:
-        """Sets one argument by place."""
+        """Sets a positional argument."""
         self.args = (*self.args[:idx], arg, *self.args[idx + 1 :])
 
     def update_kwarg(self, key: str, arg: Argument) -> None:
-        """Sets one argument by name."""
+        """Sets a keyword argument."""
         self.kwargs = {**self.kwargs, key: arg}
 
     def insert_arg(self, idx: int, arg: Argument) -> None:
-        """Puts one more argument at a place."""
+        """Inserts a positional argument."""
         self.args = (*self.args[:idx], arg, *self.args[idx:])
 
     def replace_input_with(self, old_input: Node, new_input: Node) -> None:
-        """Takes another node's value wherever it took one's."""
+        """Replaces an input node by another one."""
 
         def other(n: Node) -> Node:
             return new_input if n is old_input else n
@@ -177,11 +177,11 @@ class Node:
         """Replaces it by another node in all its users.
 
         Args:
-            delete_user_cb: says which users; all, unless given.
+            delete_user_cb: a predicate of the users to replace in; by default all.
             propagate_meta: whether the other node gets this one's ``meta``.
 
         Returns:
-            Those users.
+            The users that were replaced in.
         """
         if propagate_meta:
             replace_with.meta = {**self.meta, **replace_with.meta}
@@ -191,7 +191,7 @@ class Node:
         return chosen
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether leaving it out would change more than that its value is not there."""
+        """Whether the node has side effects, so that it cannot be removed though unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
@@ -202,7 +202,7 @@ class Node:
         return self.op == "call_method" and str(self.target).endswith("_")
 
     def format_node(self) -> str | None:
-        """Its line in the text of a graph; None for one that the graph's first line shows."""
+        """Its line in the text of a graph; None for a parameter, which the first line shows."""
         kind = f"%{self.name} : [num_users={len(self.users)}] = {self.op}"
         if self.op == "placeholder":
             default = f"(default={self.args[0]})" if self.args else ""
@@ -220,12 +220,12 @@ class Node:
         return self.name
 
 
-#: Functions whose calls are kept though their results are unused.
+#: Functions whose calls are kept even if unused.
 SIDE_EFFECTS: set[Any] = {operator.setitem, setattr, print}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a function as having side effects, so that unused calls stay in graphs; returns the function."""
+    """Marks a function as having side effects, so that unused calls are kept; returns the function."""
     SIDE_EFFECTS.add(fn)
     return fn
 

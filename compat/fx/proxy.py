@@ -20,7 +20,7 @@ __all__ = ["Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Trac
 
 
 class TraceError(ValueError):
-    """Raised where a trace needs the value of a proxy."""
+    """Raised where a trace needs the concrete value of a proxy."""
 
 
 TraceError.__module__ = "torch.fx.proxy"
@@ -30,7 +30,7 @@ class TracerBase:
     """Creates nodes for operations on proxies.
 
     Attributes:
-        graph: where they go.
+        graph: the graph to which they are added.
     """
 
     graph: Graph
@@ -58,7 +58,7 @@ class TracerBase:
         """An argument of a node, with proxies replaced by their nodes.
 
         Raises:
-            NotImplementedError: for what cannot be in a graph.
+            NotImplementedError: for an unsupported type.
         """
         return map_aggregate(a, self._leaf_arg)
 
@@ -77,15 +77,15 @@ class TracerBase:
         """Called where a condition depends on a value: a tracer may choose the branch.
 
         Raises:
-            TraceError: unless it does.
+            TraceError: unless overridden.
         """
         raise TraceError("symbolically traced variables cannot be used as inputs to control flow")
 
     def iter(self, obj: Any) -> Iterator[Any]:
-        """Called where a value is iterated; unpacking it into a known number of names works.
+        """Called when a proxy is iterated; unpacking into a fixed number of names works.
 
         Raises:
-            TraceError: for anything else, as nothing says how many parts it has.
+            TraceError: for anything else, as the length is unknown.
         """
         frame = sys._getframe(2)
         for step in dis.get_instructions(frame.f_code):
@@ -99,12 +99,12 @@ class TracerBase:
         )
 
     def keys(self, obj: Proxy) -> Any:
-        """Called where the keys of a value are asked for: a proxy of them."""
+        """Called for the keys of a proxy: returns a proxy of them."""
         return Attribute(obj, "keys")()
 
 
 class GraphAppendingTracer(TracerBase):
-    """Appends to a graph."""
+    """A tracer that appends to a graph."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -175,7 +175,7 @@ class Proxy:
 
 
 class Attribute(Proxy):
-    """An attribute of a value; called, it is a call of a method. It becomes a node when it is used as a value."""
+    """An attribute of a proxy; calling it calls a method. It becomes a node when it is used as a value."""
 
     def __init__(self, root: Proxy, attr: str):
         self.root = root
@@ -195,7 +195,7 @@ class Attribute(Proxy):
 
 
 class ParameterProxy(Proxy):
-    """A proxy of a parameter, whose size is known."""
+    """A proxy of a parameter, with a concrete size."""
 
     def __init__(self, tracer: TracerBase, node: Node, name: str, param: Any):
         super().__init__(node, tracer)

@@ -16,8 +16,8 @@ class Match(NamedTuple):
     """A part of a graph that matches a pattern.
 
     Attributes:
-        anchor: the node whose value is the pattern's.
-        nodes_map: by node of the pattern, what stands for it.
+        anchor: the node of the pattern's result.
+        nodes_map: the matched node for each node of the pattern.
     """
 
     anchor: Node
@@ -53,7 +53,7 @@ def _fits(pattern: Any, found: Any, match: dict[Node, Any]) -> bool:
 
 
 def _is_apart(match: dict[Node, Any], anchor: Node) -> bool:
-    """Whether no node outside of a part uses a node inside of it, except its result."""
+    """Whether no node outside of a match uses a node in it, except its result."""
     inside = {found for pattern, found in match.items() if pattern.op != "placeholder"}
     return all(user in inside for node in inside if node is not anchor for user in node.users)
 
@@ -66,7 +66,7 @@ def replace_pattern(gm: GraphModule, pattern: Any, replacement: Any) -> list[Mat
         pattern, replacement: functions or modules with the same parameters, which are traced.
 
     Returns:
-        The parts that were found; those that overlap an earlier one stay.
+        The matches; those that overlap an earlier one are not replaced.
 
     Example:
         >>> net = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)

@@ -93,7 +93,7 @@ _fork, _wait = fork, wait
 
 
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:
-    """A function, a class or a module to be run as TorchScript: it is given back, and runs as Python.
+    """A function, a class or a module to be run as TorchScript: it is returned unchanged, and runs as Python.
 
     Args:
         obj: the function, class or module.
@@ -113,7 +113,7 @@ def trace(
     func: F, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, example_kwarg_inputs: Any = None, **kwargs: Any,
 ) -> F:  # fmt: skip
-    """A function or a module to be run as TorchScript traced it: it is given back, and runs as Python.
+    """A function or a module to be run as TorchScript traced it: it is returned unchanged, and runs as Python.
 
     PyTorch keeps the way that the example took; here each call takes its own.
 
@@ -144,14 +144,14 @@ def trace(
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """A module whose methods are to be run as TorchScript traced them: it is given back, and runs as Python.
+    """A module whose methods are to be run as TorchScript traced them: it is returned unchanged, and runs as Python.
 
     Args:
         mod: the module; each method is called with its example once.
         inputs: an example for each method by name, as for ``trace``.
 
     Raises:
-        AttributeError: if ``inputs`` is no dictionary.
+        AttributeError: if ``inputs`` is not a dictionary.
     """
     if not builtins.isinstance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
@@ -161,7 +161,7 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
 
 
 def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) -> F:
-    """A scripted module whose parameters are constants from now on: it is given back.
+    """A scripted module whose parameters are constants from now on: it is returned unchanged.
 
     Raises:
         RuntimeError: for a module in training.
@@ -175,7 +175,7 @@ def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) 
 
 
 def optimize_for_inference(mod: F, other_methods: Any = None) -> F:
-    """A scripted module made fast: it is given back."""
+    """A scripted module made fast: it is returned unchanged."""
     return mod
 
 
@@ -240,7 +240,7 @@ def _records(f: Any) -> list[str]:
 
 
 def script_if_tracing(fn: F) -> F:
-    """A function to be scripted while a trace is recorded: it is given back."""
+    """A function to be scripted while a trace is recorded: it is returned unchanged."""
     return fn
 
 
@@ -286,7 +286,7 @@ _overload_method = _overload
 
 
 def interface(obj: F) -> F:
-    """Declares a class to be an interface of TorchScript's: it is given back."""
+    """Declares a class to be an interface of TorchScript's: it is returned unchanged."""
     return obj
 
 

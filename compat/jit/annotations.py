@@ -8,7 +8,7 @@ __all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict"
 
 
 class _BroadcastingList:
-    """The type of a list of so many, for which one may be given: ``BroadcastingList2[int]``."""
+    """The type of a list of fixed length, for which one value may be given: ``BroadcastingList2[int]``."""
 
     def __init__(self, length: int):
         self._length = length

@@ -46,7 +46,7 @@ class CustomOpDef:
         """Gives it a kernel for some devices; a decorator without ``fn``.
 
         Raises:
-            ValueError: if neither a tensor nor a device says where it runs.
+            ValueError: if neither a tensor nor a device determines the device.
         """
         arguments = self._opoverload._schema.arguments
         if device_types is not None and not any(a.type.startswith("Tensor") or a.name == "device" for a in arguments):
@@ -70,7 +70,7 @@ class CustomOpDef:
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Context in which the kernel for a device runs, or the one for every device instead of it."""
+        """Context in which the kernel for a device is enabled; otherwise the one for all devices runs."""
         key, kernels = KEYS.get(device_type, device_type), self._opoverload.kernels
         kept = kernels.get(key)
         if not enabled:
@@ -92,15 +92,15 @@ def custom_op(
     schema: str | None = None,
     tags: Sequence[Any] | None = None,
 ) -> Any:
-    """Makes an operation out of a function, which nothing looks into; a decorator without ``fn``.
+    """Makes a custom operation of a function, which is opaque to tracing; a decorator without ``fn``.
 
     Args:
         name: ``library::name``.
-        fn: what it does; its parameters and results are annotated, unless there is a ``schema``.
-        mutates_args: the names of the tensors that it writes in place; "unknown" for all.
-        device_types: the devices that ``fn`` is for; None for every one.
+        fn: the implementation; its parameters and results are annotated, unless ``schema`` is given.
+        mutates_args: the names of the tensors that it mutates; "unknown" for all.
+        device_types: the devices of ``fn``; None for all.
         schema: its schema.
-        tags: kept.
+        tags: stored.
 
     Raises:
         ValueError: for a name without a library, annotations that schemas do not have, and a ``mutates_args`` that is

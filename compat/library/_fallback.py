@@ -1,4 +1,4 @@
-"""The fallback for operations without a backward formula: backward warns, and goes on with no gradient."""
+"""The fallback for operations without a backward formula: backward warns, and continues without a gradient."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def set_autograd_fallback_mode(mode: str) -> None:
     """Sets whether backward warns of operations without a formula.
 
     Raises:
-        RuntimeError: for what is neither ``"warn"`` nor ``"nothing"``.
+        RuntimeError: for anything but ``"warn"`` and ``"nothing"``.
     """
     global _mode
     if mode not in _MODES:
@@ -49,7 +49,7 @@ class WarnNotImplemented(Node):
     """The node of results without a derivative formula: it warns, and has no gradients to return.
 
     Args:
-        name: of the operation.
+        name: the name of the operation.
         operands: its tensors.
     """
 
@@ -76,8 +76,8 @@ def watch(name: str, operands: Any, found: Any) -> None:
     """Makes backward warn where it reaches an operation's results.
 
     Args:
-        name: of the operation.
-        operands: its arguments, one of which has a gradient.
+        name: the name of the operation.
+        operands: its arguments, at least one of which requires grad.
         found: its results. Those with a history, which the kernel's own operations have left, keep it.
     """
     if _mode == "nothing":

@@ -27,11 +27,11 @@ def infer_schema(
     mutates_args: str | Iterable[str],
     op_name: str | None = None,
 ) -> str:
-    """The schema that a function's annotations tell.
+    """The schema inferred from a function's annotations.
 
     Args:
         prototype_function: a function, all of whose parameters and results are annotated.
-        mutates_args: the names of the tensors that it writes in place; "unknown" for all.
+        mutates_args: the names of the tensors that it mutates; "unknown" for all.
         op_name: the name in the schema.
 
     Raises:

@@ -32,20 +32,20 @@ def opcheck(
     """Checks an operation of a library on sample arguments.
 
     Args:
-        op: the operation, or what ``custom_op`` made.
+        op: the operation, or the result of ``custom_op``.
         args, kwargs: the arguments of the call.
         test_utils: which checks: "test_schema" (it writes and shares what its schema says),
             "test_autograd_registration" (its gradients come from a formula, not from what its kernel happens to do),
             "test_faketensor" (its kernel for tensors without values gives the shapes of the real one),
             "test_gradcheck" (its gradients are those of finite differences).
-        raise_exception: whether what fails raises.
-        atol, rtol: how far gradients may be off.
+        raise_exception: whether a failed check raises.
+        atol, rtol: the tolerances for gradients.
 
     Returns:
-        By check, "SUCCESS" or what was wrong.
+        By check, "SUCCESS" or the error.
 
     Raises:
-        OpCheckError: for what fails, unless ``raise_exception`` is False.
+        OpCheckError: if a check fails, unless ``raise_exception`` is False.
 
     Example:
         >>> @torch.library.custom_op("docs_check::double", mutates_args=())

@@ -165,7 +165,7 @@ class Operation(OpOverload):
         )
 
     def _check_apart(self, given: Sequence[Tensor], found: Any) -> None:
-        """Whether results have memory of their own.
+        """Whether results do not alias the arguments.
 
         Raises:
             RuntimeError: if not.
@@ -326,7 +326,7 @@ def declare(library: str, text: str, tags: Sequence[Any] = ()) -> Operation:
     """Makes an operation of a schema.
 
     Raises:
-        RuntimeError: for a schema that is none, or one that is there.
+        RuntimeError: for an invalid schema, or one that is declared already.
     """
     schema = FunctionSchema(library, text)
     name = schema.name.partition("::")[2]
@@ -346,7 +346,7 @@ def declare(library: str, text: str, tags: Sequence[Any] = ()) -> Operation:
 
 
 def forget(operation: Operation) -> None:
-    """Takes an operation away."""
+    """Removes an operation."""
     packet = operation.overloadpacket
     if packet._overloads.pop(operation._overloadname, None) is not None and not packet._overloads:
         namespace(operation.namespace)._packets.pop(packet.__name__, None)

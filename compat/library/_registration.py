@@ -20,7 +20,7 @@ _kept: dict[str, Library] = {}
 
 
 def fallthrough_kernel(*args: Any, **kwargs: Any) -> Any:
-    """A kernel that passes on to the next one.
+    """A kernel that falls through to the next one.
 
     Raises:
         NotImplementedError: if it is called.
@@ -73,7 +73,7 @@ class Library:
         """Declares an operation by its schema; returns its name.
 
         Raises:
-            RuntimeError: for a schema that is none, one that is there, or a library of kernels alone.
+            RuntimeError: for an invalid or declared schema, or an "IMPL" library.
         """
         if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
             raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
@@ -99,12 +99,12 @@ class Library:
             fn: the kernel; it takes the operation's arguments.
             dispatch_key: one of: "CPU", "Meta", "Autograd", "CompositeImplicitAutograd" (whose operations are
                 differentiated one by one), "CompositeExplicitAutograd" (which stands for every device).
-            with_keyset: accepted; kernels get no set of keys.
-            allow_override: accepted; the newest kernel counts.
+            with_keyset: ignored; kernels get no set of keys.
+            allow_override: ignored; the newest kernel is used.
 
         Raises:
-            TypeError: for a kernel that cannot be called.
-            RuntimeError: for an operation that is not there.
+            TypeError: for a kernel that is not callable.
+            RuntimeError: for an unknown operation.
         """
         if not callable(fn):
             raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
@@ -126,7 +126,7 @@ class Library:
         return find(name)
 
     def _destroy(self) -> None:
-        """Takes back everything it added."""
+        """Reverts all its registrations."""
         for undo in reversed(self._undo):
             undo()
         for operation in self._declared:
@@ -151,7 +151,7 @@ def _check_place(kind: str) -> None:
         RuntimeError: if not.
     """
     if kind.islower() and kind != "default":
-        device(kind)  # which complains
+        device(kind)  # which raises
 
 
 def _library(qualname: str, lib: Library | None) -> Library:
@@ -189,7 +189,7 @@ def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library
 
     Raises:
         ValueError: for a name without a library.
-        RuntimeError: for a schema that is none, or one that is there.
+        RuntimeError: for an invalid schema, or one that is declared already.
 
     Example:
         >>> torch.library.define("docs_def::half", "(Tensor x) -> Tensor")
@@ -296,10 +296,10 @@ impl_abstract = register_fake
 
 
 class FakeImplCtx:
-    """The trace's context for a meta kernel; here sizes are always numbers."""
+    """The context of a meta kernel; here sizes are always numbers."""
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> Any:
-        """A size that follows from values.
+        """A data-dependent size.
 
         Raises:
             NotImplementedError: always, as a tensor without values has none.
@@ -312,7 +312,7 @@ class FakeImplCtx:
 
 
 def get_ctx() -> FakeImplCtx:
-    """The context in which a meta kernel creates sizes that depend on values."""
+    """The context in which a meta kernel creates data-dependent sizes."""
     return FakeImplCtx()
 
 

@@ -1,4 +1,4 @@
-"""``torch.masked``: reductions and normalizations of those elements that a mask keeps."""
+"""``torch.masked``: reductions and normalizations of masked tensors."""
 
 from compat.masked._normalizations import cumprod, cumsum, log_softmax, logaddexp, normalize, softmax, softmin
 from compat.masked._reductions import amax, amin, argmax, argmin, logsumexp, mean, median, norm, prod, std, sum, var

@@ -1,4 +1,4 @@
-"""What a mask leaves out is replaced by what changes nothing: 0 for a sum, minus infinity for a maximum."""
+"""Masked-out elements are replaced by the identity of the operation: 0 for a sum, minus infinity for a maximum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 
 def _extreme(sign: int, name: str, dtype: Any) -> float:
-    """The least value that there is in a dtype, or for a sign of -1 the greatest."""
+    """The least value of a dtype, or for a sign of -1 the greatest."""
     if dtype.is_floating_point:
         return -sign * math.inf
     if dtype.is_complex or dtype is torch.bool:
@@ -66,11 +66,11 @@ def mask_like(input: Any, mask: Any) -> Any:
 
 
 def keep(name: str, input: Any, mask: Any, *more: Any) -> Any:
-    """``input``, where a mask leaves it out replaced by what changes nothing in the operation of a name.
+    """``input`` with masked-out elements replaced by the identity of the named operation.
 
     Args:
-        mask: True for what is kept; None keeps everything.
-        more: what else decides about what changes nothing: the order of a norm.
+        mask: True for elements to keep; None keeps all.
+        more: further parameters of the identity: the order of a norm.
     """
     if mask is None:
         return input
@@ -84,7 +84,7 @@ def dimensions(dim: Any, ndim: int) -> tuple[int, ...]:
 
     Raises:
         RuntimeError: for one that occurs twice.
-        IndexError: for one that there is not.
+        IndexError: for a dimension out of range.
     """
     if dim is None or dim == ():
         return tuple(range(ndim))

@@ -19,7 +19,7 @@ def _along(input: Any, dim: int, dtype: Any) -> tuple[int, Any]:
 
 
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Sums of ever more of what the mask keeps.
+    """Cumulative sums of unmasked elements.
 
     Example:
         >>> cumsum(torch.tensor([1, 2, 3]), 0, mask=torch.tensor([True, False, True]))
@@ -30,7 +30,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
 
 
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """Products of ever more of what the mask keeps.
+    """Cumulative products of unmasked elements.
 
     Example:
         >>> cumprod(torch.tensor([2, 3, 4]), 0, mask=torch.tensor([True, False, True]))
@@ -41,7 +41,7 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """``softmax`` of what the mask keeps; 0 elsewhere, NaN where it keeps nothing.
+    """``softmax`` of unmasked elements; 0 for masked ones, NaN if all are masked.
 
     Example:
         >>> softmax(torch.tensor([1.0, 1.0, 5.0]), 0, mask=torch.tensor([True, True, False]))
@@ -63,7 +63,7 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) ->
 
 
 def softmin(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
-    """``softmax`` of the negative of what the mask keeps.
+    """``softmax`` of the negated unmasked elements.
 
     Example:
         >>> softmin(torch.tensor([1.0, 1.0, 0.0]), 0, mask=torch.tensor([True, True, False]))
@@ -85,7 +85,7 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = No
 
 
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None) -> Any:
-    """What the mask keeps over its norm of order ``ord``, or over ``eps`` where that is greater.
+    """The unmasked elements divided by their norm of order ``ord``, or by ``eps`` if that is greater.
 
     Example:
         >>> normalize(torch.tensor([3.0, 4.0, 5.0]), 2.0, 0, mask=torch.tensor([True, True, False]))

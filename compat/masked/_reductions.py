@@ -1,4 +1,4 @@
-"""Reductions of those elements that a mask keeps.
+"""Reductions of unmasked elements.
 
 All take ``dim``, one dimension, several or None for all; ``keepdim``, whether these stay with size 1; the ``dtype`` of
 the result; and ``mask``, which broadcasts to the input and is True for what counts.
@@ -17,14 +17,14 @@ __all__ = [
 
 
 def _of_sums(input: Any, dtype: Any) -> Any:
-    """In which dtype a sum or a product is computed: small integers are counted in large ones."""
+    """The dtype in which a sum or product is accumulated: small integers in int64."""
     if dtype is not None:
         return dtype
     return input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else torch.int64
 
 
 def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The sums of what the mask keeps; 0 where it keeps nothing.
+    """The sums of unmasked elements; 0 if all are masked.
 
     Example:
         >>> sum(torch.tensor([[1, 2], [3, 4]]), 1, mask=torch.tensor([[True, False], [False, False]]))
@@ -36,7 +36,7 @@ def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any
 
 
 def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The products of what the mask keeps; 1 where it keeps nothing.
+    """The products of unmasked elements; 1 if all are masked.
 
     Example:
         >>> prod(torch.tensor([2, 3, 4]), mask=torch.tensor([True, False, True]))
@@ -57,7 +57,7 @@ def _extreme(name: str, input: Any, dim: Any, keepdim: bool | None, dtype: Any, 
 
 
 def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The greatest of what the mask keeps; the least that there is where it keeps nothing.
+    """The maxima of unmasked elements; the dtype's least value if all are masked.
 
     Example:
         >>> amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
@@ -67,7 +67,7 @@ def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 
 def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The least of what the mask keeps; the greatest that there is where it keeps nothing.
+    """The minima of unmasked elements; the dtype's greatest value if all are masked.
 
     Example:
         >>> amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
@@ -84,7 +84,7 @@ def _place(name: str, input: Any, dim: int | None, keepdim: bool | None, dtype: 
 def argmax(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Where the greatest of what the mask keeps is; in the dtype of the input if none is given.
+    """The indices of the maxima of unmasked elements; in the dtype of the input by default.
 
     Example:
         >>> argmax(torch.tensor([1, 5, 3]), mask=torch.tensor([True, False, True]))
@@ -96,7 +96,7 @@ def argmax(
 def argmin(
     input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Any:
-    """Where the least of what the mask keeps is; in the dtype of the input if none is given.
+    """The indices of the minima of unmasked elements; in the dtype of the input by default.
 
     Example:
         >>> argmin(torch.tensor([1, 5, 3]), mask=torch.tensor([False, True, True]))
@@ -106,7 +106,7 @@ def argmin(
 
 
 def _counted(input: Any, dim: Any, keepdim: bool | None, mask: Any) -> tuple[Any, Any]:
-    """The mask in the input's size, None for none, and how many elements it keeps."""
+    """The mask broadcast to the input's size, or None, and the number of unmasked elements."""
     if mask is None:
         return None, sum(torch.ones(input.shape, dtype=torch.int64, device=input.device), dim, keepdim=keepdim)
     mask = mask_like(input, mask)
@@ -114,7 +114,7 @@ def _counted(input: Any, dim: Any, keepdim: bool | None, mask: Any) -> tuple[Any
 
 
 def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The means of what the mask keeps; NaN where it keeps nothing.
+    """The means of unmasked elements; NaN if all are masked.
 
     Raises:
         ValueError: for integers without a ``dtype``.
@@ -134,10 +134,10 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The middle one of what the mask keeps, of two the lower; NaN where it keeps nothing.
+    """The medians of unmasked elements, of two the lower; NaN if all are masked.
 
     Raises:
-        ValueError: where it keeps nothing of integers.
+        ValueError: if all are masked and the dtype is integer.
 
     Example:
         >>> median(torch.tensor([4.0, 1.0, 2.0]), mask=torch.tensor([True, True, False]))
@@ -157,7 +157,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
 
 
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    """The logarithms of the sums of the exponentials of what the mask keeps.
+    """The logarithms of the sums of the exponentials of unmasked elements.
 
     Example:
         >>> logsumexp(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
@@ -172,7 +172,7 @@ def norm(
     input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
     mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The norms of order ``ord`` of what the mask keeps.
+    """The norms of order ``ord`` of unmasked elements.
 
     Example:
         >>> norm(torch.tensor([3.0, 4.0, 5.0]), mask=torch.tensor([True, True, False]))
@@ -187,7 +187,7 @@ def norm(
 
 
 def _squared_deviations(input: Any, dim: Any, keepdim: bool | None, dtype: Any, mask: Any) -> tuple[Any, Any]:
-    """The sums of the squares of what the elements differ from their mean, and how many elements there are."""
+    """The sums of squared deviations from the mean, and the number of elements."""
     mask, count = _counted(input, dim, True, mask)
     middle = torch.divide(sum(input, dim, keepdim=True, dtype=dtype, mask=mask), count)
     apart = torch.subtract(input, middle)
@@ -215,11 +215,11 @@ def var(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The variances of what the mask keeps.
+    """The variances of unmasked elements.
 
     Args:
-        unbiased: whether the number of elements counts less one.
-        correction: how much less it counts; 1 if neither is given.
+        unbiased: whether to subtract one from the number of elements.
+        correction: the number to subtract; 1 by default.
 
     Example:
         >>> var(torch.tensor([1.0, 3.0, 9.0]), mask=torch.tensor([True, True, False]))
@@ -232,7 +232,7 @@ def std(
     input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
     keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
 ) -> Any:  # fmt: skip
-    """The standard deviations of what the mask keeps; arguments as for ``var``.
+    """The standard deviations of unmasked elements; arguments as for ``var``.
 
     Example:
         >>> std(torch.tensor([1.0, 3.0, 9.0]), unbiased=False, mask=torch.tensor([True, True, False]))

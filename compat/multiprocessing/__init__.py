@@ -41,17 +41,17 @@ __all__ += multiprocessing.__all__
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The ways in which memory goes to other processes: ``"file_descriptor"``, ``"file_system"``."""
+    """The sharing strategies: ``"file_descriptor"``, ``"file_system"``."""
     return set(STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """The way in which it does."""
+    """The current sharing strategy."""
     return choice.strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Chooses it.
+    """Sets the sharing strategy.
 
     Args:
         new_strategy: by ``"file_descriptor"`` the memory is gone with the last process that has it, and each storage
@@ -59,7 +59,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
             removed by the process that releases it last.
 
     Raises:
-        AssertionError: for another.
+        AssertionError: for an unknown strategy.
     """
     if new_strategy not in STRATEGIES:
         raise AssertionError(

@@ -1,4 +1,4 @@
-"""How tensors and storages go to other processes: by their memory, which is moved to where it can be shared.
+"""Pickling of tensors and storages for other processes: their memory is moved to shared memory.
 
 ``compat`` imports this, so that it holds of Python's own ``multiprocessing``, too, as in PyTorch.
 """
@@ -17,10 +17,10 @@ from compat._core.tensor.tensor import Tensor
 
 
 def reduce_tensor(tensor: Tensor) -> tuple:
-    """How a tensor goes to another process: its storage, and where it lies there.
+    """The reduction of a tensor: its storage, and its layout in it.
 
     Raises:
-        RuntimeError: for one that has a place in a graph, which stays in this process.
+        RuntimeError: for a tensor with a ``grad_fn``, whose graph stays in this process.
     """
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
@@ -34,7 +34,7 @@ def reduce_tensor(tensor: Tensor) -> tuple:
 
 
 def reduce_storage(storage: UntypedStorage) -> tuple:
-    """How a storage goes to another process: as a file descriptor, or as a name.
+    """The reduction of a storage: a file descriptor, or a name.
 
     Raises:
         RuntimeError: from the meta device.
@@ -43,17 +43,17 @@ def reduce_storage(storage: UntypedStorage) -> tuple:
 
 
 def rebuild_typed_storage(storage: UntypedStorage, dtype: Any) -> TypedStorage:
-    """The storage seen as elements of a dtype."""
+    """The storage as elements of a dtype."""
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 
 
 def reduce_typed_storage(storage: TypedStorage) -> tuple:
-    """How a storage that has a dtype goes to another process."""
+    """The reduction of a typed storage."""
     return rebuild_typed_storage, (storage.untyped(), storage.dtype)
 
 
 def init_reductions() -> None:
-    """Has ``multiprocessing`` send tensors and storages so; ``compat.nn`` says it of parameters."""
+    """Registers the reductions of tensors and storages; ``compat.nn`` registers that of parameters."""
     ForkingPickler.register(Tensor, reduce_tensor)
     for kind in (UntypedStorage, Hosted):
         ForkingPickler.register(kind, reduce_storage)

@@ -1,4 +1,4 @@
-"""Processes that are started together and waited for: ``torch.multiprocessing.spawn``."""
+"""``torch.multiprocessing.spawn``: starts processes and waits for them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = [
     "SpawnContext", "spawn", "start_processes",
 ]  # fmt: skip
 
-#: PyTorch starts processes side by side where this is set in the environment; here it says nothing.
+#: PyTorch starts processes in parallel if this is set in the environment; ignored here.
 ENV_VAR_PARALLEL_START = "TORCH_MP_PARALLEL_START"
 
 
 class ProcessException(Exception):
-    """A process that ``spawn`` has started did not end well.
+    """A process started by ``spawn`` failed.
 
     Attributes:
         msg: the message.
-        error_index: which of them, counted from 0.
-        pid: its number.
+        error_index: the index of the process.
+        pid: its process id.
     """
 
     def __init__(self, msg: str, error_index: int, pid: int):
@@ -40,11 +40,11 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """It raised an exception, whose traceback is in the message."""
+    """The process raised an exception, whose traceback is in the message."""
 
 
 class ProcessExitedException(ProcessException):
-    """It was ended by a signal or ended itself.
+    """The process exited with an error status or a signal.
 
     Attributes:
         exit_code: its exit status.
@@ -60,11 +60,11 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(fn: Callable[..., Any], i: int, args: Sequence[Any], failures: Any) -> None:
-    """What a process does: the function, and an exception's traceback for who waits."""
+    """The main function of a process: runs the function, and reports the traceback of an exception."""
     try:
         fn(i, *args)
     except KeyboardInterrupt:
-        pass  # who started it was interrupted, too
+        pass  # the parent was interrupted, too
     except Exception as error:
         failures.put((i, formatted(error)))
         sys.exit(1)
@@ -74,7 +74,7 @@ class ProcessContext:
     """Processes that were started together.
 
     Attributes:
-        processes: they.
+        processes: the processes.
     """
 
     def __init__(self, processes: Sequence[BaseProcess], failures: Sequence[Any]):
@@ -82,18 +82,18 @@ class ProcessContext:
         self._failures = list(failures)
 
     def pids(self) -> list[int]:
-        """Their numbers."""
+        """Their process ids."""
         return [int(p.pid or 0) for p in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """Waits until one of them ends, or for so many seconds; True once all have ended.
 
         Args:
-            timeout: None waits as long as it takes.
-            grace_period: how many seconds the others have to end by themselves once one has failed.
+            timeout: None waits indefinitely.
+            grace_period: the seconds that the others have to exit once one has failed.
 
         Raises:
-            ProcessRaisedException: if one has raised an exception; the others are ended.
+            ProcessRaisedException: if one has raised an exception; the others are terminated.
             ProcessExitedException: if one was ended by a signal or with a status other than 0.
         """
         running = {p.sentinel: p for p in self.processes if p.exitcode is None}
@@ -127,7 +127,7 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """What ``spawn`` gives."""
+    """The result of ``spawn``."""
 
 
 def start_processes(
@@ -141,9 +141,9 @@ def start_processes(
     """Runs ``fn(i, *args)`` in ``nprocs`` processes, i counting from 0.
 
     Args:
-        fn: a function of a module's, since a new process imports it.
-        args: its arguments after the process's number.
-        nprocs: how many processes.
+        fn: a module-level function, since a new process imports it.
+        args: its arguments after the process index.
+        nprocs: the number of processes.
         join: wait for all of them; else their ``ProcessContext`` is returned.
         daemon: whether they end with this process.
         start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``; XLA's threads do not live through a fork.
@@ -169,5 +169,5 @@ def start_processes(
     return None
 
 
-#: By starting Python anew, unless another way is named.
+#: The default start method.
 spawn = start_processes

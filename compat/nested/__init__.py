@@ -53,8 +53,8 @@ def nested_tensor(
             for ``torch.strided`` in any.
         dtype, device: the result's; that of the first tensor by default.
         layout: ``torch.jagged``, or ``torch.strided``, the default.
-        requires_grad: whether gradients are to be computed for it.
-        pin_memory: accepted.
+        requires_grad: whether it requires grad.
+        pin_memory: ignored.
 
     Raises:
         RuntimeError: for sequences that the layout cannot represent, and for another layout.
@@ -74,7 +74,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
 
     Args:
         ts: tensors; a tensor, whose first dimension is that of the sequences; or a nested tensor.
-        dtype, device: the result's.
+        dtype, device: those of the result.
         layout: ``torch.jagged``, or ``torch.strided``, the default.
 
     Raises:
@@ -146,11 +146,11 @@ def nested_tensor_from_jagged(
         offsets: (sequences + 1), where each begins, and where the last ends.
         lengths: (sequences,), how long each is; with ``offsets``, where there are gaps.
         jagged_dim: which dimension of the result is ragged, 1 by default.
-        min_seqlen, max_seqlen: accepted; lengths are known here.
+        min_seqlen, max_seqlen: ignored.
 
     Raises:
         RuntimeError: if neither offsets nor lengths are given.
-        TypeError: for offsets that are no tensor.
+        TypeError: for offsets that are not a tensor.
 
     Example:
         >>> x = torch.nested.nested_tensor_from_jagged(torch.arange(5), torch.tensor([0, 2, 5]))
@@ -229,8 +229,8 @@ def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: A
 
     Args:
         input: a nested tensor.
-        padding: the number that fills.
-        output_size: the size wanted; by default that of the longest sequence.
+        padding: the padding value.
+        output_size: the size of the result; by default that of the longest sequence.
         out: not supported.
 
     Raises:

@@ -14,7 +14,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose size is not known yet.
 
     Args:
-        requires_grad: whether gradients are to be computed for it.
+        requires_grad: whether it requires grad.
         device, dtype: where and as what it is to be.
 
     Example:
@@ -45,7 +45,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
     """A buffer whose size is not known yet.
 
     Args:
-        requires_grad: whether gradients are to be computed for it.
+        requires_grad: whether it requires grad.
         device, dtype: where and as what it is to be.
         persistent: whether it is part of the module's ``state_dict``.
     """

@@ -19,9 +19,9 @@ class PackedSequence(PackedSequence_):
 
     Attributes:
         data: all first steps, then all second steps, and so on, longer sequences first.
-        batch_sizes: how many sequences have each step.
-        sorted_indices: the order in which the sequences stand, None if that is their own.
-        unsorted_indices: the inverse of it.
+        batch_sizes: the number of sequences that have each step.
+        sorted_indices: the order of the sequences, None for the original one.
+        unsorted_indices: the inverse permutation.
 
     Example:
         >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).data

@@ -11,7 +11,7 @@ from typing import Any
 
 from compat._operators.create.factories import empty
 
-#: What can be done to a tensor without a size, by name.
+#: The operations that a tensor without a size supports, by name.
 _ALLOWED = frozenset(
     ["__hash__", "size", "copy_", "is_complex", "is_floating_point", "half", "float", "double", "char", "short", "int"]
     + ["long", "cuda", "cpu", "to", "get_device", "_has_compatible_shallow_copy_type"]
@@ -19,10 +19,10 @@ _ALLOWED = frozenset(
 
 
 class UninitializedTensorMixin:
-    """A tensor without a size: it can be moved and cast, and be given one.
+    """A tensor without a size: it can be moved, cast and materialized.
 
     Attributes:
-        cls_to_become: its class from then on.
+        cls_to_become: its class once materialized.
     """
 
     __module__ = "compat.nn.parameter"
@@ -36,7 +36,7 @@ class UninitializedTensorMixin:
         """Gives the tensor a size; its values are to be set.
 
         Args:
-            device, dtype: by default those it was made with.
+            device, dtype: by default those it was created with.
         """
         device = self.data.device if device is None else device
         size = tuple(shape) if isinstance(shape, Sequence) else (shape,)

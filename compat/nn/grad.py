@@ -22,10 +22,10 @@ _DOC = """The gradient of a loss with respect to the {what} of ``conv{n}d``.
         stride, padding, dilation, groups: those of the convolution.
 
     Returns:
-        A tensor as large as the {what}.
+        A tensor of the size of the {what}.
 
     Raises:
-        RuntimeError: if the result of such a convolution is not as large as ``grad_output``.
+        RuntimeError: if the size of ``grad_output`` is not that of the convolution's result.
 
     Example:
         >>> x, w = torch.ones({x}), torch.ones({w}, requires_grad=True)

@@ -1,4 +1,4 @@
-"""Filling tensors with their first values: ``torch.nn.init``.
+"""``torch.nn.init``: initialization of tensors.
 
 Every function fills its tensor in place, outside the graph, and returns it. With the same seed the numbers are
 PyTorch's.
@@ -38,7 +38,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
         param: the negative slope of ``"leaky_relu"``, 0.01 if left out.
 
     Raises:
-        ValueError: for an unknown nonlinearity or a slope that is no number.
+        ValueError: for an unknown nonlinearity or a slope that is not a number.
 
     Example:
         >>> calculate_gain("leaky_relu", 1.0)
@@ -56,7 +56,7 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs feed each output of a weight (out, in, *kernel), and how many outputs each input feeds."""
+    """The fan-in and fan-out of a weight (out, in, *kernel)."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     outputs, inputs, *kernel = tensor.shape
@@ -91,7 +91,7 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
 
     Args:
         mean, std: of the distribution.
-        generator: where the numbers come from.
+        generator: the random number generator.
 
     Example:
         >>> torch.nn.init.normal_(torch.empty(2, 3)).shape
@@ -107,9 +107,9 @@ def trunc_normal_(
     """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be.
 
     Args:
-        mean, std: of the distribution, before it is cut.
+        mean, std: of the distribution, before truncation.
         a, b: the bounds.
-        generator: where the numbers come from.
+        generator: the random number generator.
 
     Example:
         >>> bool((torch.nn.init.trunc_normal_(torch.empty(9)).abs() <= 2).all())
@@ -219,7 +219,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     return _copied(tensor, values)
 
 
-# ---------------------------------------------------------------- by the number of inputs and outputs
+# ---------------------------------------------------------------- by fan-in and fan-out
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
@@ -230,7 +230,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
 
     Args:
         gain: the factor of the standard deviation.
-        generator: where the numbers come from.
+        generator: the random number generator.
 
     Raises:
         ValueError: for fewer than two dimensions.
@@ -248,7 +248,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any
 
     Args:
         gain: the factor of the standard deviation.
-        generator: where the numbers come from.
+        generator: the random number generator.
 
     Raises:
         ValueError: for fewer than two dimensions.
@@ -353,7 +353,7 @@ def _copied(tensor: Any, values: np.ndarray) -> Any:
 
 
 def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function under its deprecated name, which ended without an underscore."""
+    """The function under its deprecated name without the trailing underscore."""
     new = function.__name__
     old = new[:-1]
 

@@ -22,7 +22,7 @@ __all__ = [
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
-    """A tensor of another subclass that was made a parameter counts as one."""
+    """A tensor of another subclass that was made a parameter is an instance."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
@@ -37,7 +37,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     Args:
         data: its values; an empty float tensor if left out.
-        requires_grad: whether gradients are to be computed for it.
+        requires_grad: whether it requires grad.
 
     Raises:
         RuntimeError: if ``requires_grad`` is true for a dtype without derivatives.
@@ -78,7 +78,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return found
 
     def __copy__(self) -> Any:
-        made = super().__copy__()  # type: ignore[misc]  # attached, as all that tensors can do
+        made = super().__copy__()  # type: ignore[misc]  # attached like all tensor methods
         if made._counter is not None:
             made._counter = Version()  # it is made of the data, which counts for itself
         return made

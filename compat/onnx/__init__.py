@@ -31,7 +31,7 @@ class TrainingMode(enum.Enum):
 
 
 class OperatorExportTypes(enum.Enum):
-    """What becomes of operators that ONNX has not; here they are an error, whatever this says."""
+    """The treatment of operators that ONNX lacks; ignored: they are an error."""
 
     ONNX = 0
     ONNX_ATEN = 1
@@ -61,7 +61,7 @@ class TensorProtoDataType(enum.IntEnum):
     BFLOAT16 = 16
 
 
-#: What packages said of operators of their own, which TorchScript's exporter would call.
+#: The registered symbolic functions, which only TorchScript's exporter would call.
 _symbolic: dict[tuple[str, int], Callable[..., Any]] = {}
 
 
@@ -78,10 +78,10 @@ def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Callable[..., A
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
-    """Forgets what ``register_custom_op_symbolic`` kept."""
+    """Removes the function registered by ``register_custom_op_symbolic``."""
     _symbolic.pop((symbolic_name, opset_version), None)
 
 
 def is_onnxrt_backend_supported() -> bool:
-    """Whether ``torch.compile`` runs by onnxruntime: it does not."""
+    """Whether ``torch.compile`` has the onnxruntime backend: never."""
     return False

@@ -1,4 +1,4 @@
-"""One ONNX graph while it is made: values by name, constants, nodes."""
+"""Building an ONNX graph: names of values, constants, nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def element_type(onnx: Any, dtype: Dtype) -> int:
 
 @dataclass(frozen=True)
 class Size:
-    """A number that follows from the sizes of inputs.
+    """A size computed from the sizes of inputs.
 
     Attributes:
-        name: of a vector of one int64 in the file.
-        example: what it was in the trace.
+        name: the name of a 1-element int64 vector in the file.
+        example: its value in the trace.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Size:
 
 
 def fixed(size: Any, what: str) -> int:
-    """A size that has to be the same in every call.
+    """A size that must be the same in every call.
 
     Args:
-        what: what it is a size of, in words.
+        what: a description of the size.
 
     Raises:
-        NotImplementedError: if it may change.
+        NotImplementedError: if it is dynamic.
     """
     if isinstance(size, Size):
         raise NotImplementedError(f"{what} may change ({size.example} in the example), which is not supported")
@@ -75,7 +75,7 @@ class Builder:
         self._constants: dict[tuple[Any, ...], str] = {}
 
     def name(self, stem: str) -> str:
-        """A name that no value has."""
+        """An unused name."""
         self._count += 1
         return f"{stem}_{self._count}"
 
@@ -85,7 +85,7 @@ class Builder:
         Args:
             kind: ONNX's operator.
             inputs: names, empty for one that is left out.
-            outputs: how many it has.
+            outputs: the number of outputs.
 
         Returns:
             Its result's name, or a list of names.
@@ -96,7 +96,7 @@ class Builder:
         return results[0] if outputs == 1 else results
 
     def constant(self, value: Any, dtype: Any = None) -> str:
-        """A constant, once for each value."""
+        """A constant, shared by equal values."""
         array = np.asarray(value, dtype)
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
@@ -144,6 +144,6 @@ class Builder:
         return name
 
     def cast(self, value: str, dtype: Dtype) -> str:
-        """A value in a dtype."""
+        """A value cast to a dtype."""
         found: str = self.op("Cast", value, to=element_type(self.onnx, dtype))
         return found

@@ -1,4 +1,4 @@
-"""How tensors made of numbers are written in ONNX, where their sizes may change; others are constants."""
+"""ONNX translations of factories with dynamic sizes; others are constants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat.onnx._table import Value, aten
 
 
 def _filled(b: Builder, node: Any, value: Any) -> str:
-    """A tensor of one number."""
+    """A tensor filled with one number."""
     number = value.to(b, node.meta["val"]) if isinstance(value, Value) else b.like(value, node.meta["val"])
     return str(b.op("Expand", number, b.ints(*b.shapes[node][0])))
 

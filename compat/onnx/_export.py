@@ -23,7 +23,7 @@ from compat.onnx._writing import Writing
 from compat.onnx.errors import OnnxExporterError, OnnxExporterWarning
 from funcgrad.core.errors import explained
 
-#: The version of ONNX's operators that the table is written for.
+#: The opset version that the table is written for.
 OPSET = 18
 _exporting = 0
 
@@ -74,7 +74,7 @@ class ONNXProgram:
 
 @contextmanager
 def _evaluating(model: Any, training: Any) -> Iterator[None]:
-    """Context in which the model is as for inference, unless ``training`` says otherwise."""
+    """Context in which the model is in evaluation mode, unless ``training`` says otherwise."""
     global _exporting
     modes = [(m, m.training) for m in model.modules()] if isinstance(model, Module) else []
     if modes and getattr(training, "name", "EVAL") != "PRESERVE":
@@ -131,7 +131,7 @@ def export(
         dynamic_axes: the sizes that may change: by name of an input or result, a dictionary from dimensions to names,
             or a list of dimensions.
         dynamic_shapes: or, by argument, what ``torch.export.export`` takes, or names in place of ``Dim``.
-        dynamo, verbose, export_params, do_constant_folding, keep_initializers_as_inputs: accepted.
+        dynamo, verbose, export_params, do_constant_folding, keep_initializers_as_inputs: ignored.
 
     Returns:
         The program, which has ``save`` and can be called; the results of its model are flat.
@@ -168,7 +168,7 @@ def export(
     return made
 
 
-# ---------------------------------------------------------------- sizes that may change
+# ---------------------------------------------------------------- dynamic sizes
 
 
 def _user_inputs(trace: Trace, graph: Graph) -> list[Node]:
@@ -184,14 +184,14 @@ def _check_names(trace: Trace, axes: Any, output_names: Sequence[str] | None) ->
 
 
 def _named(name: str, axes: Any) -> dict[int, str]:
-    """The names of the sizes of an input or result that ``dynamic_axes`` speaks of."""
+    """The names of the dynamic sizes of an input or result in ``dynamic_axes``."""
     if isinstance(axes, dict):
         return dict(axes)
     return {d: f"{name}_dynamic_axes_{n + 1}" for n, d in enumerate(axes)}
 
 
 def _symbols(trace: Trace, axes: Any, shapes: Any) -> list[Symbol]:
-    """The sizes that may change."""
+    """The dynamic sizes."""
     if shapes:
         shapes = tree_map(lambda x: Dim(x) if isinstance(x, str) else x, shapes)
         return asked_for(shapes, bound(trace.mod, trace.args, trace.kwargs))
@@ -204,7 +204,7 @@ def _symbols(trace: Trace, axes: Any, shapes: Any) -> list[Symbol]:
 
 
 def _known(trace: Trace, program: ExportedProgram) -> list[Symbol]:
-    """The sizes that may change in an exported program."""
+    """The dynamic sizes of an exported program."""
     found: dict[str, Symbol] = {}
     for n, node in enumerate(_user_inputs(trace, program.graph)):
         for d, (name, least, most) in node.meta.get("sizes", {}).items():

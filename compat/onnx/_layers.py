@@ -1,4 +1,4 @@
-"""How products, convolutions, normalizations, attention and recurrent layers are written in ONNX."""
+"""ONNX translations of products, convolutions, normalizations, attention and recurrent layers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _whole(value: Any, n: int) -> list[int]:
 
 
 def _pooling(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers pooling over the last ``n`` dimensions, which is given batches only."""
+    """Registers pooling over the last ``n`` dimensions, which requires a batch dimension."""
 
     def register(write: Callable[..., Any]) -> Callable[..., Any]:
         def batched(b: Builder, node: Any, x: Value, *args: Any, **kwargs: Any) -> Any:
@@ -126,7 +126,7 @@ def _avg_pool(
 
 
 def _bounds(size: int, parts: int) -> list[tuple[int, int]]:
-    """Where the windows of an adaptive pooling begin and end."""
+    """The start and end of the windows of an adaptive pooling."""
     return [(k * size // parts, -(-(k + 1) * size // parts)) for k in range(parts)]
 
 
@@ -230,14 +230,14 @@ def _batch_norm(
 
 
 def _standard(b: Builder, name: str, axes: list[int], eps: float, like: Value) -> str:
-    """A value less its mean, by its standard deviation."""
+    """A value standardized by its mean and standard deviation."""
     away = b.op("Sub", name, b.op("ReduceMean", name, b.ints(*axes), keepdims=1))
     var = b.op("ReduceMean", b.op("Mul", away, away), b.ints(*axes), keepdims=1)
     return str(b.op("Div", away, b.op("Sqrt", b.op("Add", var, b.like(eps, like.tensor)))))
 
 
 def _affine(b: Builder, name: str, weight: Value | None, bias: Value | None, shape: str) -> str:
-    """A value by a weight and with a bias, in a shape that broadcasts."""
+    """A value times a weight plus a bias, in a shape that broadcasts."""
     for kind, part in (("Mul", weight), ("Add", bias)):
         if part is not None:
             name = b.op(kind, name, b.op("Reshape", part.name, shape))

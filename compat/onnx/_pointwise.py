@@ -1,4 +1,4 @@
-"""How operators that work element by element, and comparisons, are written in ONNX."""
+"""ONNX translations of elementwise operators and comparisons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ for _name, _kind in {
 
 
 def _operands(b: Builder, *values: Any) -> list[str]:
-    """Operands in the dtype that they promote to."""
+    """Operands in their promoted dtype."""
     kind = widest(*values)
     return [v.to(b, kind) if isinstance(v, Value) else b.like(v, kind) for v in values]
 

@@ -1,4 +1,4 @@
-"""How reductions, softmax, sorting and cumulative sums are written in ONNX."""
+"""ONNX translations of reductions, softmax, sorting and cumulative sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How operators that move, pick and join elements are written in ONNX."""
+"""ONNX translations of indexing, shape and joining operators."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _pad(b: Builder, node: Any, x: Value, pad: Any, value: Any = 0) -> str:
 
 
 def _padding(x: Value, pad: Any) -> tuple[list[Any], list[Any]]:
-    """What is added before and after each dimension."""
+    """The padding before and after each dimension."""
     before: list[Any] = [0] * x.tensor.dim()
     after: list[Any] = [0] * x.tensor.dim()
     for n in range(len(pad) // 2):
@@ -195,7 +195,7 @@ def _index(b: Builder, node: Any, x: Value, indices: Any) -> str:
 
 
 def _broadcast(b: Builder, indices: list[Value]) -> list[str]:
-    """Indices in their common shape."""
+    """Indices broadcast to their common shape."""
     names = [i.cast(b, "int64") for i in indices]
     nothing = [b.op("Sub", name, name) for name in names]  # zeros, whose sum has the common shape
     total = nothing[0]

@@ -31,9 +31,9 @@ class Value:
     """An operand.
 
     Attributes:
-        name: of the value in the file.
-        tensor: what it was in the trace.
-        shape: its sizes; a ``Size`` for one that may change.
+        name: the name of the value in the file.
+        tensor: its value in the trace.
+        shape: its sizes; a ``Size`` for a dynamic one.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Value:
     shape: list[Any]
 
     def to(self, b: Builder, like: Tensor) -> str:
-        """The value in a tensor's dtype."""
+        """The value cast to a tensor's dtype."""
         return self.name if self.tensor.dtype == like.dtype else b.cast(self.name, like.dtype)
 
     def cast(self, b: Builder, name: str) -> str:
-        """The value in a dtype of a name."""
+        """The value cast to a dtype given by name."""
         kind = dtypes.NAMES[name]
         return self.name if self.tensor.dtype == kind else b.cast(self.name, kind)
 
 
 def widest(*values: Any) -> Tensor:
-    """A tensor of the dtype that operands promote to."""
+    """A tensor of the promoted dtype of operands."""
     plain = [v.tensor if isinstance(v, Value) else v for v in values]
     if len(plain) == 1:
         first: Tensor = plain[0]

@@ -1,4 +1,4 @@
-"""How torchvision's operators are written in ONNX."""
+"""ONNX translations of torchvision's operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing a trace as nodes of ONNX."""
+"""Writes a trace as ONNX nodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compat.onnx._table import TABLE, Value
 from compat.onnx.errors import OnnxExporterError, UnsupportedOperatorError
 
 _FILLERS = (_creation, _layers, _pointwise, _reductions, _shapes, _vision)
-#: Operators whose results have nothing of their argument but its size and dtype.
+#: Operators whose results depend only on the size and dtype of their argument.
 _MAKERS = frozenset((
     "new_zeros", "new_ones", "new_empty", "new_full", "new_empty_strided", "zeros_like", "ones_like", "full_like",
     "empty_like",
@@ -29,13 +29,13 @@ _MAKERS = frozenset((
 
 
 class Writing:
-    """A trace while it is written.
+    """The writer of a trace.
 
     Args:
         trace: the trace, with the values of its nodes.
         graph: its graph, in which sizes may be computed from those of the inputs.
-        builder: the file.
-        extra: functions for more operators, by ``OpOverload``.
+        builder: the builder of the file.
+        extra: translations of more operators, by ``OpOverload``.
 
     Attributes:
         names: the names of nodes' values in the file.
@@ -50,7 +50,7 @@ class Writing:
         self.constant = self._constants()
 
     def _constants(self) -> set[Node]:
-        """The nodes whose values follow from no argument, no weight and no size: masks and positions."""
+        """The nodes whose values depend on no argument, weight or size: masks and positions."""
         written: set[Any] = set()  # storages that what follows from arguments is written into
         while True:
             found = self._constants_but(written)
@@ -113,7 +113,7 @@ class Writing:
     # ---------------------------------------------------------------- operands
 
     def value(self, x: Any) -> Any:
-        """An argument as functions of the table take it."""
+        """An argument as passed to the translations."""
         if not isinstance(x, Node):
             return x
         if "val" not in x.meta:
@@ -121,7 +121,7 @@ class Writing:
         return Value(self.names[x], x.meta["val"], self.shapes(x)[0])
 
     def _size(self, node: Node) -> Size:
-        """A number that follows from the sizes of inputs; written when it is asked for."""
+        """A number computed from the sizes of inputs; written on first use."""
         if node not in self.names:
             b, first, second = self.builder, node.args[0], node.args[1]
             if node.target in (operator.add, operator.mul):
@@ -199,10 +199,10 @@ class Writing:
 
 
 class _Memory:
-    """What was written into some elements of a storage, for tensors that see other elements.
+    """A write to some elements of a storage, for other views of it.
 
     Args:
-        mine: the tensor that was written into.
+        mine: the tensor that was written to.
         result: the name of its new value.
     """
 
@@ -224,7 +224,7 @@ class _Memory:
 
 
 def _elements(t: Tensor) -> np.ndarray:
-    """The places of a tensor's elements in its memory."""
+    """The indices of a tensor's elements in its storage."""
     found = np.full(tuple(t.shape), t.storage_offset(), np.int64)
     for d, (n, step) in enumerate(zip(t.shape, t.stride())):
         found += (np.arange(n) * step).reshape([-1 if k == d else 1 for k in range(t.dim())])

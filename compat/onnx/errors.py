@@ -10,12 +10,12 @@ class OnnxExporterWarning(UserWarning):
 
 
 class OnnxExporterError(RuntimeError):
-    """A model cannot be written."""
+    """Raised for a model that cannot be exported."""
 
     __module__ = "torch.onnx"
 
 
 class UnsupportedOperatorError(OnnxExporterError):
-    """An operator of a model has no translation to ONNX."""
+    """Raised for an operator without an ONNX translation."""
 
     __module__ = "torch.onnx.errors"

@@ -1,4 +1,4 @@
-"""Adafactor: second moments of matrices by their rows and columns."""
+"""Adafactor: factored second moments."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Adafactor(Together):
 
     Args:
         params: the parameters, or groups of them.
-        lr: the largest step relative to the parameter, and how much of the decay is applied.
-        beta2_decay: the power of the step count by which new squares count.
-        eps: the smallest root of a mean square, the dtype's if None; and the smallest parameter to be relative to.
-        d: the largest root of the mean square of an update.
-        weight_decay: how much of the parameter goes at each step, times ``lr``.
-        foreach: accepted; all parameters are one program anyway.
-        maximize: whether to climb.
+        lr: the largest relative step, and the factor of the decay.
+        beta2_decay: the exponent of the step count in the decay rate of second moments.
+        eps: the lower bounds of the root mean square (by default the dtype's epsilon) and of the parameter scale.
+        d: the clipping threshold of the root mean square of an update.
+        weight_decay: the decay per step, times ``lr``.
+        foreach: ignored, as all parameters are updated by one program.
+        maximize: whether to maximize.
 
     Raises:
         ValueError: for settings out of range.

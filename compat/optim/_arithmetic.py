@@ -10,7 +10,7 @@ from funcgrad.core.tracing import type_of
 
 
 def like(number: Any, x: Any) -> Any:
-    """A number, which is computed in float64, in the dtype of an array."""
+    """A number, computed in float64, cast to the dtype of an array."""
     return np.astype(number, type_of(x).dtype)
 
 
@@ -20,7 +20,7 @@ def wide(step: Any) -> Any:
 
 
 def regularized(grad: Any, p: Any, weight_decay: Any, flags: Any) -> Any:
-    """The gradient to go by: negated to climb, plus the decay of the parameter.
+    """The effective gradient: negated to maximize, plus the weight decay.
 
     Args:
         flags: has ``maximize``, and ``decay``: whether ``weight_decay`` is not zero.

@@ -1,4 +1,4 @@
-"""Settings of optimizers as inputs: learning rates change from step to step, and must not compile anything anew.
+"""Hyperparameters as program inputs: learning rates change every step, and must not cause recompilation.
 
 While a step is captured, each number of a parameter group is a ``Given``: a float that knows where it came from. Where
 it arrives in the program as it is, a replay looks it up again. Where Python computed with it instead, or compared it
@@ -13,12 +13,12 @@ from typing import Any
 
 
 class Given(float):
-    """A number of a parameter group.
+    """A hyperparameter of a parameter group, with its origin.
 
     Attributes:
-        value: the number as the group has it.
-        path: the group and the keys that lead to it.
-        used: whether something depends on more than its sign.
+        value: the number in the group.
+        path: the group and the keys of the number.
+        used: whether the step depends on more than its sign.
     """
 
     value: Any
@@ -78,7 +78,7 @@ def _given(value: Any, path: tuple[Any, ...], made: list[Given]) -> Any:
 
 @contextmanager
 def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
-    """Context in which the groups' numbers know where they came from; gives them."""
+    """Context in which the groups' numbers are replaced by ``Given``; returns these."""
     made: list[Given] = []
     before = [(group, key, group[key]) for o in optimizers for group in o.param_groups for key in o.defaults]
     after = [_given(value, (group, key), made) for group, key, value in before]
@@ -93,7 +93,7 @@ def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
 
 
 def signs(number: Any) -> Any:
-    """The kind and the sign of a number, which always matter."""
+    """The type and sign of a number, which are always part of the key."""
     if isinstance(number, float | int) and not isinstance(number, bool):
         return (number > 0) - (number < 0)
     return number

@@ -1,4 +1,4 @@
-"""Muon: steps of orthogonal matrices."""
+"""Muon: orthogonalized steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Flags(NamedTuple):
 
 
 def _orthogonalized(grad: Any, flags: _Flags) -> Any:
-    """Nearly the closest orthogonal matrix, by Newton-Schulz steps in bfloat16."""
+    """An approximation of the nearest orthogonal matrix, by Newton-Schulz iterations in bfloat16."""
     a, b, c = flags.coefficients
     tall = type_of(grad).shape[0] > type_of(grad).shape[1]
     x = np.astype(grad, bfloat16)
@@ -49,7 +49,7 @@ def _muon(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any
 
 
 def _adjusted(kind: str | None, shape: Sequence[int]) -> float:
-    """The factor by which steps of a matrix of that shape are longer."""
+    """The adjustment of the learning rate for a matrix of that shape."""
     rows, columns = shape
     if kind == "match_rms_adamw":
         return 0.2 * math.sqrt(max(rows, columns))
@@ -57,7 +57,7 @@ def _adjusted(kind: str | None, shape: Sequence[int]) -> float:
 
 
 class Muon(Together):
-    """Steps by the orthogonal matrix closest to the mean gradient; for the matrices of hidden layers.
+    """Steps by the orthogonalized momentum; for the matrices of hidden layers.
 
     Source: K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al., "Muon is
     scalable for LLM training", 2025.
@@ -65,13 +65,13 @@ class Muon(Together):
     Args:
         params: the parameters, all of two dimensions, or groups of them.
         lr: the learning rate.
-        weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
-        momentum: how much of the mean gradient stays.
-        nesterov: whether to look ahead.
-        ns_coefficients: of the polynomial by which singular values are brought to one.
-        eps: the smallest length that is divided by.
-        ns_steps: how often.
-        adjust_lr_fn: how steps grow with the size of the matrix: ``"original"`` or ``"match_rms_adamw"``.
+        weight_decay: the decay per step, times ``lr``.
+        momentum: the momentum factor.
+        nesterov: whether to use Nesterov momentum.
+        ns_coefficients: the coefficients of the Newton-Schulz polynomial.
+        eps: the lower bound of norms in divisions.
+        ns_steps: the number of Newton-Schulz iterations.
+        adjust_lr_fn: the scaling of steps with the matrix size: ``"original"`` or ``"match_rms_adamw"``.
 
     Raises:
         ValueError: for settings out of range and parameters of other dimensions.

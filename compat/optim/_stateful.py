@@ -1,4 +1,4 @@
-"""Optimizers that keep a step count and tensors like the parameter."""
+"""Optimizers whose state is a step count and tensors like the parameter."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compat.optim.optimizer import Group, Together, is_zero, number_of, number_t
 Arrays = Sequence[Any]
 
 
-#: Settings that optimizers saved by older versions may lack, and their values then.
+#: Settings that state dicts of older versions may lack, with their defaults.
 _LATER = dict(
     maximize=False, foreach=None, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
     amsgrad=False, momentum=0, centered=False,
@@ -26,7 +26,7 @@ _COUNTS = ("step", "mu_product", "eta", "mu")
 
 
 def count_in_tensors(state: Mapping[Any, Any]) -> None:
-    """Makes tensors of step counts and the like that were saved as numbers."""
+    """Converts step counts and the like that were saved as numbers to tensors."""
     for kept in state.values():
         for name in _COUNTS:
             if isinstance(kept.get(name), int | float):
@@ -37,9 +37,9 @@ class Stateful(Together):
     """An optimizer whose state is a step count and tensors like the parameter, zero at first.
 
     Attributes:
-        _rule: what becomes of a row: parameter, step count, the tensors, gradient.
-        _settings: the names of the numbers that it takes.
-        _state: the names of the tensors, where they do not depend on the settings.
+        _rule: the update of one parameter: from parameter, step count, state tensors and gradient to their new values.
+        _settings: the names of its hyperparameters.
+        _state: the names of the state tensors, if these do not depend on the settings.
     """
 
     _rule: Any
@@ -48,7 +48,7 @@ class Stateful(Together):
 
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
-        """The names of the tensors."""
+        """The names of the state tensors."""
         return cls._state
 
     @classmethod
@@ -57,7 +57,7 @@ class Stateful(Together):
         return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
-        """Makes the state of a parameter."""
+        """Initializes the state of a parameter."""
         state["step"] = number_tensor()
         for name in self._kept(group):
             state[name] = zeros_like(p.detach())
@@ -98,7 +98,7 @@ _SEVERAL = dict(betas=("beta1", "beta2"), etas=("etaminus", "etaplus"), step_siz
 #: What some parameters of these functions are; those with a default, if it is None.
 _TYPES = dict(foreach="bool | None", fused="bool | None", grad_scale="Tensor | None", found_inf="Tensor | None")
 _BOOLS = frozenset(["amsgrad", "centered", "maximize"])
-_STEP = """Writes a step of ``{0}`` into parameters and state that the caller keeps; ``torch.optim.{1}.{1}``.
+_STEP = """Writes a step of ``{0}`` into parameters and state of the caller; ``torch.optim.{1}.{1}``.
 
     Args:
         params, grads: the parameters and their gradients.
@@ -108,19 +108,19 @@ _STEP = """Writes a step of ``{0}`` into parameters and state that the caller ke
     The lists between are the state, the settings the optimizer's.
 
     Raises:
-        RuntimeError: for step counts that are no tensors.
+        RuntimeError: for step counts that are not tensors.
     """
 
 
 def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str, **fixed: Any) -> Callable[..., None]:
-    """The step of an optimizer as a function of lists that the caller keeps.
+    """The step of an optimizer as a function of lists that the caller owns.
 
     Args:
         kind: the optimizer.
         state: the names of the lists of its state, in the plural: ``"exp_avgs exp_infs"``.
         flags: parameters with a default, False or None.
-        settings: those that are given by name.
-        fixed: settings that are no parameters.
+        settings: the keyword-only settings.
+        fixed: settings that are not parameters.
     """
     name = kind.__name__.lower()
     lists = ["params", "grads", *state.split(), "state_steps"]
@@ -158,7 +158,7 @@ def step_function(kind: type[Stateful], *, state: str, flags: str, settings: str
 
 
 def write_jobs(jobs: list[Job], differentiable: bool) -> None:
-    """Writes the results of jobs, recorded for gradients or not."""
+    """Writes the results of jobs, with or without recording gradients."""
     if differentiable:
         with enable_grad():
             write_recorded(jobs)
@@ -184,7 +184,7 @@ class DecoupledFlags(NamedTuple):
 
 
 def decayed(flags: Any, p: Any, grad: Any, lr: Any, weight_decay: Any) -> tuple[Any, Any]:
-    """Parameter and gradient, one of them decayed."""
+    """Parameter and gradient, one of them after weight decay."""
     if not flags.decoupled:
         return p, regularized(grad, p, weight_decay, flags)
     grad = -grad if flags.maximize else grad

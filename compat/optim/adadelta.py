@@ -27,13 +27,13 @@ class Adadelta(Stateful):
 
     Args:
         params: the parameters, or groups of them.
-        lr: multiplies the step.
-        rho: how much of the two means stays at each step.
-        eps: added to what the roots are taken of.
-        weight_decay: how much of the parameter is added to its gradient.
-        maximize: whether to climb.
+        lr: the factor of the step.
+        rho: the decay rate of the two means.
+        eps: added before roots are taken.
+        weight_decay: the factor of the parameter that is added to its gradient.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        foreach, capturable: accepted; all parameters are one program anyway.
+        foreach, capturable: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for settings out of range.

@@ -31,13 +31,13 @@ class Adagrad(Stateful):
     Args:
         params: the parameters, or groups of them.
         lr: the learning rate.
-        lr_decay: by how much of itself it is divided more at each step.
-        weight_decay: how much of the parameter is added to its gradient.
+        lr_decay: the decay of the learning rate, ``lr / (1 + steps * lr_decay)``.
+        weight_decay: the factor of the parameter that is added to its gradient.
         initial_accumulator_value: the initial sum.
         eps: added to the root.
-        maximize: whether to climb.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        foreach, fused: accepted; all parameters are one program anyway.
+        foreach, fused: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for negative settings.

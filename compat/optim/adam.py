@@ -43,14 +43,14 @@ class Adam(Stateful):
     Args:
         params: the parameters, or groups of them.
         lr: the learning rate; a number, or a tensor of one element.
-        betas: how much of the two means stays at each step.
+        betas: the decay rates of the two means.
         eps: added to the root.
-        weight_decay: how much of the parameter is added to its gradient.
+        weight_decay: the factor of the parameter that is added to its gradient.
         amsgrad: whether to divide by the largest mean square so far.
-        maximize: whether to climb.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        decoupled_weight_decay: decay the parameter itself instead, as ``AdamW`` does.
-        foreach, capturable, fused: accepted; all parameters are one program anyway.
+        decoupled_weight_decay: whether to decay the parameter itself instead, as ``AdamW`` does.
+        foreach, capturable, fused: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for settings out of range.
@@ -115,10 +115,10 @@ class Adam(Stateful):
 
 
 def check_moments(betas: tuple[Any, Any], eps: float, weight_decay: float = 0.0) -> None:
-    """Checks the settings of optimizers that keep two means.
+    """Checks the settings of optimizers with two means.
 
     Raises:
-        ValueError: for betas outside ``[0, 1)``, and others that are negative.
+        ValueError: for betas outside ``[0, 1)``, and negative settings.
     """
     check_least("epsilon value", eps)
     for i in range(2):

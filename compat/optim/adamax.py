@@ -1,4 +1,4 @@
-"""Adamax: Adam with a fading maximum."""
+"""Adamax: Adam with the infinity norm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _adamax(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
 
 
 class Adamax(Stateful):
-    """Adam with a fading maximum of the gradients in place of the root of their mean square.
+    """Adam with an exponentially decaying maximum of gradients in place of the root mean square.
 
     Source: D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, section 7.1.
 

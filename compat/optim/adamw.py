@@ -1,4 +1,4 @@
-"""AdamW: Adam that decays the parameters themselves."""
+"""AdamW: Adam with decoupled weight decay."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from compat.optim.adam import Adam
 
 
 class AdamW(Adam):
-    """Adam that decays the parameters themselves, not by way of their gradients.
+    """Adam with decoupled weight decay, applied to the parameters instead of the gradients.
 
     Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", ICLR 2019.
 
     Args:
         params, lr, betas, eps, amsgrad, maximize, differentiable, foreach, capturable, fused: as for ``Adam``.
-        weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
+        weight_decay: the decay per step, times ``lr``.
 
     Example:
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))

@@ -30,14 +30,14 @@ class ASGD(Stateful):
 
     Args:
         params: the parameters, or groups of them.
-        lr: the first learning rate.
-        lambd: how much of the parameter goes at each step.
-        alpha: the power by which the learning rate falls.
-        t0: the step from which on the mean is taken.
-        weight_decay: how much of the parameter is added to its gradient.
-        maximize: whether to climb.
+        lr: the initial learning rate.
+        lambd: the decay of the parameter at each step.
+        alpha: the exponent of the learning rate's decay.
+        t0: the step at which averaging starts.
+        weight_decay: the factor of the parameter that is added to its gradient.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        foreach, capturable: accepted; all parameters are one program anyway.
+        foreach, capturable: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for negative settings.

@@ -1,4 +1,4 @@
-"""The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno."""
+"""The L-BFGS method."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat.optim.optimizer import Optimizer, check_lr, real
 
 
 class LBFGS(Optimizer):
-    """Minimizes a function by its gradients, from whose changes it learns the curvature.
+    """Minimizes a function by its gradients, with a limited-memory estimate of the inverse Hessian.
 
     ``step`` needs a closure that computes the loss and its gradients anew; it is called several times a step.
 
@@ -22,12 +22,12 @@ class LBFGS(Optimizer):
 
     Args:
         params: the parameters; one group.
-        lr: the length of a step along a direction, or of its first trial.
-        max_iter: directions a step.
-        max_eval: calls of the closure a step; ``max_iter * 5 // 4`` by default.
-        tolerance_grad: a gradient whose elements are all smaller ends the step.
-        tolerance_change: a change of loss or parameters that is smaller ends the step.
-        history_size: how many changes of the gradient are remembered.
+        lr: the step length along a direction, or the first trial of the line search.
+        max_iter: the maximum number of iterations per step.
+        max_eval: the maximum number of closure calls per step; ``max_iter * 5 // 4`` by default.
+        tolerance_grad: the step ends when all elements of the gradient are smaller.
+        tolerance_change: the step ends when the change of loss or parameters is smaller.
+        history_size: the number of stored gradient changes.
         line_search_fn: ``"strong_wolfe"``, or None for steps of ``lr``.
 
     Raises:
@@ -74,7 +74,7 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _gradient(self) -> Any:
-        """All gradients in one vector, of complex ones both parts."""
+        """The concatenated gradients, complex ones as pairs of reals."""
         grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self._params]
         return names_of("torch")["cat"]([real(g).reshape(-1) for g in grads])
 
@@ -85,7 +85,7 @@ class LBFGS(Optimizer):
             start += p.numel()
 
     def _try(self, closure: Callable[[], Any], at: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
-        """Loss and gradient some way along a direction, the parameters left where they were."""
+        """Loss and gradient at a point along a direction; the parameters are restored."""
         self._move(t, direction)
         loss = float(closure())
         gradient = self._gradient()
@@ -120,7 +120,7 @@ class LBFGS(Optimizer):
 
     @no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:
-        """Goes some directions down.
+        """Runs iterations until a limit or tolerance is reached.
 
         Args:
             closure: computes the loss and its gradients.
@@ -180,12 +180,12 @@ class LBFGS(Optimizer):
 
 
 def _number(t: Any) -> Any:
-    """A tensor's number, in whose dtype results with Python numbers are computed."""
+    """A tensor as a number in whose dtype results with Python numbers are computed."""
     return t.numpy()[()]
 
 
 class Point(NamedTuple):
-    """A place on a line: how far along, the loss, the gradient, the slope along the line."""
+    """A point on a line: its position, the loss, the gradient, the directional derivative."""
 
     t: Any
     loss: float
@@ -195,7 +195,7 @@ class Point(NamedTuple):
 
 @np.errstate(all="ignore")
 def _cubic(a: Point, b: Point, low: Any, high: Any) -> Any:
-    """The lowest place, between two bounds, of the cubic through two points with their slopes; of a line, a bound."""
+    """The minimum, between two bounds, of the cubic interpolating two points with their slopes; of a line, a bound."""
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
     if square < 0:
@@ -208,25 +208,25 @@ def _cubic(a: Point, b: Point, low: Any, high: Any) -> Any:
     return min(max(place, low), high)
 
 
-#: Enough descent, enough flattening.
+#: The constants of the sufficient decrease and curvature conditions.
 _ENOUGH, _FLAT = 1e-4, 0.9
 
 
 def strong_wolfe(
     probe: Callable[[Any], tuple[float, Any]], t: Any, d: Any, start: Point, tolerance: float, most: int
 ) -> tuple[Any, float, Any, int]:
-    """Looks along a line for a place that is low and flat enough.
+    """Searches along a line for a point that satisfies the strong Wolfe conditions.
 
     Args:
-        probe: loss and gradient at a place.
-        t: the first place to try.
+        probe: returns loss and gradient at a position.
+        t: the first trial position.
         d: the direction.
-        start: where the line begins.
-        tolerance: a bracket that is shorter is small enough.
-        most: how many places are tried after the first.
+        start: the point at position zero.
+        tolerance: the bracket length at which the search ends.
+        most: the maximum number of evaluations after the first.
 
     Returns:
-        The place, its loss and gradient, and how many were tried.
+        The position, its loss and gradient, and the number of evaluations.
     """
     size = float(d.abs().max())
     calls = 0

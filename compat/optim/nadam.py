@@ -34,8 +34,8 @@ class NAdam(Stateful):
 
     Args:
         params, lr, betas, eps, weight_decay, maximize, differentiable, foreach, capturable: as for ``Adam``.
-        momentum_decay: how fast the momentum grows towards ``betas[0]``.
-        decoupled_weight_decay: decay the parameter itself.
+        momentum_decay: the rate at which the momentum approaches ``betas[0]``.
+        decoupled_weight_decay: whether to decay the parameter itself.
 
     Raises:
         ValueError: for settings out of range.

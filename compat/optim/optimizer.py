@@ -1,4 +1,4 @@
-"""The base of all optimizers: groups of parameters, their state, saving and loading, hooks."""
+"""The base of optimizers: parameter groups, state, state dicts, hooks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from funcgrad.core.errors import explained
 
 Hook = Callable[..., Any]
 Group = dict[str, Any]
-#: What an optimizer takes its parameters from.
+#: The types of the ``params`` argument.
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 
 
@@ -34,7 +34,7 @@ class _Required:
         return "<required parameter>"
 
 
-#: The default of a setting that every group has to give.
+#: The default of a required setting.
 required = _Required()
 
 _global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
@@ -77,7 +77,7 @@ class Optimizer:
         state: the state of each parameter.
 
     Raises:
-        TypeError, ValueError: if there are no parameters, or they are no leaf tensors, or occur twice.
+        TypeError, ValueError: if there are no parameters, or they are not leaf tensors, or duplicated.
     """
 
     param_groups: list[Group]
@@ -104,10 +104,11 @@ class Optimizer:
         runtime.settings.backwards = 8
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds a group of parameters, with settings where they are not the defaults.
+        """Adds a parameter group; missing settings are the defaults.
 
         Raises:
-            TypeError, ValueError: if it is no dictionary, or its parameters are no leaf tensors or in a group already.
+            TypeError, ValueError: if it is not a dictionary, or its parameters are not leaf tensors or in a group
+                already.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -149,26 +150,26 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Takes the gradients of all parameters away, or with False sets them to zero."""
+        """Sets the gradients of all parameters to None, or with False to zero."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 clear_grad(parameter, set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes the parameters by their gradients: every optimizer defines it.
+        """Updates the parameters; defined by subclasses.
 
         Args:
-            closure: computes the loss, and the gradients, once more; called first.
+            closure: recomputes the loss and the gradients; called first.
 
         Returns:
-            What ``closure`` returned, or None.
+            The result of ``closure``, or None.
         """
         raise NotImplementedError
 
     # ---------------------------------------------------------------- saving and loading
 
     def state_dict(self) -> dict[str, Any]:
-        """The state and the groups, parameters replaced by their numbers."""
+        """The state and the groups, with parameters replaced by indices."""
         for hook in self._hooks("_optimizer_state_dict_pre_hooks"):
             hook(self)
         numbers: dict[int, int] = {}
@@ -187,10 +188,10 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes over the state and the settings that ``state_dict`` gave for the same groups of parameters.
+        """Loads the result of ``state_dict`` of an optimizer with the same groups of parameters.
 
         Raises:
-            ValueError: if the groups are not as many, or not as large.
+            ValueError: if the number or sizes of the groups differ.
         """
         state_dict = dict(state_dict)
         for hook in self._hooks("_optimizer_load_state_dict_pre_hooks"):
@@ -282,7 +283,7 @@ class Optimizer:
 
 
 def _wrap_step(cls: type) -> None:
-    """Makes the class's ``step`` run the hooks, once."""
+    """Wraps the class's ``step`` with the hooks, once."""
     step = cls.step  # type: ignore[attr-defined]
     if getattr(step, "hooked", None):
         return
@@ -322,7 +323,7 @@ def _named(given: list[Any]) -> tuple[list[str], list[Any]]:
 
 
 def _fitted(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any:
-    """Saved state of a parameter in its dtype; a step count stays as it is."""
+    """Saved state of a parameter, cast to its dtype; a step count is not cast."""
     if isinstance(value, Tensor):
         if key == "step":
             return value.to(dtypes.float32) if group.get("capturable") or group.get("fused") else value
@@ -335,16 +336,16 @@ def _fitted(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any
 
 
 class Together(Optimizer):
-    """An optimizer that changes all parameters by one program, made of the jobs of each group."""
+    """An optimizer that updates all parameters by one program, made of the jobs of each group."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Changes the parameters by their gradients.
+        """Updates the parameters.
 
         Args:
-            closure: computes the loss, and the gradients, once more; called first.
+            closure: recomputes the loss and the gradients; called first.
 
         Returns:
-            What ``closure`` returned, or None.
+            The result of ``closure``, or None.
         """
         loss = None
         if closure is not None:
@@ -362,7 +363,7 @@ class Together(Optimizer):
         write_together(self._jobs())
 
     def _jobs(self) -> list[Job]:
-        """The jobs of all parameters, whose missing state is created."""
+        """The jobs of all parameters; initializes missing state."""
         jobs: list[Job] = []
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
@@ -375,10 +376,10 @@ class Together(Optimizer):
         return jobs
 
     def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
-        """Changes those parameters of a group that have sparse gradients.
+        """Updates the parameters of a group with sparse gradients.
 
         Raises:
-            RuntimeError: where the optimizer cannot.
+            RuntimeError: if the optimizer does not support them.
         """
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
@@ -397,7 +398,7 @@ def check_setting(name: str, value: Any, valid: bool) -> None:
 
 
 def check_least(name: str, value: Any, least: float = 0.0) -> None:
-    """Raises an error for a setting that is less, and about NaN."""
+    """Raises an error for a setting that is less than the minimum, or NaN."""
     check_setting(name, value, least <= value)  # in this order, so that NaN is refused
 
 
@@ -416,7 +417,7 @@ def check_single(lr: Any) -> None:
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-    """Raises an error for contradictory wishes; all are granted in the same way."""
+    """Raises an error for contradictory implementation flags; otherwise these are ignored."""
     if fused and differentiable:
         raise RuntimeError("`fused` does not support `differentiable`")
     if fused and foreach:
@@ -424,12 +425,12 @@ def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) 
 
 
 def is_zero(value: Any) -> bool:
-    """Whether a setting is the number 0, so that its product need not be computed."""
+    """Whether a setting is the number 0, so that its product can be skipped."""
     return not isinstance(value, Tensor) and value == 0
 
 
 def number_of(value: Any) -> Any:
-    """A setting as an argument of a program: a tensor without dimensions, or a float."""
+    """A setting as an argument of a program: a 0-d tensor, or a float."""
     if isinstance(value, Tensor):
         return value.reshape(()) if value.dim() else value
     return value if type(value) is Given else float(value)
@@ -443,7 +444,7 @@ def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
 
 
 def real(t: Tensor) -> Tensor:
-    """A complex tensor seen as pairs of real ones; others as they are."""
+    """A complex tensor viewed as pairs of reals; others unchanged."""
     return view_as_real(t) if t.is_complex() else t
 
 

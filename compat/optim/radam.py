@@ -1,4 +1,4 @@
-"""RAdam: Adam that waits until its mean square is known."""
+"""RAdam: Adam with rectified adaptive learning rates."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def _radam(flags: DecoupledFlags, numbers: Arrays, row: Arrays) -> list[Any]:
 
 
 class RAdam(Stateful):
-    """Adam that does not divide until the mean square is known well enough.
+    """Adam that divides by the root mean square only once its variance is tractable.
 
     Source: L. Liu et al., "On the variance of the adaptive learning rate and beyond", ICLR 2020.
 
     Args:
         params, lr, betas, eps, weight_decay, maximize, differentiable, foreach, capturable: as for ``Adam``.
-        decoupled_weight_decay: decay the parameter itself.
+        decoupled_weight_decay: whether to decay the parameter itself.
 
     Raises:
         ValueError: for settings out of range.

@@ -42,14 +42,14 @@ class RMSprop(Stateful):
     Args:
         params: the parameters, or groups of them.
         lr: the learning rate.
-        alpha: how much of the mean stays at each step.
+        alpha: the decay rate of the mean.
         eps: added to the root.
-        weight_decay: how much of the parameter is added to its gradient.
-        momentum: how much of the last step is repeated.
-        centered: whether to take the variance instead of the mean square.
-        maximize: whether to climb.
+        weight_decay: the factor of the parameter that is added to its gradient.
+        momentum: the momentum factor.
+        centered: whether to use the variance instead of the mean square.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        capturable, foreach: accepted; all parameters are one program anyway.
+        capturable, foreach: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for negative settings.

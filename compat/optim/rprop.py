@@ -23,21 +23,21 @@ def _rprop(flags: bool, numbers: Arrays, row: Arrays) -> list[Any]:
 
 
 class Rprop(Stateful):
-    """Goes by the signs of the gradients alone: a step grows while its sign stays and shrinks when it changes.
+    """Steps by the signs of the gradients: a step grows while its sign stays and shrinks when it changes.
 
     Source: M. Riedmiller and H. Braun, "A direct adaptive method for faster backpropagation learning", ICNN 1993.
 
     Args:
         params: the parameters, or groups of them.
-        lr: the first step.
-        etas: by how much it shrinks and grows.
+        lr: the initial step.
+        etas: the factors by which it shrinks and grows.
         step_sizes: the smallest and the largest step.
-        maximize: whether to climb.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        foreach, capturable: accepted; all parameters are one program anyway.
+        foreach, capturable: ignored, as all parameters are updated by one program.
 
     Raises:
-        ValueError: for a negative ``lr``, or ``etas`` that do not shrink and grow.
+        ValueError: for a negative ``lr``, or invalid ``etas``.
 
     Example:
         >>> w = torch.nn.Parameter(torch.tensor([1.0]))

@@ -37,7 +37,7 @@ def _sgd(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]
 
 
 class SGD(Together):
-    """``p -= lr * grad``, with momentum if wanted.
+    """``p -= lr * grad``, with optional momentum.
 
     Source of Nesterov momentum in this form: I. Sutskever et al., "On the importance of initialization and momentum in
     deep learning", ICML 2013.
@@ -45,13 +45,13 @@ class SGD(Together):
     Args:
         params: the parameters, or groups of them.
         lr: the learning rate; a number, or a tensor of one element.
-        momentum: how much of the mean of past gradients stays.
-        dampening: how much less of a new gradient is added to it.
-        weight_decay: how much of the parameter is added to its gradient.
-        nesterov: whether to look ahead along the mean.
-        maximize: whether to climb.
+        momentum: the momentum factor.
+        dampening: the dampening of new gradients in the momentum.
+        weight_decay: the factor of the parameter that is added to its gradient.
+        nesterov: whether to use Nesterov momentum.
+        maximize: whether to maximize.
         differentiable: whether gradients flow through the step.
-        foreach, fused: accepted; all parameters are one program anyway.
+        foreach, fused: ignored, as all parameters are updated by one program.
 
     Raises:
         ValueError: for negative settings, or ``nesterov`` without momentum or with dampening.
@@ -167,11 +167,11 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """Writes a step of ``SGD`` into parameters and means that the caller keeps; ``torch.optim.sgd.sgd``.
+    """Writes a step of ``SGD`` into parameters and momentum buffers of the caller; ``torch.optim.sgd.sgd``.
 
     Args:
         params, d_p_list: the parameters and their gradients.
-        momentum_buffer_list: their means; None where there is none yet, which is put in.
+        momentum_buffer_list: their momentum buffers; None for a missing one, which is added.
 
     Example:
         >>> w, means = torch.ones(2), [None]

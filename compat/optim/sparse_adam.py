@@ -70,7 +70,7 @@ class SparseAdam(Together):
                 self._change(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
 
     def _change(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
-        """Moves the rows of a parameter that its gradient has, and the means there."""
+        """Updates the rows of a parameter at its gradient's indices, and their means."""
         if not grad._nnz():
             return
         (beta, gamma), step, values = group["betas"], state["step"], grad._values()

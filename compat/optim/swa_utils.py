@@ -1,4 +1,4 @@
-"""``torch.optim.swa_utils``: averages of a model's weights over its training, and the learning rates for them.
+"""``torch.optim.swa_utils``: averages of a model's weights during training, and learning rates for them.
 
 Source: P. Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", UAI 2018.
 """
@@ -88,14 +88,15 @@ class AveragedModel(Module):
 
     Args:
         model: the model.
-        device: accepted.
-        avg_fn: gives the new average of a parameter, the average, and how many went into it; the mean by default.
+        device: ignored.
+        avg_fn: from the average, the parameter and the number of averaged models to the new average; the mean by
+            default.
         multi_avg_fn: the same for all parameters at once, in place.
         use_buffers: whether buffers are averaged, too; they are copied otherwise.
 
     Attributes:
         module: the copy.
-        n_averaged: how often it was updated.
+        n_averaged: the number of updates.
 
     Raises:
         AssertionError: if both functions are given.
@@ -131,11 +132,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The averaged model's result."""
+        """The result of the averaged model."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Lets the model's present parameters go into the averages."""
+        """Updates the averages with the model's current parameters."""
         wanted = lambda m: [*m.parameters(), *(m.buffers() if self.use_buffers else ())]
         averaged = [t.detach() for t in wanted(self.module)]
         current = [t.detach() for t in wanted(model)]
@@ -153,12 +154,12 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Computes the running statistics of a model's batch normalizations anew, in one pass over data.
+    """Recomputes the running statistics of a model's batch normalizations, in one pass over data.
 
     Args:
         loader: batches, or lists and tuples that begin with one.
         model: the model.
-        device: where batches are put.
+        device: the device that batches are moved to.
     """
     momenta = {m: m.momentum for m in model.modules() if isinstance(m, _BatchNorm)}
     if not momenta:
@@ -177,17 +178,17 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Brings the learning rates to ``swa_lr`` within some epochs, and leaves them there.
+    """Anneals the learning rates to ``swa_lr`` in some epochs.
 
     Args:
-        optimizer: whose learning rates change.
-        swa_lr: where to, for all groups or each.
-        anneal_epochs: within how many epochs.
+        optimizer: the optimizer.
+        swa_lr: the final rate, for all groups or each.
+        anneal_epochs: the number of epochs.
         anneal_strategy: ``"cos"`` or ``"linear"``.
         last_epoch: the epoch to resume after.
 
     Raises:
-        ValueError: for another strategy, a negative number of epochs, or not as many rates as groups.
+        ValueError: for an unknown strategy, a negative number of epochs, or not one rate per group.
     """
 
     def __init__(
@@ -209,12 +210,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _way(self, step: float) -> float:
-        """How much of the way is gone after some epochs."""
+        """The fraction of the annealing after some epochs."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self._anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 
     def get_lr(self) -> list[Any]:
-        """The learning rates of the present epoch."""
+        """The learning rates of the current epoch."""
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -1,4 +1,4 @@
-"""``torch.profiler``: how long named parts of a program, and operations, take by the clock on the wall.
+"""``torch.profiler``: wall-clock times of named ranges and operations.
 
 Operations are recorded and run together as one program (``compat.runtime``), so there are no times of single ones.
 While a profiler records, each is run by itself, which is slower than without; its time is that of its own work. So are
@@ -48,7 +48,7 @@ class ProfilerAction(enum.Enum):
 
 
 class ProfilerActivity(enum.Enum):
-    """What can be looked at; here it is always the program as a whole."""
+    """Activities that can be profiled; here it is always the whole program."""
 
     CPU = 0
     XPU = 1
@@ -59,24 +59,24 @@ class ProfilerActivity(enum.Enum):
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """What a profiler can look at here."""
+    """The activities that can be profiled here."""
     return {ProfilerActivity.CPU}
 
 
 def kineto_available() -> bool:
-    """Whether PyTorch's own profiling library is there, which it is not."""
+    """Whether PyTorch's own profiling library is available: never."""
     return False
 
 
 class _Recording(threading.local):
-    """The ranges that are open in a thread, the innermost last."""
+    """The open ranges of a thread, the innermost last."""
 
     def __init__(self) -> None:
         self.open: list[FunctionEvent] = []
 
 
 _recording = _Recording()
-#: The profilers that record.
+#: The active profilers.
 _active: list[profile] = []
 _numbers = itertools.count(1)
 #: By the numbers of nodes, in which thread those were made whose making was recorded.
@@ -95,9 +95,9 @@ def _begin(name: str, shapes: Shapes | None = None, sequence: int = -1, maker: i
     """Opens a range.
 
     Args:
-        sequence: the number of the node that is made in it, or runs.
-        maker: the thread in which a node that runs was made.
-        own: whether a user names it.
+        sequence: the sequence number of the node that is created in it, or runs.
+        maker: the thread in which a running node was created.
+        own: whether the name is the user's.
     """
     runtime.synchronize()
     thread, start = threading.get_ident(), _now()
@@ -113,7 +113,7 @@ def _begin(name: str, shapes: Shapes | None = None, sequence: int = -1, maker: i
 
 
 def _end(event: FunctionEvent) -> None:
-    """Closes a range; the one that it lies in learns of it."""
+    """Closes a range, and adds it to the enclosing one."""
     runtime.synchronize()
     event.time_range.end = _now()
     if event in _recording.open:
@@ -159,7 +159,7 @@ class record_function:
 
     Args:
         name: the name.
-        args: accepted.
+        args: ignored.
 
     Example:
         >>> with torch.profiler.profile() as profiler:
@@ -198,16 +198,16 @@ class record_function:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """What to do at which step: after ``skip_first`` steps, cycles of waiting, warming up, recording.
+    """The action of each step: after ``skip_first`` steps, cycles of waiting, warming up, recording.
 
     Args:
-        wait, warmup, active: steps of a cycle.
-        repeat: how many cycles; 0 for as many as come.
-        skip_first: steps before the first cycle.
-        skip_first_wait: other than 0, the first cycle does not wait.
+        wait, warmup, active: the numbers of steps in a cycle.
+        repeat: the number of cycles; 0 for no limit.
+        skip_first: the number of steps before the first cycle.
+        skip_first_wait: nonzero to skip the waiting in the first cycle.
 
     Raises:
-        AssertionError: for numbers that make no cycle.
+        AssertionError: for invalid numbers of steps.
 
     Example:
         >>> plan = torch.profiler.schedule(wait=1, warmup=0, active=2)
@@ -242,7 +242,7 @@ class profile:
     """Records ranges and operations, for the time of a ``with`` block or from ``start`` to ``stop``.
 
     Args:
-        activities: accepted.
+        activities: ignored.
         schedule: the action of each step; everything is recorded without one.
         on_trace_ready: called with the profiler whenever a cycle of the schedule, or all, was recorded.
         record_shapes: whether the sizes of operands are recorded.
@@ -278,18 +278,18 @@ class profile:
         self._step: FunctionEvent | None = None
 
     def start(self) -> None:
-        """Begins with the first step."""
+        """Starts the first step."""
         self._enter(self._plan(0) if self._plan else ProfilerAction.RECORD)
 
     def stop(self) -> None:
-        """Ends with the present step."""
+        """Ends the current step."""
         recorded = self._leave()
         self._action = ProfilerAction.NONE
         if recorded and self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
     def step(self) -> None:
-        """Says that the next step begins."""
+        """Starts the next step."""
         before = self._action
         self._leave()
         if before is ProfilerAction.RECORD_AND_SAVE and self.on_trace_ready is not None:
@@ -334,26 +334,26 @@ class profile:
         self.stop()
 
     def events(self) -> EventList:
-        """The ranges and operations that were recorded, the earliest first."""
+        """The recorded ranges and operations, the earliest first."""
         return tree_of(self._events)
 
     def key_averages(
         self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """What was recorded, by name.
+        """The recorded ranges, averaged by name.
 
         Args:
-            group_by_input_shape: also by the operands' sizes.
-            group_by_stack_n, group_by_overload_name: accepted: neither is recorded.
+            group_by_input_shape: whether to group by the operands' sizes, too.
+            group_by_stack_n, group_by_overload_name: ignored: neither is recorded.
         """
         return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Notes a text that goes to the file of ``export_chrome_trace``."""
+        """Adds a text to the file of ``export_chrome_trace``."""
         self.add_metadata_json(key, json.dumps(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """The same with a text that is JSON."""
+        """Adds a JSON text to the file of ``export_chrome_trace``."""
         self._metadata[key] = json.loads(value)
 
     preset_metadata_json = add_metadata_json
@@ -367,9 +367,9 @@ def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use
     """An ``on_trace_ready`` that writes each trace to a file of its own in a directory.
 
     Args:
-        dir_name: the directory; it is made if need be.
+        dir_name: the directory; it is created if missing.
         worker_name: the prefix of the files' names; host and process by default.
-        use_gzip: not there: files are as they are.
+        use_gzip: not supported: files are not compressed.
     """
 
     def write(profiler: profile) -> None:

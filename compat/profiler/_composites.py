@@ -1,4 +1,4 @@
-"""The names of functions in terms of other operators, while a profiler records."""
+"""The names of composite functions, while a profiler records."""
 
 from __future__ import annotations
 

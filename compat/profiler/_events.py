@@ -1,4 +1,4 @@
-"""What a profiler recorded: ranges one by one, by name, and as text."""
+"""The results of a profiler: events, averages by name, and tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Interval:
     """A span of time, in microseconds.
 
     Args:
-        start, end: when it begins and ends.
+        start, end: its start and end.
     """
 
     def __init__(self, start: float, end: float):
@@ -55,12 +55,12 @@ class Interval:
         self.end = end
 
     def elapsed_us(self) -> float:
-        """How long it is."""
+        """The duration."""
         return self.end - self.start
 
 
 class Kernel(NamedTuple):
-    """What a range had run on another device, and how long it took."""
+    """The run of a range on another device, and its duration."""
 
     name: str
     device: int
@@ -68,7 +68,7 @@ class Kernel(NamedTuple):
 
 
 class FormattedTimesMixin:
-    """The times of what has totals and a count: for one of it, and as text."""
+    """The times of events with totals and a count: averages, and as text."""
 
     count: int
     cpu_time_total: float
@@ -78,12 +78,12 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self) -> float:
-        """Microseconds of one."""
+        """The average in microseconds."""
         return self.cpu_time_total / self.count if self.count else 0.0
 
     @property
     def device_time(self) -> float:
-        """Microseconds of one on another device."""
+        """The average on another device in microseconds."""
         return self.device_time_total / self.count if self.count else 0.0
 
     cuda_time = device_time
@@ -98,18 +98,18 @@ class FormattedTimesMixin:
 
 @dataclass(eq=False, repr=False)
 class FunctionEvent(FormattedTimesMixin):
-    """A range that was recorded.
+    """A recorded range.
 
     Attributes:
-        id: a number of its own.
+        id: its unique number.
         name: its name.
-        thread: which thread it was in.
-        time_range: when it was.
-        trace_name: its name in the file of a trace, if that is another.
+        thread: its thread.
+        time_range: its time span.
+        trace_name: its name in trace files, if different.
         fwd_thread: for a node in backward, the thread in which it was made.
         input_shapes: the operands' sizes, empty lists for an argument that is not a tensor, if they are recorded.
         sequence_nr: the number of the node that it made, or that it runs; -1 for none.
-        cpu_children, cpu_parent: the ranges in it, and the one that it lies in.
+        cpu_children, cpu_parent: the nested ranges, and the enclosing one.
         kernels: its kernels on other devices.
     """
 
@@ -146,35 +146,35 @@ class FunctionEvent(FormattedTimesMixin):
         self.time_range = Interval(start_us, end_us)
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Notes a range that lies in this one."""
+        """Adds a nested range."""
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Notes the range that this one lies in."""
+        """Sets the enclosing range."""
         self.cpu_parent = parent
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
-        """Notes what it had run on another device."""
+        """Adds a kernel on another device."""
         self.kernels.append(Kernel(name, device, duration))
 
     @property
     def key(self) -> str:
-        """The name under which it is counted."""
+        """The name by which events are grouped."""
         return self.name
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
-        """Its microseconds."""
+        """Its duration in microseconds."""
         return self.time_range.elapsed_us()
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
-        """Its microseconds without those of ranges within it."""
+        """Its duration in microseconds, without nested ranges."""
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """What it allocated, without ranges within it."""
+        """The memory that it allocated, without nested ranges."""
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:
@@ -204,12 +204,12 @@ _SUMMED = (
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """The ranges of one name together.
+    """The average of the ranges of one name.
 
     Attributes:
         key: the name.
-        count: how many there were.
-        cpu_time_total, self_cpu_time_total: their microseconds, with and without ranges within them.
+        count: the number of ranges.
+        cpu_time_total, self_cpu_time_total: their total microseconds, with and without nested ranges.
         input_shapes: the operands' sizes, if ranges were grouped by them.
     """
 
@@ -229,10 +229,10 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.device_type = DeviceType.CPU
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
-        """Counts a range, or several of the same name, too; returns itself.
+        """Adds a range, or the average of several of the same name; returns itself.
 
         Raises:
-            AssertionError: for what is neither, or has another name.
+            AssertionError: for anything else, or another name.
         """
         if not isinstance(other, FunctionEvent | FunctionEventAvg):
             raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
@@ -260,11 +260,11 @@ class FunctionEventAvg(FormattedTimesMixin):
 
 
 class EventList(list):
-    """Ranges, or what they are by name.
+    """A list of events or averages.
 
     Args:
         rows: the ranges.
-        profile_memory: whether their memory is shown.
+        profile_memory: whether to show memory.
         options: other arguments of PyTorch's, ignored.
     """
 
@@ -278,7 +278,7 @@ class EventList(list):
         self._populate_cpu_children()
 
     def _populate_cpu_children(self) -> None:
-        """Finds which range lies in which, of those that nobody has told: within a thread, by their times."""
+        """Determines the nesting of ranges that have no parent yet: within a thread, by their times."""
         threads: dict[int, list[FunctionEvent]] = {}
         for event in self:
             if not event.is_async and event.device_type is DeviceType.CPU and event.cpu_parent is None:
@@ -295,18 +295,18 @@ class EventList(list):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Microseconds of all, each counted once."""
+        """The total microseconds of all, without double counting."""
         return float(sum(row.self_cpu_time_total for row in self))
 
     def key_averages(
         self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
     ) -> EventList:
-        """The ranges by name.
+        """The averages by name.
 
         Args:
-            group_by_input_shapes: also by their operands' sizes.
-            group_by_stack_n: also by so many lines of the stack, where that was recorded.
-            group_by_overload_name: also by which overload it was.
+            group_by_input_shapes: whether to group by the operands' sizes, too.
+            group_by_stack_n: the number of stack lines to group by, if recorded.
+            group_by_overload_name: whether to group by overload, too.
         """
         named: dict[Any, FunctionEventAvg] = {}
         for event in self:
@@ -324,7 +324,7 @@ class EventList(list):
         return EventList(named.values(), profile_memory=self.profile_memory)
 
     def total_average(self) -> FunctionEventAvg:
-        """All ranges together."""
+        """The average of all ranges."""
         total = FunctionEventAvg()
         for event in self:
             total.add(event)
@@ -343,15 +343,15 @@ class EventList(list):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The rows as text.
+        """The events as a table.
 
         Args:
-            sort_by: a row's attribute, the largest first; None for the order in which names came.
-            row_limit: how many rows; -1 for all.
-            max_src_column_width, max_name_column_width, max_shapes_column_width: how wide columns may be.
+            sort_by: a row's attribute, in descending order; None for the order of first occurrence.
+            row_limit: the maximum number of rows; -1 for all.
+            max_src_column_width, max_name_column_width, max_shapes_column_width: the maximum widths of columns.
             header: a title.
-            top_level_events_only: only those that lie in no other.
-            time_unit: "s", "ms" or "us"; by default what suits each time.
+            top_level_events_only: whether to omit nested events.
+            time_unit: "s", "ms" or "us"; by default chosen for each time.
 
         Raises:
             AttributeError: if rows have no such attribute.
@@ -385,5 +385,5 @@ def _within(inner: Interval, outer: Interval) -> bool:
 
 
 def tree_of(events: Sequence[FunctionEvent], profile_memory: bool = False) -> EventList:
-    """Ranges that know what they lie in, the earliest first."""
+    """Ranges with their nesting, the earliest first."""
     return EventList(sorted(events, key=lambda event: event.time_range.start), profile_memory=profile_memory)

@@ -1,4 +1,4 @@
-"""Ranges as text: a line for each, in the columns that PyTorch has."""
+"""Tables of events, in PyTorch's columns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Column = tuple[str, Callable[[Any], str], int]
 
 
 def time_text(microseconds: float, unit: str | None = None) -> str:
-    """A time in a unit, or in the one that suits it."""
+    """A time in a unit, by default a suitable one."""
     if unit is None:
         unit = next((u for u in ("s", "ms") if microseconds >= _UNITS[u]), "us")
     return f"{microseconds / _UNITS[unit]:.3f}{unit}"
 
 
 def memory_text(size: float) -> str:
-    """A number of bytes in the unit that suits it."""
+    """A number of bytes in a suitable unit."""
     for unit, scale in (("GB", 1024**3), ("MB", 1024**2), ("KB", 1024)):
         if abs(size) >= scale:
             return f"{size / scale:.2f} {unit}"
@@ -39,7 +39,7 @@ def _cut(text: str, width: int) -> str:
 def _columns(
     rows: Sequence[Any], whole: float, widths: tuple[int, int], unit: str | None, memory: bool
 ) -> list[Column]:
-    """The columns, the first and the last as wide as they have to be."""
+    """The columns; the first and the last are as wide as needed."""
     names, shapes = widths
     name_width = min(max(len(row.key) for row in rows) + 4, names)
     found: list[Column] = [
@@ -70,15 +70,15 @@ def table_of(
     unit: str | None,
     memory: bool,
 ) -> str:
-    """Rows as text; nothing for none.
+    """Events as a table; empty without events.
 
     Args:
-        limit: how many rows; -1 for all.
-        widths: how wide the columns of names and of sizes may be.
+        limit: the maximum number of rows; -1 for all.
+        widths: the maximum widths of the columns of names and of sizes.
         header: a title.
-        outermost: whether only what lies in no other range is shown.
-        unit: of times; None for what suits each.
-        memory: whether memory is shown.
+        outermost: whether to omit nested ranges.
+        unit: the unit of times; None for a suitable one each.
+        memory: whether to show memory.
     """
     if not rows:
         return ""

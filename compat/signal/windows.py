@@ -1,6 +1,6 @@
-"""``torch.signal.windows``: what stretches of signals are multiplied with.
+"""``torch.signal.windows``: window functions.
 
-Each takes its size ``M``; ``sym``, False for the first part of a window longer by one, as Fourier transforms want it;
+Each takes its size ``M``; ``sym``, False for a periodic window, the first part of a symmetric one longer by one;
 and where and as what it is to be. The greatest element is 1, but not of an even window with ``sym``.
 """
 
@@ -22,7 +22,7 @@ class _Window:
     """The arguments that all windows take.
 
     Args:
-        name: the window's.
+        name: the name of the window.
         m: its size.
         sym: whether it is symmetric.
         options: ``dtype``, ``layout``, ``device``, ``requires_grad``.
@@ -50,15 +50,15 @@ class _Window:
 
     @property
     def span(self) -> int:
-        """The steps from one end to the other."""
+        """The number of steps between the ends."""
         return self.m - 1 if self.sym or self.m <= 1 else self.m
 
     def short(self) -> Any:
-        """The window, if it is too short to have a form."""
+        """The window, if it is too short to have a shape."""
         return torch.ones((self.m,), **self.options) if self.m < 2 else None
 
     def line(self, start: Any, end: Any) -> Any:
-        """Equal steps from one value to another."""
+        """Evenly spaced values."""
         return torch.linspace(start=start, end=end, steps=self.m, **self.options)
 
 
@@ -67,8 +67,8 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
 
     Args:
         M, sym, options: see the module.
-        center: in the middle by default; not to be given for a symmetric one.
-        tau: how fast it falls.
+        center: by default the middle; must be None for a symmetric window.
+        tau: the decay constant.
 
     Raises:
         ValueError: for settings out of range.
@@ -117,7 +117,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> A
 
     Args:
         M, sym, options: see the module.
-        beta: how narrow it is.
+        beta: the shape parameter.
 
     Raises:
         ValueError: for settings out of range.
@@ -134,16 +134,16 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **options: Any) -> A
 
 
 def bartlett(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """A triangle: ``1 - |2 n / (M - 1) - 1|``."""
+    """The triangular window: ``1 - |2 n / (M - 1) - 1|``."""
     window = _Window("bartlett", M, sym, options)
     return window.short() if M < 2 else 1 - torch.abs(window.line(-1, -1 + (M - 1) * (2 / window.span)))
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: Any) -> Any:
-    """``a[0] - a[1] * cos(x) + a[2] * cos(2 * x) - ...``, x going round once.
+    """``a[0] - a[1] * cos(x) + a[2] * cos(2 * x) - ...``, x over one period.
 
     Raises:
-        TypeError, ValueError: if ``a`` is no list, or empty.
+        TypeError, ValueError: if ``a`` is not a list, or empty.
 
     Example:
         >>> torch.signal.windows.general_cosine(3, a=[0.5, 0.5])
@@ -163,22 +163,22 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Any:
-    """``alpha - (1 - alpha) * cos(x)``, x going round once."""
+    """``alpha - (1 - alpha) * cos(x)``, x over one period."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **options)
 
 
 def hamming(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """``0.54 - 0.46 * cos(x)``, x going round once."""
+    """``0.54 - 0.46 * cos(x)``, x over one period."""
     return general_hamming(M, sym=sym, **options)
 
 
 def hann(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """``0.5 - 0.5 * cos(x)``, x going round once."""
+    """``0.5 - 0.5 * cos(x)``, x over one period."""
     return general_hamming(M, alpha=0.5, sym=sym, **options)
 
 
 def blackman(M: int, *, sym: bool = True, **options: Any) -> Any:
-    """``0.42 - 0.5 * cos(x) + 0.08 * cos(2 * x)``, x going round once."""
+    """``0.42 - 0.5 * cos(x) + 0.08 * cos(2 * x)``, x over one period."""
     return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, **options)
 
 

@@ -1,4 +1,4 @@
-"""``torch.sparse``: tensors that keep only some of their elements, by coordinates or by compressed rows or columns.
+"""``torch.sparse``: sparse tensors, of COO and compressed layouts.
 
 Example:
     >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)

@@ -1,4 +1,4 @@
-"""``torch.testing``: comparing results, and making tensors to test with."""
+"""``torch.testing``: comparing results, and making random tensors."""
 
 from compat.testing._comparison import assert_close
 from compat.testing._creation import make_tensor

@@ -1,4 +1,4 @@
-"""Whether two results are close, and where they are not."""
+"""``assert_close``: comparison of results with tolerances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.dtype import promote_types
 from compat._operators.create.from_data import tensor
 
-#: Relative and absolute, by dtype; other dtypes have to be equal.
+#: Relative and absolute tolerances by dtype; other dtypes are compared exactly.
 _TOLERANCES = {
     "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
     "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7),
@@ -25,7 +25,7 @@ Path = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class _Rules:
-    """What is compared, and how closely."""
+    """The options of a comparison."""
 
     rtol: float | None
     atol: float | None
@@ -37,14 +37,14 @@ class _Rules:
     check_stride: bool
 
     def tolerances(self, *defaults: tuple[float, float]) -> tuple[float, float]:
-        """Those asked for, or else the wider ones of some defaults."""
+        """The given tolerances, or else the wider ones of some default dtypes."""
         if self.rtol is not None and self.atol is not None:
             return self.rtol, self.atol
         return max(r for r, _ in defaults), max(a for _, a in defaults)
 
 
 class _Mismatch(Exception):
-    """What is not as expected, and at which item."""
+    """A mismatch, and the index of its item."""
 
     def __init__(self, text: str, path: Path = ()):
         super().__init__(text)
@@ -66,19 +66,19 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """Raises if two results differ by more than rounding does.
+    """Raises if two results differ by more than rounding errors.
 
     Args:
         actual, expected: tensors, numbers, arrays, None, or sequences and mappings of them.
         allow_subclasses: whether a subclass may stand for its class.
-        rtol, atol: how much may differ, relative to ``expected`` and in all; by default what fits the dtype.
+        rtol, atol: the tolerances, relative to ``expected`` and absolute; by default those of the dtype.
         equal_nan: whether NaN is close to NaN.
-        check_device, check_dtype, check_layout, check_stride: whether these have to be the same.
+        check_device, check_dtype, check_layout, check_stride: whether these must be equal.
         msg: a message to use instead, or a function of the default message.
 
     Raises:
-        AssertionError: if they are not close; it says where.
-        TypeError: for what cannot be compared.
+        AssertionError: if they are not close; with the position.
+        TypeError: for values that cannot be compared.
         ValueError: if only one of ``rtol`` and ``atol`` is given.
         RuntimeError: if one is negative.
 
@@ -147,7 +147,7 @@ def _sorted(keys: Any) -> list[Any]:
 
 
 def _pair(actual: Any, expected: Any, rules: _Rules, path: Path) -> Callable[[], None]:
-    """How two items are compared."""
+    """The comparison of two items."""
     if actual is None or expected is None:
         return lambda: _compare_none(actual, expected, path)
     if _are(actual, expected, bool | np.bool_):

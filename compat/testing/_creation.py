@@ -1,4 +1,4 @@
-"""Tensors with random values to test with."""
+"""``make_tensor``: random tensors for tests."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def make_tensor(
 
     Args:
         shape: the size, as one argument or several.
-        low, high: the interval; by default -9 to 9, for integers to 10, for booleans both.
+        low, high: the interval; by default -9 to 9, for integers to 10, for booleans both values.
         requires_grad: whether it requires grad.
-        noncontiguous: whether there are to be gaps between its elements; there are none if it has one at most.
-        exclude_zero: whether the smallest positive value is to stand for zero.
-        memory_format: how it lies in memory; not together with ``noncontiguous``.
+        noncontiguous: whether the result is noncontiguous; ignored for at most one element.
+        exclude_zero: whether zeros are replaced by the smallest positive value.
+        memory_format: the memory format; not together with ``noncontiguous``.
 
     Raises:
-        ValueError: for an interval that is empty or has no values of the dtype, and for what does not go together.
+        ValueError: for an interval that is empty or has no values of the dtype, and for contradictory arguments.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -69,10 +69,10 @@ def make_tensor(
 
 
 def _interval(dtype: Dtype, low: float | None, high: float | None) -> Bounds:
-    """The bounds that are given, or else the usual ones, cut to what the dtype has.
+    """The given or default bounds, limited to the range of the dtype.
 
     Raises:
-        ValueError: if nothing is between them, or nothing of the dtype.
+        ValueError: if the interval is empty, or contains no value of the dtype.
     """
     lowest, highest = _range(dtype)
     usual = (0, 2) if dtype is dtypes.bool_ else (-9, 9) if dtype.category >= dtypes.FLOATING else (-9, 10)

@@ -37,7 +37,7 @@ Operations executed during recomputation:
 
 
 class Log(TorchDispatchMode):
-    """Writes down the operations and where in the program they were called."""
+    """Logs the operations and where in the program they were called."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,14 +65,14 @@ class Log(TorchDispatchMode):
         return repr(named)
 
     def traced(self, which: str) -> str:
-        """Each operation with where it was called."""
+        """Each operation with its call site."""
         count = len(self.lines)
         each = zip(self.lines, self.traces)
         return "\n".join(f"{line}   ({i} of {count} in {which})\n\n{trace}" for i, (line, trace) in enumerate(each, 1))
 
 
 class _Name(str):
-    """A tensor's name, shown as it is."""
+    """A tensor's name, shown without quotes."""
 
     def __repr__(self) -> str:
         return str(self)

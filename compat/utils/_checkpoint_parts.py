@@ -1,4 +1,4 @@
-"""Internal parts of PyTorch's checkpoints that some programs use. Public in ``torch.utils.checkpoint``."""
+"""Internals of PyTorch's checkpointing that some programs use. Public in ``torch.utils.checkpoint``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class KeptArguments:
     call is repeated is noticed.
 
     Attributes:
-        next_functions: where gradients of the tensors go.
+        next_functions: the nodes that receive gradients of the tensors.
     """
 
     def __init__(self, args: Sequence[Any]):
@@ -35,10 +35,10 @@ class KeptArguments:
 
 
 def detach_variable(inputs: tuple) -> tuple:
-    """The arguments, tensors detached but requiring grad as they did.
+    """The arguments, with tensors detached but requiring grad as before.
 
     Raises:
-        RuntimeError: if they are no tuple.
+        RuntimeError: if they are not a tuple.
 
     Example:
         >>> detach_variable((torch.ones(2, requires_grad=True) * 3, "mean"))
@@ -56,22 +56,22 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
-    """The devices of the arguments besides the CPU, and the states of their random numbers: there are none."""
+    """The devices of the arguments besides the CPU, and their random states: none."""
     return [], []
 
 
 def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
-    """Sets the states of other devices' random numbers: there are no such devices.
+    """Sets the random states of other devices: there are none.
 
     Raises:
-        RuntimeError: if a device is named.
+        RuntimeError: if a device is given.
     """
     if devices:
         raise RuntimeError(f"set_device_states: there are no devices {list(devices)}")
 
 
 class DefaultDeviceType:
-    """The type of device whose random numbers a checkpoint keeps, besides the CPU's."""
+    """The type of device whose random state a checkpoint saves, besides the CPU's."""
 
     __module__ = "compat.utils.checkpoint"
 
@@ -79,17 +79,17 @@ class DefaultDeviceType:
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Names it."""
+        """Sets the device type."""
         DefaultDeviceType._type = device
 
     @staticmethod
     def get_device_type() -> str:
-        """Its name."""
+        """The device type."""
         return DefaultDeviceType._type
 
 
 class GraphExecGroup:
-    """A context in which backward passes belong together."""
+    """A context that groups backward passes."""
 
     __module__ = "compat.utils.checkpoint"
 

@@ -28,12 +28,12 @@ class CheckpointPolicy(enum.Enum):
     PREFER_CPU_OFFLOAD = 5
 
 
-#: The policies under which results are kept; on the CPU they are there already.
+#: The policies under which results are saved; on the CPU they are available already.
 _KEEPS = frozenset(
     [CheckpointPolicy.MUST_SAVE, CheckpointPolicy.PREFER_SAVE]
     + [CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLOAD]
 )
-#: Operations that no policy is asked about.
+#: Operations that are not passed to the policy.
 SAC_IGNORED_OPS = frozenset([aten.packet("detach").overload("default")])
 
 
@@ -56,7 +56,7 @@ Policy = Callable[..., Any]
 
 
 class _Saved:
-    """A result that is kept, with the version that it had."""
+    """A saved result, with its version."""
 
     __slots__ = ("val", "version")
 
@@ -65,17 +65,17 @@ class _Saved:
         self.version = value._version if isinstance(value, Tensor) else None
 
     def get(self, may_have_changed: bool) -> Any:
-        """The result.
+        """The result, if it was not changed since.
 
         Raises:
-            RuntimeError: if it was changed in place, unless it may have been.
+            RuntimeError: if it was changed in place, unless allowed.
         """
         if self.version is not None and not may_have_changed and self.val._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
         return self.val
 
 
-#: What is kept of an operation's calls: results by the number of the call, ``_SPENT`` once they were used.
+#: The saved results by the index of an operation's call; ``_SPENT`` once used.
 Storage = dict[Any, dict[int, Any]]
 _SPENT = object()
 
@@ -85,7 +85,7 @@ class _Counting(TorchDispatchMode):
 
     Args:
         policy_fn: the policy.
-        storage: where results are kept.
+        storage: the dictionary of saved results.
     """
 
     def __init__(self, policy_fn: Policy, storage: Storage):
@@ -128,7 +128,7 @@ class _CachedTorchDispatchMode(_Counting):
     """The second computation: returns saved results, without calling the policy again.
 
     Args:
-        allow_cache_entry_mutation: whether it may have been changed in place.
+        allow_cache_entry_mutation: whether saved results may have been changed in place.
     """
 
     def __init__(self, policy_fn: Policy, storage: Storage, allow_cache_entry_mutation: bool = False):
@@ -158,15 +158,15 @@ def _keeps(said: Any) -> bool:
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Policy | list[Any], allow_cache_entry_mutation: bool = False
 ) -> tuple[_CachingTorchDispatchMode, _CachedTorchDispatchMode]:
-    """The contexts of a checkpoint that keeps some results: with ``functools.partial``, a ``context_fn``.
+    """The contexts of a selective checkpoint: with ``functools.partial``, a ``context_fn``.
 
     Args:
         policy_fn_or_list: ``policy(context, operation, *args, **kwargs)``, which gives a ``CheckpointPolicy``; or a
             list of the operations whose results are kept.
-        allow_cache_entry_mutation: whether what is kept may be changed in place.
+        allow_cache_entry_mutation: whether saved results may be changed in place.
 
     Raises:
-        TypeError, ValueError: if it is neither, or an operation is no overload.
+        TypeError, ValueError: if it is neither, or an operation is not an overload.
 
     Example:
         >>> import functools

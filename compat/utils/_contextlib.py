@@ -13,7 +13,7 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs within a context.
 
     Args:
-        ctx: the context manager, or what makes one for each call.
+        ctx: the context manager, or a factory that is called for each call.
         func: the function.
 
     Example:
@@ -46,12 +46,12 @@ class _DecoratorContextManager:
         raise NotImplementedError
 
     def clone(self) -> Any:
-        """Another one like it: classes with arguments override it."""
+        """A copy of it; overridden by classes with arguments."""
         return self.__class__()
 
 
 class _NoParamDecoratorContextManager(_DecoratorContextManager):
-    """One that decorates without parentheses, too."""
+    """A context manager that also decorates without parentheses."""
 
     def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         return super().__new__(cls) if orig_func is None else cls()(orig_func)

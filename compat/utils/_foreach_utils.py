@@ -11,36 +11,36 @@ __all__: list[str] = []
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """The types of devices on which functions of many tensors are one kernel."""
+    """The types of devices with foreach kernels."""
     return ["cuda", "xpu", "mtia"]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
-    """The types of devices on which an optimizer's step is one kernel."""
+    """The types of devices with fused optimizer kernels."""
     return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia"]
 
 
 def _device_has_foreach_support(device: Device) -> bool:
-    """Whether functions of many tensors are for a device."""
+    """Whether a device has foreach kernels."""
     return device.type in (*_get_foreach_kernels_supported_devices(), "cpu")
 
 
 def _has_foreach_support(tensors: Sequence[Any], device: Device) -> bool:
-    """Whether functions of many tensors are for these."""
+    """Whether tensors are on devices with foreach kernels."""
     return _device_has_foreach_support(device)
 
 
 def _group_tensors_by_device_and_dtype(
     tensorlistlist: Sequence[Sequence[Any]], with_indices: bool = False
 ) -> dict[tuple[Any, Any], tuple[list[list[Any]], list[int]]]:
-    """Tensors side by side, by the device and dtype of those in the first list.
+    """Groups tensors by the device and dtype of those in the first list.
 
     Args:
-        tensorlistlist: lists of the same length; all but the first may hold None.
-        with_indices: whether to tell which ones they were.
+        tensorlistlist: lists of the same length; all but the first may contain None.
+        with_indices: whether to return indices.
 
     Returns:
-        By device and dtype the lists' parts, and indices or an empty list.
+        By device and dtype the parts of the lists, and indices or an empty list.
 
     Example:
         >>> from compat.utils._foreach_utils import _group_tensors_by_device_and_dtype

@@ -1,4 +1,4 @@
-"""``torch.utils._python_dispatch``: modes and types that see every operation on tensors, below the graph."""
+"""``torch.utils._python_dispatch``: modes and types that intercept every operation on tensors, below autograd."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 
 
 class TorchDispatchMode:
-    """Context in which its ``__torch_dispatch__`` is called for every operation, and gives its result.
+    """Context in which its ``__torch_dispatch__`` is called for every operation, and returns its result.
 
     Operations are those that have nodes of their own, those without a derivative, and those that make tensors of
     nothing or fill them with random numbers; not ``detach``. Going backward, an operation's derivative is one
@@ -60,7 +60,7 @@ class TorchDispatchMode:
 
     @classmethod
     def is_infra_mode(cls) -> bool:
-        """Whether it is a part of the library itself."""
+        """Whether it is internal to the library."""
         return False
 
 
@@ -76,17 +76,17 @@ def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """Context in which no mode sees anything."""
+    """Context in which no mode is active."""
     modes = list(state.modes)
     with unwatched():
         yield modes
 
 
-# ---------------------------------------------------------------- types with a say
+# ---------------------------------------------------------------- wrapper subclasses
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether something is a tensor of a type that says what operations do, and which tensors it is made of.
+    """Whether a value is a tensor of a traceable wrapper subclass.
 
     That is a type with ``__torch_dispatch__``, ``__tensor_flatten__`` and ``__tensor_unflatten__``.
     """
@@ -98,12 +98,12 @@ def is_traceable_wrapper_subclass(t: object) -> bool:
 def transform_subclass(
     t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
 ) -> Any:
-    """A tensor of the same type made of other parts.
+    """A tensor of the same type with transformed components.
 
     Args:
         t: of a type with ``__tensor_flatten__``.
-        callback: from the name of a part and the part to the new one.
-        outer_size, outer_stride: of the new tensor; as of ``t`` if left out.
+        callback: from the name of a component and the component to the new one.
+        outer_size, outer_stride: of the new tensor; by default those of ``t``.
     """
     names, context = t.__tensor_flatten__()
     parts = {name: callback(name, getattr(t, name)) for name in names}
@@ -116,7 +116,7 @@ def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out
 
     Args:
         func, args, kwargs: the call.
-        out: what the parts of the tensors gave.
+        out: the result for the component tensors.
     """
     named = kwargs or {}
     if "out" in named:

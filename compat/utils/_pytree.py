@@ -140,34 +140,34 @@ _is_leaf = tree_is_leaf
 
 
 def is_structseq_class(cls: type) -> bool:
-    """Whether a class is one of operations' named results, ``torch.return_types.max``."""
+    """Whether a class is a named result of operations, such as ``torch.return_types.max``."""
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_fields")
 
 
 def is_structseq_instance(obj: object) -> bool:
-    """Whether something is the named results of an operation."""
+    """Whether a value is a named result of an operation."""
     return is_structseq_class(type(obj))
 
 
 def is_structseq(obj: object) -> bool:
-    """Whether something is the named results of an operation, or their class."""
+    """Whether a value is a named result of an operation, or such a class."""
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_namedtuple_class(cls: type) -> bool:
-    """Whether a class is one that ``collections.namedtuple`` has made, or below one."""
+    """Whether a class is made by ``collections.namedtuple``, or a subclass of one."""
     fields = getattr(cls, "_fields", None)
     names = isinstance(fields, tuple) and all(isinstance(name, str) for name in fields)
     return isinstance(cls, type) and issubclass(cls, tuple) and names and hasattr(cls, "_make")
 
 
 def is_namedtuple_instance(obj: object) -> bool:
-    """Whether something is a named tuple."""
+    """Whether a value is a named tuple."""
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj: object) -> bool:
-    """Whether something is a named tuple, or a class of them.
+    """Whether a value is a named tuple, or a class of them.
 
     Example:
         >>> from collections import namedtuple

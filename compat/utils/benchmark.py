@@ -1,4 +1,4 @@
-"""``torch.utils.benchmark``: how long a statement takes, values included."""
+"""``torch.utils.benchmark``: timing of statements, including pending computation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Measurement:
     """The result of a measurement.
 
     Attributes:
-        number_per_run: how often the statement ran for each time.
-        raw_times: seconds of the runs.
+        number_per_run: the number of executions per run.
+        raw_times: the seconds of each run.
     """
 
     def __init__(self, number_per_run: int, raw_times: list[float], title: str, description: str | None):
@@ -30,7 +30,7 @@ class Measurement:
 
     @property
     def times(self) -> list[float]:
-        """Seconds of one statement, by run."""
+        """The seconds per execution, by run."""
         return [t / self.number_per_run for t in self.raw_times]
 
     @property
@@ -88,7 +88,7 @@ class Timer:
         timer: the clock, in seconds.
         globals: the globals of the statement.
         label, sub_label, description: texts for ``repr``.
-        env, num_threads, language: accepted; the statement is Python.
+        env, num_threads, language: ignored; the statement is Python.
 
     Example:
         >>> from compat.utils.benchmark import Timer
@@ -138,18 +138,18 @@ class Timer:
         self._seconds(3)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """Runs the statement ``number`` times as one measurement."""
+        """Runs the statement ``number`` times in one measurement."""
         self._warm()
         return self._measured(number, [self._seconds(number)])
 
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Measures blocks that are long enough to be measured, for ``min_run_time`` seconds at least.
+        """Measures blocks that are long enough to be timed, for at least ``min_run_time`` seconds.
 
         Args:
-            callback: called with each block's number of runs and seconds.
-            min_run_time: in seconds.
+            callback: called with each block's number of executions and seconds.
+            min_run_time: the seconds to measure.
         """
         self._warm()
         number = self._block(min_run_time)
@@ -168,7 +168,8 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """Measures blocks until the quartiles lie within ``threshold`` of the median, or time is up."""
+        """Measures blocks until the quartiles are within ``threshold`` of the median, or the maximum time is
+        reached."""
         self._warm()
         number = self._block(0.05)
         times: list[float] = []
@@ -182,7 +183,7 @@ class Timer:
                 return found
 
     def _block(self, min_run_time: float) -> int:
-        """How many runs take a thousandth of the time there is, or a millisecond."""
+        """The number of executions that take a thousandth of the total time, or a millisecond."""
         number = 1
         while self._seconds(number) < max(min_run_time / 1000, 1e-3):
             number *= 10

@@ -60,15 +60,15 @@ _UNPACKED = (
 
 
 class CheckpointError(RuntimeError):
-    """A function did something else when it was computed again."""
+    """The recomputation of a function differs from its first run."""
 
 
 class _Enough(Exception):
-    """All that was saved has been found again."""
+    """All saved tensors have been recomputed."""
 
 
 def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
-    """Two contexts that do nothing: for the first computation, and for the second."""
+    """Two contexts that do nothing: for the first run, and for the recomputation."""
     return nullcontext(), nullcontext()
 
 
@@ -81,7 +81,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     """Context that sets whether checkpoints list their operations in errors.
 
     Args:
-        enabled: whether they do; None for what they are told.
+        enabled: whether they do; None for each checkpoint's own setting.
     """
     global _debugs
     before, _debugs = _debugs, enabled
@@ -93,7 +93,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Context that sets whether checkpoints stop recomputing as soon as all saved tensors are there.
+    """Context that sets whether checkpoints stop recomputing once all saved tensors are available.
 
     Args:
         enable: whether they do.
@@ -116,7 +116,7 @@ class _Surroundings:
     """The context of a computation, restored for recomputing: ``autocast``, and the state of generators.
 
     Args:
-        random: whether the latter is wanted.
+        random: whether to save the random state.
     """
 
     def __init__(self, random: bool):
@@ -139,7 +139,7 @@ class _Surroundings:
 
 
 class _Place:
-    """The placeholder that a node keeps instead of a tensor: its number."""
+    """The placeholder that a node stores instead of a tensor: its index."""
 
     __slots__ = ("number", "size", "dtype")
 
@@ -156,10 +156,10 @@ class _Frame:
 
     Args:
         run: calls it.
-        context: the context of its second computation.
-        around: what it ran in, and where its random numbers began.
-        check: whether what is found again is compared with what was saved.
-        early_stop: whether the second computation ends when all is found.
+        context: the context of the recomputation.
+        around: the surroundings of the first run.
+        check: whether recomputed tensors are compared with the metadata of the saved ones.
+        early_stop: whether the recomputation ends once all saved tensors are available.
     """
 
     def __init__(self, run: Callable[[], Any], context: Any, around: _Surroundings, check: bool, early_stop: bool):
@@ -175,16 +175,16 @@ class _Frame:
         self.complete = False
 
     def pack(self, t: Tensor) -> _Place:
-        """Notes that a tensor was saved."""
+        """Records that a tensor was saved."""
         place = _Place(len(self.places), t)
         self.places.append(place)
         return place
 
     def unpack(self, kept: _Place) -> Tensor:
-        """The tensor again.
+        """The recomputed tensor.
 
         Raises:
-            CheckpointError: if this backward pass asks for it a second time, or there is another one now.
+            CheckpointError: if it is read twice in this backward pass, or the recomputation differs.
         """
         if mode.task is None:  # outside of backward, reading a saved value recomputes for that alone
             return self._recompute()[kept.number]
@@ -245,7 +245,7 @@ class _Explained(_Frame):
     """A call whose errors list the function's operations.
 
     Attributes:
-        log: its operations the first time.
+        log: the operations of the first run.
     """
 
     def __init__(self, *args: Any):
@@ -278,10 +278,10 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Calls it again, recording, and goes back through that.
+        """Recomputes it with recording, and runs backward through that graph.
 
         Raises:
-            RuntimeError: if not all gradients are wanted: the pass inside is for all leaves.
+            RuntimeError: if not all gradients are requested: the nested pass is for all leaves.
         """
         if mode.task is not None and mode.task.wanted is not None:
             raise RuntimeError(
@@ -333,16 +333,16 @@ def checkpoint(
         args: its positional arguments.
         use_reentrant: True for reentrant checkpointing, in which the function is first run without recording, and which
             works with ``backward`` only, not with ``grad``.
-        context_fn: makes what is around the first and the second call.
-        determinism_check: ``"none"`` for not comparing the second call with the first.
-        debug: whether an error says which operations ran the first and the second time, and from where.
-        early_stop: whether the second call ends as soon as all is there.
+        context_fn: returns the contexts of the first run and the recomputation.
+        determinism_check: ``"none"`` for not comparing the recomputation with the first run.
+        debug: whether errors list the operations of both runs, with their call sites.
+        early_stop: whether the recomputation ends once all saved tensors are available.
         kwargs: its keyword arguments; and ``preserve_rng_state=False`` for other random numbers in the second call.
 
     Raises:
         ValueError: for unknown keywords with ``use_reentrant``, another ``determinism_check``, or ``debug`` with a
             ``context_fn``.
-        CheckpointError: from the backward pass, if the second call saves something else.
+        CheckpointError: from the backward pass, if the recomputation saves other tensors.
         RuntimeError: from the backward pass, if an argument was changed in place since.
 
     Example:
@@ -385,11 +385,11 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
 ) -> Any:
-    """Calls functions one after the other, in segments that are checkpointed each, but for the last.
+    """Calls functions in sequence, in segments that are checkpointed except for the last.
 
     Args:
         functions: the functions, or a ``Sequential``.
-        segments: how many segments.
+        segments: the number of segments.
         input: the argument of the first one.
         use_reentrant: see ``checkpoint``.
         kwargs: ``preserve_rng_state``.

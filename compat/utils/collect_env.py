@@ -1,4 +1,4 @@
-"""``torch.utils.collect_env``: facts about the machine for bug reports."""
+"""``torch.utils.collect_env``: information about the environment for bug reports."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main"]
 
-#: The packages that matter.
+#: The listed packages.
 _PACKAGES = ("funcgrad", "jax", "jaxlib", "numpy", "scipy", "ml_dtypes", "torchvision", "transformers", "lightning")
 
 
 class SystemEnv(NamedTuple):
-    """Facts about the machine."""
+    """The environment."""
 
     torch_version: str
     python_version: str
@@ -37,7 +37,7 @@ def _installed() -> str:
 
 
 def get_env_info() -> SystemEnv:
-    """Facts about the machine."""
+    """The environment."""
     return SystemEnv(
         torch_version=f"{sys.modules['compat'].__version__} (compat)",
         python_version=sys.version.replace("\n", " "),
@@ -50,7 +50,7 @@ def get_env_info() -> SystemEnv:
 
 
 def get_pretty_env_info() -> str:
-    """The same as text.
+    """The environment as text.
 
     Example:
         >>> print(torch.utils.collect_env.get_pretty_env_info())
@@ -67,7 +67,7 @@ def get_pretty_env_info() -> str:
 
 
 def main() -> None:
-    """Prints it."""
+    """Prints the environment."""
     print("Collecting environment information...")
     print(get_pretty_env_info())
 

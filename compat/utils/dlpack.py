@@ -1,4 +1,4 @@
-"""``torch.utils.dlpack``: memory lent between libraries."""
+"""``torch.utils.dlpack``: zero-copy exchange of tensors between libraries."""
 
 from compat._operators.create.dlpack import DLDeviceType
 from compat._operators.create.from_buffer import from_dlpack, to_dlpack

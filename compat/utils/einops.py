@@ -1,4 +1,4 @@
-"""einops on compat's tensors, without their being installed as ``torch``: import this module, that is all.
+"""einops on compat's tensors, without compat being installed as ``torch``: importing this module is enough.
 
 einops finds the library that a tensor is of among the backends it knows. Where compat is installed as ``torch``, that
 is its own for PyTorch; this registers the same one for ``compat``. Layers (``einops.layers.torch``) import ``torch``
@@ -23,7 +23,7 @@ __all__ = ["CompatBackend"]
 
 
 class CompatBackend(TorchBackend):
-    """The backend of einops for ``compat``, as its superclass is for ``torch``."""
+    """The backend of einops for ``compat``."""
 
     framework_name = "compat"
 

@@ -1,4 +1,4 @@
-"""``torch.utils.flop_counter``: how many multiplications and additions the products of a program take."""
+"""``torch.utils.flop_counter``: counts the floating-point operations of matrix products and convolutions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compat.utils.module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
-#: What an operation takes, of its arguments and its result.
+#: The flops of an operation, from its arguments and its result.
 flop_registry: dict[Any, Callable[..., int]] = {}
 
 
@@ -72,7 +72,7 @@ def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, *args: Any, **kwar
 
 
 def conv_flop_count(x_shape: Any, w_shape: Any, out_shape: Any, transposed: bool = False) -> int:
-    """The flops of a convolution: each position of the smaller side meets each weight of its group."""
+    """The flops of a convolution: each position of the smaller side is multiplied with each weight of its group."""
     places = (x_shape if transposed else out_shape)[2:]
     return int(2 * x_shape[0] * prod(places) * prod(w_shape))
 
@@ -87,7 +87,7 @@ def conv_flop(
 
 
 def _gradients(out: Any, like: Tensor) -> list[Tensor]:
-    """The gradients of the two operands, as far as they are wanted; what is added to their product comes first."""
+    """The gradients of the two operands, as far as they are requested; that of the addend comes first."""
     found = [t for t in (out if isinstance(out, tuple | list) else (out,)) if isinstance(t, Tensor)]
     return [t for t in found if t.dim() == like.dim()][-2:]
 
@@ -99,7 +99,7 @@ def conv_backward_flop(grad: Tensor, x: Any, w: Any, *args: Any, out_val: Any = 
 
 
 def product_backward_flop(grad: Tensor, *args: Any, out_val: Any = None, **kwargs: Any) -> int:
-    """The flops of the gradients of matrix products: products of the incoming one with the other operand."""
+    """The flops of the gradients of matrix products: products of the incoming gradient with the other operand."""
     made = _gradients(out_val, grad)
     of_first = [t.shape[-2] == grad.shape[-2] for t in made] if len(made) == 1 else [True, False]
     return sum(2 * t.numel() * int(grad.shape[-1 if first else -2]) for t, first in zip(made, of_first))
@@ -117,9 +117,9 @@ class FlopCounterMode(TorchDispatchMode):
     """Counts the flops of matrix products and convolutions in a ``with`` block, by module.
 
     Args:
-        mods: accepted; every module that is called is counted.
-        depth: of how many levels of modules the table tells.
-        display: whether it is printed at the end of the block.
+        mods: ignored; all called modules are counted.
+        depth: the number of levels of modules in the table.
+        display: whether the table is printed at the end of the block.
         custom_mapping: flop formulas of other operations, of the shapes of their arguments and of ``out_shape``.
 
     Example:
@@ -150,7 +150,7 @@ class FlopCounterMode(TorchDispatchMode):
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
-        """The counts as a text: a line for each module, and under it for each operation in it."""
+        """The counts as a table: a line for each module, followed by its operations."""
         depth = self.depth if depth is None else depth
         total = max(1, self.get_total_flops())
         names = [n for n in sorted(self.flop_counts) if n != "Global" and n.count(".") < depth] or ["Global"]

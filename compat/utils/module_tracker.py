@@ -1,4 +1,4 @@
-"""``torch.utils.module_tracker``: in which modules a program is, forward and backward."""
+"""``torch.utils.module_tracker``: the modules that are being executed, in forward and backward."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ModuleTracker"]
 
 
 class ModuleTracker:
-    """Knows, within a ``with`` block, which modules are being called, or are passed by gradients.
+    """Tracks, within a ``with`` block, the modules whose forward or backward is running.
 
     Attributes:
         parents: their dotted names, from the outermost module's class on, ``"Global"`` among them.
@@ -36,11 +36,11 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether gradients pass, rather than values."""
+        """Whether a backward pass is running."""
         return not self._called and len(self.parents) > 1
 
     def _name(self, module: Module) -> str:
-        """A module's name: by the way from the outermost one, which is known when that is called."""
+        """A module's dotted name below the outermost one, which is known once that is called."""
         if not self._called or module not in self._names:
             root = type(module).__name__
             for path, inner in module.named_modules():

@@ -18,11 +18,11 @@ WeakRef = ref
 
 
 class WeakIdRef(ref):
-    """A weak reference that is equal to another one if both are to the same object, alive or not.
+    """A weak reference that is equal to another one if both refer to the same object, alive or not.
 
     Args:
         key: the object.
-        callback: called, with the reference, when the object is gone.
+        callback: called, with the reference, when the object is deleted.
 
     Example:
         >>> x = torch.ones(2)
@@ -54,7 +54,7 @@ class WeakIdKeyDictionary(MutableMapping):
 
     Args:
         dict: the initial entries.
-        ref_type: makes the weak reference of a key.
+        ref_type: the type of the weak references.
 
     Example:
         >>> x, y = torch.ones(2), torch.ones(2)
@@ -71,7 +71,7 @@ class WeakIdKeyDictionary(MutableMapping):
             self.update(dict)
 
     def _watched(self, key: Any) -> Any:
-        """A key's weak reference, which takes the entry away when the key is gone."""
+        """A key's weak reference, which removes the entry when the key is deleted."""
         owner = weakref.ref(self)
 
         def gone(reference: Any) -> None:
@@ -93,7 +93,7 @@ class WeakIdKeyDictionary(MutableMapping):
     def __contains__(self, key: object) -> bool:
         try:
             return self.ref_type(key) in self.data
-        except TypeError:  # there are no weak references to it
+        except TypeError:  # not weakly referenceable
             return False
 
     def __iter__(self) -> Iterator[Any]:
@@ -112,7 +112,7 @@ class WeakIdKeyDictionary(MutableMapping):
         return self.copy()
 
     def copy(self) -> WeakIdKeyDictionary:
-        """Another one with the same entries."""
+        """A copy with the same entries."""
         made = WeakIdKeyDictionary(ref_type=self.ref_type)
         made.update(self)
         return made
@@ -133,12 +133,12 @@ class WeakIdKeyDictionary(MutableMapping):
         return self
 
     def __eq__(self, other: object) -> bool:
-        """Whether the entries are the same: the keys as objects, the values as values."""
+        """Whether the entries are equal: keys compared by identity, values by ``==``."""
         if not isinstance(other, Mapping):
             return NotImplemented
         return {id(k): v for k, v in self.items()} == {id(k): v for k, v in other.items()}
 
-    __hash__ = None  # type: ignore[assignment]  # it changes
+    __hash__ = None  # type: ignore[assignment]  # mutable
 
 
 WeakTensorKeyDictionary = WeakIdKeyDictionary

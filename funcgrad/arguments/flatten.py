@@ -1,4 +1,4 @@
-"""Functions of pytrees as functions of flat arrays, and checks of users' arguments, for all transforms."""
+"""Functions of pytrees as functions of flat arrays, and checks of transforms' arguments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Argnums = int | Sequence[int]
 
 
 def _refuse_jax(error: TypeError) -> None:
-    """Has JAX's error about one of our tracers say what to write, once."""
+    """Adds advice to JAX's error about a funcgrad tracer; installed once."""
     hint = "A function of JAX was given an array that funcgrad traces: use that of funcgrad.numpy or funcgrad.lax, or "
     error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
     if not any(note.startswith(hint) for note in error.__notes__):
@@ -29,10 +29,10 @@ def _refuse_jax(error: TypeError) -> None:
 
 
 class Flat:
-    """A function of pytrees as one of flat arrays; stores the structure of its last result.
+    """A function of pytrees as a function of flat arrays; stores the structure of its last result.
 
-    With ``has_aux``, the arrays in what it returns beside its result are flat results too, after the others: what comes
-    out of a transform is then values, not tracers of it.
+    With ``has_aux``, the arrays of the auxiliary output are flat results too, after the others, so that they leave the
+    transform as values, not as its tracers.
 
     Attributes:
         out_tree: the structure of the last result.
@@ -72,12 +72,12 @@ class Flat:
         return [*outs, *[leaf for leaf in self._aux_leaves if is_array(leaf)]] if self.has_aux else outs
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The flat results without those of the auxiliary part, and that part."""
+        """The flat results without those of the auxiliary output, and the auxiliary output."""
         results, finish = self.unfinished(outs)
         return results, finish()
 
     def unfinished(self, outs: Sequence[Any]) -> tuple[list[Any], Callable[[], Any]]:
-        """``split``, without reading values of the auxiliary part before it is called."""
+        """``split``, with the auxiliary output as a function, so that its values are read only when it is called."""
         if not self.has_aux:
             return list(outs), lambda: None
         tail = list(outs[self._count :])
@@ -91,7 +91,7 @@ class Flat:
 
 
 def leaving(x: Any) -> Any:
-    """A value as it leaves a transform: computed, if it leaves the outermost one."""
+    """A value as it leaves a transform: computed if it leaves the outermost one."""
     return x if state.depth else ready(x)
 
 
@@ -109,7 +109,7 @@ def check_leaves(transform: str, names: Sequence[str], arguments: Sequence[Any])
 
 
 def abstract(transform: str, x: Any) -> ArrayType:
-    """The type of an argument of which only that matters: of an array, or of anything with a shape and a dtype."""
+    """The type of an argument of which only shape and dtype matter."""
     if isinstance(x, ArrayType):
         return x
     if is_array(x):
@@ -151,10 +151,10 @@ def check_inexact(
 
 
 def check_function(transform: str, f: Any) -> None:
-    """Whether what is transformed is a function.
+    """Checks that the argument of a transform is a function.
 
     Raises:
-        TypeError: otherwise; most often it is the function's value.
+        TypeError: otherwise; usually the function was called by mistake.
     """
     if not callable(f):
         message = f"{transform}: wants a function, got {kind(f)}. Write {transform}(f)(x), not {transform}(f(x))"
@@ -162,10 +162,10 @@ def check_function(transform: str, f: Any) -> None:
 
 
 def check_argnums(transform: str, argnums: Any) -> None:
-    """Whether ``argnums`` is an integer, or several.
+    """Checks that ``argnums`` is an integer or a sequence of integers.
 
     Raises:
-        TypeError: otherwise; most often it is the argument that the transformed function should have been given.
+        TypeError: otherwise; usually an argument of the transformed function was passed by mistake.
     """
     several = argnums if isinstance(argnums, tuple | list) else (argnums,)
     wrong = next((n for n in several if not isinstance(n, int) and not hasattr(type(n), "__index__")), None)
@@ -196,7 +196,7 @@ def positions_of(transform: str, argnums: Argnums, count: int) -> tuple[int, ...
 def partial_of(
     f: Callable[..., Any], positions: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Callable[..., Any]:
-    """``f`` as a function of the arguments at ``positions`` alone."""
+    """``f`` as a function of only the arguments at ``positions``."""
 
     def of_chosen(*chosen: Any) -> Any:
         full = list(args)
@@ -208,27 +208,27 @@ def partial_of(
 
 
 def zero_tangent(x: Any) -> Any:
-    """The zero among the tangents of ``x``; of integers and booleans, of dtype ``float0``."""
+    """The zero tangent of ``x``; of dtype ``float0`` for integers and booleans."""
     return zero_of(type_of(x))
 
 
 def zero_of(type: ArrayType) -> Any:
-    """The zero tangent of an array of a type."""
+    """The zero tangent for an array type."""
     return zeros(type.strong()) if dtypes.is_inexact(type.dtype) else no_tangent(type.shape)
 
 
 def no_tangent(shape: tuple[int, ...]) -> np.ndarray:
-    """The one tangent of an array of integers or booleans: of dtype ``float0``, whose elements take no memory."""
+    """The tangent of an array of integers or booleans: of dtype ``float0``, whose elements take no memory."""
     return np.zeros(shape, jax.dtypes.float0)
 
 
 def is_float0(x: Any) -> bool:
-    """Whether ``x`` is such a tangent. It has no values, so no operation reads or computes it."""
+    """Whether ``x`` is a ``float0`` tangent, which has no values and is no operand."""
     return getattr(x, "dtype", None) == jax.dtypes.float0
 
 
 def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[Any]:
-    """The leaves of ``value``, which must have the structure and types given; ``None`` where there is no derivative."""
+    """The leaves of ``value``, checked against a structure and types; ``None`` where there is no derivative."""
     leaves, found = trees.flatten(value)
     if found != tree and trees.bare(found) != trees.bare(tree):
         raise ValueError(f"{what} has the structure {found}, wanted {tree}")
@@ -239,7 +239,7 @@ def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[
             continue
         mine = type_of(leaf)
         fits = mine.weak and dtypes.promote_weak(mine.dtype, mine.weak, type.dtype, False)[0] == type.dtype
-        # That of a Python number may be as precise as the other operand.
+        # The tangent of a Python number may have the other operand's precision.
         fits = fits or (type.weak and mine.dtype.kind == type.dtype.kind)
         if mine.shape != type.shape or (mine.dtype != type.dtype and not fits):
             raise ValueError(f"{what} has a leaf of type {mine}, wanted {type.strong()}")
@@ -253,7 +253,7 @@ def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[
 
 
 def settled(outs: Sequence[Any]) -> list[Any]:
-    """Results as they leave a transform: arrays like any, not weak, not NumPy's, not Python numbers."""
+    """Results as they leave a transform: arrays that are not weak, NumPy's or Python numbers."""
     return [_settled(x) for x in outs]
 
 

@@ -12,17 +12,17 @@ from funcgrad.core import trees
 def spread(
     what: str, prefix: Any, value: Any, name: str, is_one: Callable[[Any], bool], wanted: str
 ) -> Iterator[tuple[str, Any, Any]]:
-    """For each leaf of ``value`` its name, its value in the prefix, and the leaf.
+    """The name, the prefix value and the leaf, for each leaf of ``value``.
 
     Args:
-        what: the name of the prefix in messages, as ``"jit: in_shardings"``.
+        what: the name of the prefix in messages, such as ``"jit: in_shardings"``.
         name: the name of the value in messages.
-        is_one: whether a part of the prefix says something of all leaves there.
+        is_one: whether a subtree of the prefix is one value, for all leaves below it.
         wanted: the expected structure, for messages.
 
     Raises:
-        TypeError: for what says nothing.
-        ValueError: where structures differ; both name the place.
+        TypeError: if a part of the prefix is not a value.
+        ValueError: if the structures differ; both messages name the path.
     """
     if is_one(prefix):
         for path, leaf in trees.flatten_with_path(value)[0]:

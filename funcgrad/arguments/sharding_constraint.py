@@ -1,4 +1,4 @@
-"""Sharding constraints: where the parts of an array are on many devices."""
+"""Sharding constraints: how an array is divided among devices."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from funcgrad.primitives.markers import alike_p, sharded_p
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """``x`` with a sharding that the compiler must give it and its cotangent.
 
-    For intermediate values of a program under ``jit`` on a mesh of devices. Arguments bring their own shardings along,
-    and results and gradients follow; this is for where the compiler's choice is not the wanted one. Under ``vmap`` it
-    says nothing of the batch axis.
+    For intermediate values of a program under ``jit`` on a device mesh, where the compiler's choice is not the wanted
+    one; arguments bring their own shardings, which results and gradients follow. Under ``vmap`` the batch axis is
+    unconstrained.
 
     Args:
         x: a pytree of arrays.
@@ -32,7 +32,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     Raises:
         TypeError: for an argument that is not a sharding.
-        ValueError: if a sharding names more axes than the array has, or the structures do not fit.
+        ValueError: if a sharding has more axes than the array, or the structures differ.
 
     Example:
         >>> import jax, numpy as np, funcgrad as fg, funcgrad.numpy as fnp
@@ -61,7 +61,7 @@ class _Devices:
 
 
 def look_for_devices() -> None:
-    """Looks up whether there are several devices; called where the backend runs, or is about to."""
+    """Determines whether there are several devices; called when the backend is running or about to start."""
     if _Devices.several is None:
         _Devices.several = jax.device_count() > 1
 
@@ -69,8 +69,7 @@ def look_for_devices() -> None:
 def following(primals: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
     """A function that gives cotangents the primals' sharding, if there are several devices.
 
-    Left to itself the compiler often gives all of a gradient to each device: where it is a sum over devices, or depends
-    on no array.
+    Otherwise the compiler often replicates a gradient that is a sum over devices or depends on no array.
     """
     if _Devices.several is None and any(x.__class__ is JaxArray for x in primals):
         look_for_devices()

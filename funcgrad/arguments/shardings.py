@@ -1,4 +1,4 @@
-"""Shardings of ``jit``'s arguments and results: checks, and constraints inside of other transforms."""
+"""Shardings of ``jit``'s arguments and results: checks, and constraints inside other transforms."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ def _is_one(x: Any) -> bool:
 
 
 def check_kinds(name: str, shardings: Any) -> None:
-    """Raises where something else than a sharding is among them."""
+    """Raises if a leaf is not a sharding."""
     for path, leaf in trees.flatten_with_path(shardings, is_leaf=_is_one)[0]:
         if not _is_one(leaf):
             raise TypeError(f"jit: {name}{trees.keystr(path)} must be {_WANTED}, got {kind(leaf)}")
 
 
 def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
-    """For each leaf of the arguments its sharding, None where nothing is said of it.
+    """The sharding of each leaf of the arguments, or None if unspecified.
 
     Args:
         shardings: one for all, or a sequence of one entry per argument: a pytree with the structure of the argument or
             of its upper part.
         names: the names of the arguments.
-        args, named: positional arguments, and keyword arguments, of which shardings say nothing.
+        args, named: positional and keyword arguments; the latter have no shardings.
 
     Raises:
-        TypeError, ValueError: where one does not fit; the message names the argument.
+        TypeError, ValueError: for an invalid sharding; the message names the argument.
     """
     what = "jit: in_shardings"
     if shardings is None:
@@ -59,7 +59,7 @@ def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], name
 
 
 def of_results(shardings: Any, result: Any) -> list[Any]:
-    """The same for the leaves of the result."""
+    """As ``of_arguments``, for the leaves of the result."""
     return _checked("jit: out_shardings", shardings, result, "the result")
 
 
@@ -97,5 +97,5 @@ def _check(what: str, path: str, type: ArrayType, sharding: Sharding | Partition
 
 
 def constrained(leaves: Sequence[Any], shardings: Sequence[Any]) -> list[Any]:
-    """The leaves, of which the compiler is told where their parts are."""
+    """The leaves with sharding constraints."""
     return [x if s is None else sharded_p(typed(x), sharding=s) for x, s in zip(leaves, shardings, strict=True)]

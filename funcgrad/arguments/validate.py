@@ -1,7 +1,6 @@
 """Checks of arguments that are not arrays: integers, shapes, axes, choices, functions.
 
-Each check names the function and the argument, what it was and what was wanted, and returns what the function goes on
-with.
+Each check names the function, the argument, its value and what was expected, and returns the converted value.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ def integer(name: str, what: str, x: Any, least: int | None = None) -> int:
     """A whole number: an int, or an integer array of one element.
 
     Args:
-        name, what: of the function and of its argument.
+        name, what: the names of the function and of its argument.
         x: the argument.
         least: the minimum.
 
     Raises:
-        TypeError: for anything else; under ``jit``, for a traced number, the error that says what to do.
-        ValueError: for one that is too small.
+        TypeError: for anything else; for a traced number under ``jit``, an error that says what to do.
+        ValueError: for one below ``least``.
 
     Example:
         >>> integer("eye", "n", np.int32(3))
@@ -44,7 +43,7 @@ def integer(name: str, what: str, x: Any, least: int | None = None) -> int:
 
 
 def integers(name: str, what: str, x: Any, least: int | None = None) -> tuple[int, ...]:
-    """Whole numbers: several, or one alone.
+    """Whole numbers: one or several.
 
     Raises:
         TypeError: for anything else.
@@ -82,12 +81,12 @@ def shape(name: str, what: str, x: Any) -> tuple[int, ...]:
 
 
 def axis(name: str, x: Any, ndim: int, what: str = "axis") -> int:
-    """An axis of an array, counted from the front.
+    """An axis of an array as a non-negative integer.
 
     Args:
-        name: of the function.
+        name: the name of the function.
         x: the argument; a negative one counts from the end.
-        ndim: how many axes the array has.
+        ndim: the number of axes of the array.
         what: the name of the argument.
 
     Raises:
@@ -106,11 +105,11 @@ def axis(name: str, x: Any, ndim: int, what: str = "axis") -> int:
 
 
 def axes(name: str, xs: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
-    """One axis, several or, for None, all, counted from the front; see ``axis``.
+    """One axis, several or, for None, all, as non-negative integers; see ``axis``.
 
     Raises:
         TypeError: for arguments that are not integers.
-        ValueError: for one that is out of range, or there twice.
+        ValueError: for one that is out of range or repeated.
 
     Example:
         >>> axes("sum", (0, -1), 3), axes("sum", None, 3)
@@ -125,10 +124,10 @@ def axes(name: str, xs: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
 
 
 def sequence(name: str, what: str, x: Any) -> tuple[Any, ...]:
-    """Several things of whatever kind, in something like a list.
+    """A list, tuple or other sequence of objects.
 
     Raises:
-        TypeError: for what is one thing, a string among them.
+        TypeError: for anything else, and for a string.
 
     Example:
         >>> sequence("fftn", "axes", [0, 1])
@@ -140,10 +139,10 @@ def sequence(name: str, what: str, x: Any) -> tuple[Any, ...]:
 
 
 def number(name: str, what: str, x: Any) -> float:
-    """A real number that is known.
+    """A concrete real number.
 
     Raises:
-        TypeError: for what is none; for a traced one, the error that says that its trace would be lost.
+        TypeError: for anything else; for a tracer, an error that says that its trace would be lost.
 
     Example:
         >>> number("fftfreq", "d", 2)
@@ -159,13 +158,13 @@ def one_of(name: str, what: str, x: Any, options: Collection[Any]) -> Any:
     """One of a few values.
 
     Raises:
-        ValueError: for another, listing them.
+        ValueError: for any other value, listing the allowed ones.
 
     Example:
         >>> one_of("pad", "mode", "wrap", ("constant", "wrap"))
         'wrap'
     """
-    # One after the other: the value need not be hashable, and comparing arrays gives no truth value.
+    # One at a time: the value need not be hashable, and comparing arrays gives no truth value.
     if not any(type(x) is type(option) and x == option for option in options):
         *most, last = [f'"{option}"' if isinstance(option, str) else repr(option) for option in options]
         raise ValueError(f"{name}: {what} must be {', '.join(most)} or {last}, got {x!r}")
@@ -173,10 +172,10 @@ def one_of(name: str, what: str, x: Any, options: Collection[Any]) -> Any:
 
 
 def pair(name: str, what: str, x: Any, parts: str) -> tuple[Any, Any]:
-    """Two things in a tuple or a list.
+    """Two values in a tuple or a list.
 
     Args:
-        name, what: of the function and of its argument.
+        name, what: the names of the function and of its argument.
         x: the argument.
         parts: a description of the two, for the message.
 
@@ -196,10 +195,10 @@ def pair(name: str, what: str, x: Any, parts: str) -> tuple[Any, Any]:
 
 
 def function(name: str, f: Any, what: str = "") -> Any:
-    """Something that can be called.
+    """Something callable.
 
     Raises:
-        TypeError: for what cannot.
+        TypeError: for anything else.
 
     Example:
         >>> function("jit", abs)

@@ -1,6 +1,6 @@
-"""The call: an equation that carries a program, as ``jit`` leaves it inside another trace.
+"""The call: an equation that carries a program, recorded by ``jit`` inside another trace.
 
-Its rules run the interpreters over the program that it carries; each derived program is made once.
+Its rules run the interpreters over the program; each derived program is cached.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -
     mask = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     if depth(given) > depth(primals):
-        # In one call with their tangents, results would be values of that deeper context too.
+        # In one call with their tangents, results would become values of the inner context too.
         whole, linear, moving = split_for_forward(program, mask)
         known = call_program(whole, primals)
         outs, residuals = known[: len(program.outputs)], known[len(program.outputs) :]
@@ -41,7 +41,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -
 
 @kept_with_program
 def jvp_program(program: Program, mask: tuple[bool, ...]) -> tuple[Program, list[bool]]:
-    """The program on operands and then the tangents that ``mask`` marks, and which results have a tangent."""
+    """The program on operands followed by the tangents marked in ``mask``, and which results have a tangent."""
     nonzero: list[bool] = []
     types = program.input_types
 

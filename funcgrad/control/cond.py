@@ -1,4 +1,4 @@
-"""The branch: ``cond``, an equation that carries a program for each side, of which one runs."""
+"""``cond``: an equation that carries a program per branch, one of which runs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def cond_programs(condition: Any, pair: Pair, operands: Sequence[Any]) -> list[A
 
 @kept_with_program
 def _closed(on_true: Program, on_false: Program) -> tuple[Program, Program, list[Any]]:
-    """Both with the constants of both as leading inputs."""
+    """Both programs with the constants of both as leading inputs."""
     first, second = (dead_code(common_subexpressions(p)) for p in (on_true, on_false))
     of_true, of_false = ([v for v, _ in p.constants] for p in (first, second))
     values = [x for p in (first, second) for _, x in p.constants]
@@ -108,13 +108,13 @@ def _jvp_pair(on_true: Program, on_false: Program, mask: Mask) -> tuple[Pair, Ma
 
         return run
 
-    stage(pushed(on_true), types)  # which of its results have a tangent, before the other's zeros are known
+    stage(pushed(on_true), types)  # which of its results have a tangent, before the other branch's zeros are known
     first, second = (stage(pushed(p), types, name=f"jvp_{p.name}") for p in (on_false, on_true))
     return (second, first), moving
 
 
 def _padded(program: Program, outs: int, before: Sequence[ArrayType], after: Any) -> Program:
-    """A branch that returns the other's residuals too, as zeros."""
+    """A branch that also returns the other branch's residuals, as zeros."""
 
     def run(*args: Any) -> list[Any]:
         found = evaluate(program, args)
@@ -161,7 +161,7 @@ def _forward_pair(on_true: Program, on_false: Program, mask: Mask) -> tuple[Pair
 
 def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]) -> tuple[list[Any], Pullback]:
     on_true, on_false = params["on_true"], params["on_false"]
-    # Linear in operands known by type only, so that the derivative is the same everywhere: also at zero.
+    # Linear in the operands given as types, so the derivative is the same everywhere, at zero too.
     condition, *given = [zeros(x.strong()) if isinstance(x, ArrayType) else x for x in operands]
     wholes, backward = _reverse_pair(on_true, on_false, tuple(needs[1:]))
     known = cond_programs(condition, wholes, given)
@@ -238,7 +238,7 @@ def _batched_pair(
 
         return f
 
-    stage(run(on_true), types)  # which of its results are batched, before the other's are made alike
+    stage(run(on_true), types)  # which of its results are batched, before the other branch's are matched
     second = stage(run(on_false), types, name=f"vmap_{on_false.name}")
     return (stage(run(on_true), types, name=f"vmap_{on_true.name}"), second), batched
 
@@ -258,13 +258,12 @@ cond_p = Primitive(
 
 
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """One of two functions of the operands, as an array decides.
+    """One of two functions of the operands, chosen by an array.
 
-    Both are traced, one runs; under ``vmap`` of the condition both. They may close over arrays, and over values that
-    other transforms trace.
+    Both are traced, one runs; both run under ``vmap`` of the condition. They may close over arrays and tracers.
 
     Args:
-        pred: one bool or number of no axes; nonzero chooses ``true_fun``.
+        pred: a scalar bool or number; nonzero chooses ``true_fun``.
         true_fun, false_fun: take the operands and return pytrees of one structure, of the same shapes and dtypes.
         operands: pytrees of arrays.
 
@@ -272,9 +271,9 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
         The chosen function's result, a pytree of arrays.
 
     Raises:
-        TypeError: if the condition is no scalar, an operand or a result is no array, or the results differ in
+        TypeError: if the condition is not a scalar, an operand or a result is not an array, or the results differ in
             structure, shapes or dtypes.
-        ConcretizationError: where a function asks for values, as ``if`` does.
+        ConcretizationError: if a branch needs the value of a traced array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -295,13 +294,13 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 def branch_programs(
     name: str, branches: dict[str, Callable[..., Any]], operands: tuple
 ) -> tuple[list[Program], list[Any], Any]:
-    """The programs of functions of the same operands, of which one will run.
+    """The programs of functions of the same operands, one of which will run.
 
     Returns:
         The programs, whose results have the same types; the flat operands; the structure of the results.
 
     Raises:
-        TypeError: where the results differ; it names the branches.
+        TypeError: if the results differ; the message names the branches.
     """
     leaves, tree = trees.flatten(operands)
     leaves = [strong(typed(x)) for x in leaves]
@@ -334,7 +333,7 @@ def branch_programs(
 
 
 def _alike(name: str, labels: Sequence[str], programs: Sequence[Program]) -> list[Program]:
-    """All with strong results; a weak one takes the others' dtype."""
+    """All branches with the same strong result types; a weak result takes the others' dtype."""
     wanted = []
     for types in zip(*[p.output_types for p in programs], strict=True):
         first = types[0]

@@ -1,4 +1,4 @@
-"""How a loop with a carry is differentiated and batched, by transforming the program of its step."""
+"""Differentiation and batching of loops with a carry, by transforming the program of one step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from funcgrad.interpreters.staging import StagedTracer, Staging, stage
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import broadcast, zeros
 
-#: Makes a loop: (program, consts, carry, xs, length, reverse, unroll) to (carry, ys).
+#: The function that binds a loop: (program, consts, carry, xs, length, reverse, unroll) to (carry, ys).
 Loop = Callable[..., tuple[list[Any], list[Any]]]
 Mask = tuple[bool, ...]
 
@@ -31,7 +31,7 @@ def strong(x: Any) -> Any:
 
 
 def repeated_number(x: Any) -> Any:
-    """The number with which an array under staging is filled, if its equation shows it; else None."""
+    """The number that a staged array is filled with, if its equation shows it; else None."""
     if not isinstance(x, StagedTracer) or not x.shape:
         return None
     assert isinstance(x.interpreter, Staging)
@@ -43,7 +43,7 @@ def repeated_number(x: Any) -> Any:
 
 
 def split_at(values: Sequence[Any], *counts: int) -> list[list[Any]]:
-    """``values`` in groups of the given sizes, and the rest."""
+    """``values`` in groups of the given sizes, and the remainder."""
     groups, start = [], 0
     for n in counts:
         groups.append(list(values[start : start + n]))
@@ -52,7 +52,7 @@ def split_at(values: Sequence[Any], *counts: int) -> list[list[Any]]:
 
 
 def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
-    """Those of the values that a mask marks."""
+    """The values selected by a mask."""
     return [v for v, m in zip(values, mask, strict=True) if m]
 
 
@@ -60,7 +60,7 @@ def chosen(values: Sequence[Any], mask: Sequence[bool]) -> list[Any]:
 
 
 def reached(program: Program, inputs: Sequence[bool]) -> list[bool]:
-    """Which floating outputs depend, by derivatives, on the inputs that are marked."""
+    """Which floating outputs depend differentiably on the marked inputs."""
     marked: set[Atom] = set(chosen(program.inputs, inputs))
     for equation in program.equations:
         if equation.primitive.differentiable and not marked.isdisjoint(equation.inputs):
@@ -70,7 +70,7 @@ def reached(program: Program, inputs: Sequence[bool]) -> list[bool]:
 
 @kept_with_program
 def live_carries(program: Program, consts: int, carries: int, mask: Mask) -> Mask:
-    """Which carries have a derivative once those operands have that ``mask`` marks: after any number of steps."""
+    """Which carries get a derivative, after any number of steps, if the operands marked in ``mask`` have one."""
     fixed, carry, slices = split_at(mask, consts, carries)
     while True:
         after = reached(program, [*fixed, *carry, *slices])[:carries]
@@ -81,15 +81,14 @@ def live_carries(program: Program, consts: int, carries: int, mask: Mask) -> Mas
 
 
 class Residuals:
-    """The sources of the residuals of a split program that is the step of a loop.
+    """Which residuals of a loop's step are stacked, and where the others come from.
 
-    What is the same in all steps is not stacked, and neither is a slice of what the loop goes over, nor a result of the
-    step that is stacked already.
+    Loop-invariant residuals, slices of the loop's inputs, and results that are stacked anyway are not stacked again.
 
     Attributes:
-        step: the program to loop over: its results, and the residuals that have to be stacked.
-        fixed: for each residual that is the same in all steps its position among the residuals.
-        stacked: for each other one its position.
+        step: the step that returns its results, and the residuals to be stacked.
+        fixed: for each loop-invariant residual, its position among the residuals.
+        stacked: for each other one, its position.
     """
 
     def __init__(self, whole: Program, outs: int, consts: int, carries: int):
@@ -118,11 +117,11 @@ class Residuals:
         self._same = dead_code(Program(head, whole.constants, equations, self._before, whole.name))
 
     def results(self, ys: Sequence[Any]) -> list[Any]:
-        """The loop's own results among those of ``step``."""
+        """The loop's results among those of ``step``."""
         return list(ys[: self._outs])
 
     def values(self, consts: Sequence[Any], xs: Sequence[Any], ys: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The residuals that are the same in all steps, and the stacked ones."""
+        """The loop-invariant residuals, and the stacked ones."""
         return evaluate(self._same, consts), [(xs if kind == "x" else ys)[i] for kind, i in self._sources]
 
     def joined(self, fixed: Sequence[Any], slices: Sequence[Any]) -> list[Any]:
@@ -132,7 +131,7 @@ class Residuals:
 
 
 def _same_in_all_steps(program: Program, consts: Sequence[Var]) -> tuple[set[Atom], list[Equation]]:
-    """The variables that depend on nothing but ``consts`` and the program's own constants, and their equations."""
+    """The variables that depend only on ``consts`` and the program's constants, and their equations."""
     same: set[Atom] = {*consts, *[v for v, _ in program.constants]}
     equations = []
     for equation in program.equations:
@@ -149,9 +148,9 @@ def loop_jvp(
     loop: Loop, primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, consts: int, carries: int,
     **how: Any,
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """The results and their tangents: by one loop over both, or, where the tangents are of a deeper context, by two.
+    """The results and their tangents: by one loop over both, or by two, if the tangents belong to an inner context.
 
-    In the one loop results would be values of that deeper context too, which they must not be in ``linearize``.
+    In one loop results would become values of that inner context too, which ``linearize`` must avoid.
     """
     mask = tuple(t is not None for t in tangents)
     live = live_carries(program, consts, carries, mask)
@@ -172,7 +171,7 @@ def loop_jvp(
 
 @kept_with_program
 def jvp_step(program: Program, consts: int, carries: int, mask: Mask) -> tuple[Program, list[bool]]:
-    """The step on operands each followed by its tangents, group by group; and which results have a tangent."""
+    """The step on operands, each group followed by its tangents; and which results have a tangent."""
     groups = split_at(program.input_types, consts, carries)
     masks = split_at(mask, consts, carries)
     moving: list[bool] = []
@@ -205,7 +204,7 @@ def _jvp_apart(
     loop: Loop, primals: Sequence[Any], tangents: Sequence[Any], live: Mask, program: Program, consts: int,
     carries: int, how: dict[str, Any],
 ) -> tuple[list[Any], list[Any]]:  # fmt: skip
-    """The results by one loop, which keeps residuals, and the tangents by another, which is linear."""
+    """The results by one loop, which stacks residuals, and the tangents by another, which is linear."""
     mask = tuple(t is not None for t in tangents)
     residuals, push, nonzero = _forward_plan(program, consts, carries, mask, live)
     fixed, carry, xs = split_at(primals, consts, carries)
@@ -247,10 +246,10 @@ def loop_vjp(
     loop: Loop, operands: Sequence[Any], needs: Sequence[bool], *, program: Program, consts: int, carries: int,
     reverse: bool = False, **how: Any,
 ) -> tuple[list[Any], Pullback]:  # fmt: skip
-    """The results, and the pullback: a loop the other way round over the residuals of each step."""
+    """The results, and the pullback: a loop in the opposite direction over the residuals of each step."""
     abstract = [isinstance(x, ArrayType) for x in operands]
     if any(abstract):
-        # The loop is linear in these, so its derivative is the same everywhere: also at zero.
+        # The loop is linear in these, so the derivative is the same everywhere, at zero too.
         operands = [zeros(x.strong()) if a else x for x, a in zip(operands, abstract)]
     plan = _reverse_plan(program, consts, carries, tuple(needs))
     fixed, carry, xs = split_at(operands, consts, carries)
@@ -281,7 +280,7 @@ class _Reverse:
 
     Attributes:
         live: which carries have a cotangent.
-        residuals: the forward step, and what it keeps.
+        residuals: the forward step and its residuals.
     """
 
     def __init__(self, program: Program, consts: int, carries: int, needs: Mask):
@@ -294,13 +293,13 @@ class _Reverse:
         self.backward = lru_cache(maxsize=64)(self._backward)
 
     def _backward(self, given: Mask) -> tuple[Program, list[bool]]:
-        """The step backwards, on ``(*same, *cts of the carry, *sums of those of the consts, *stacked, *cts)``.
+        """The backward step, on ``(*same, *cts of the carry, *sums of those of the consts, *stacked, *cts)``.
 
         Args:
             given: which stacked results have a cotangent.
 
         Returns:
-            The program, and which operands get a cotangent from it.
+            The program, and which operands get a cotangent.
         """
         derived, nonzero = self.derive((*self.live, *given))
         consts, carries, r = self.consts, self.carries, self.residuals

@@ -1,4 +1,5 @@
-"""Loops whose number of steps arrays decide: ``while_loop``, and ``fori_loop``, which is a ``scan`` where it can be."""
+"""Loops with a dynamic number of steps: ``while_loop``, and ``fori_loop``, which is a ``scan`` if its bounds are
+static."""
 
 from __future__ import annotations
 
@@ -78,14 +79,14 @@ def _jvp(
     )  # fmt: skip
     outs, moved = found[: len(carry)], iter(found[len(carry) :])
     if depth(given) > depth(primals):
-        # Results must not be values of the tangents' deeper context, so they come of a loop of their own.
+        # Results must not become values of the tangents' inner context, so a separate loop computes them.
         outs = _while_program(condition, body, test, fixed, carry)
     return outs, [next(moved) if m else None for m in live]
 
 
 @kept_with_program
 def _ignoring(program: Program, more: tuple[ArrayType, ...]) -> Program:
-    """The program with more inputs at the end, which it does not use."""
+    """The program with additional, unused inputs at the end."""
     n = len(program.inputs)
     return stage(lambda *xs: evaluate(program, xs[:n]), [*program.input_types, *more], name=program.name)
 
@@ -125,9 +126,10 @@ def _batched_programs(
     condition: Program, body: Program, size: int, d_test: tuple[int | None, ...], d_fixed: tuple[int | None, ...],
     moving: Mask, test: tuple[ArrayType, ...],
 ) -> tuple[Program, Program, Mask]:  # fmt: skip
-    """The vectorized condition, the vectorized step with what both close over, and which values are batched.
+    """The vectorized condition, the vectorized step with the captured values of both, and which values are batched.
 
-    Where batch elements stop at different steps, the loop runs while any goes on, and the others keep their carries.
+    If batch elements stop at different steps, the loop runs until all have stopped; stopped elements keep their
+    carries.
     """
     step, batched, _ = batched_step(body, size, len(d_fixed), len(moving), d_fixed, moving, ())
     each, apart = _batched_condition(condition, size, d_test, batched, test)
@@ -179,18 +181,18 @@ while_p = Primitive(
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """Repeats a step while a condition holds.
 
-    It has a forward derivative (``jvp``, ``jacfwd``); a reverse one would have to keep an unknown number of steps.
+    It has a forward derivative (``jvp``, ``jacfwd``) but no reverse one, as the number of steps is unknown.
 
     Args:
-        cond_fun: of the carry; one bool.
-        body_fun: one step, from a carry to the next, of the same structure, shapes and dtypes.
-        init_val: the first carry, a pytree of arrays.
+        cond_fun: maps the carry to a scalar bool.
+        body_fun: one step, which preserves the carry's structure, shapes and dtypes.
+        init_val: the initial carry, a pytree of arrays.
 
     Returns:
         The first carry for which the condition does not hold.
 
     Raises:
-        TypeError: if a step changes the structure or the types of the carry, or the condition is not one bool.
+        TypeError: if a step changes the structure or types of the carry, or the condition is not a scalar bool.
 
     Example:
         >>> import funcgrad as fg
@@ -217,22 +219,22 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 def fori_loop(
     lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool = 1
 ) -> Any:
-    """Repeats ``x = body_fun(i, x)`` for ``i`` from ``lower`` up to, but without, ``upper``.
+    """Repeats ``x = body_fun(i, x)`` for ``i`` from ``lower`` up to but excluding ``upper``.
 
-    Between Python integers it is a ``scan``, with a derivative in both modes; otherwise a ``while_loop``.
+    With Python integers as bounds it is a ``scan``, differentiable in both modes; otherwise a ``while_loop``.
 
     Args:
-        lower, upper: integers, or arrays of one, of no axes.
-        body_fun: one step, from the number of the step and a carry to the next carry.
-        init_val: the first carry, a pytree of arrays.
-        unroll: between Python integers, how many steps make one turn of the compiled loop; True for all.
+        lower, upper: scalar integers or integer arrays.
+        body_fun: one step, from the index and the carry to the next carry.
+        init_val: the initial carry, a pytree of arrays.
+        unroll: the number of steps per iteration of the compiled loop, for static bounds; True for all.
 
     Returns:
-        The last carry, of the structure, shapes and dtypes of the first; the first itself where there is no step.
+        The final carry, of the structure, shapes and dtypes of ``init_val``; ``init_val`` itself if there are no steps.
 
     Raises:
-        TypeError: if a step changes the structure or the types of the carry, or a leaf of it is no array.
-        ValueError: if ``unroll`` is not positive, or given where the number of steps is not known.
+        TypeError: if a step changes the structure or types of the carry, or a leaf of it is not an array.
+        ValueError: if ``unroll`` is not positive, or is given for dynamic bounds.
 
     Example:
         >>> import funcgrad as fg

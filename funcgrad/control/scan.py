@@ -1,7 +1,7 @@
-"""The loop with a carry: ``scan``, an equation that carries the program of one step.
+"""``scan``: a loop with a carry, an equation that carries the program of one step.
 
-Its rules run the interpreters over that program, once, whatever the number of steps. Reverse mode keeps per step what
-the backward of one step needs, stacked, and nothing of what is the same in all steps.
+Its rules run the interpreters once over that program, whatever the number of steps. Reverse mode stacks the residuals
+of each step, except loop-invariant ones.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def scan_program(
     """Repeats a program of ``(*consts, *carry, *slices)``, which returns ``(*carry, *results)``; flat, without checks.
 
     Returns:
-        The last carry, and the results of all steps, stacked.
+        The final carry, and the stacked results of all steps.
     """
     closed, constants = simplified_closed(program)
     results = scan_p(
@@ -99,25 +99,24 @@ def scan(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """A loop over the leading axis of arrays, with a carry.
+    """A loop with a carry over the leading axis of arrays.
 
-    It is traced once and compiled to one loop, whatever its length. It may close over arrays, and over values that
-    other transforms trace. It is differentiable in both modes, as often as you like, and batches.
+    It is traced once and compiled to one loop, whatever its length. It may close over arrays and tracers. It is
+    differentiable in both modes to any order, and can be batched.
 
     Args:
         f: ``(carry, x) -> (carry, y)``, one step; the carry keeps its structure, shapes and dtypes.
-        init: the first carry, a pytree of arrays.
-        xs: the values to loop over: a pytree of arrays of shapes (length, ...), of which a step gets slices. None for
-            nothing but ``length``.
-        length: the number of steps, which ``xs`` has as well where it has arrays.
-        reverse: from the last slice to the first; the results are in the order of the slices all the same.
-        unroll: how many steps make one turn of the compiled loop; True for all.
+        init: the initial carry, a pytree of arrays.
+        xs: a pytree of arrays of shape (length, ...), whose slices the steps receive; None if only ``length`` is given.
+        length: the number of steps; must match ``xs``.
+        reverse: from the last slice to the first; the results are stacked in the order of the slices.
+        unroll: the number of steps per iteration of the compiled loop; True for all.
 
     Returns:
-        The last carry, and the results ``y`` of all steps, stacked along a new leading axis.
+        The final carry, and the results ``y`` of all steps, stacked along a new leading axis.
 
     Raises:
-        TypeError: if a step changes the structure or the types of the carry, or something is not an array.
+        TypeError: if a step changes the structure or types of the carry, or a leaf is not an array.
         ValueError: if lengths differ, or none is given.
 
     Example:
@@ -168,9 +167,9 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
 
 
 def _part(x: Any) -> Any:
-    """The type of a slice; or, where all slices are known to be one number everywhere, that slice itself.
+    """The type of a slice; or the slice itself, if all slices are known to be filled with one number.
 
-    Such are the gradients of unused results: a step that begins with that number reads no array.
+    The gradients of unused results are: a step that starts from the number reads no array.
     """
     type = type_of(x)
     number = repeated_number(x)
@@ -185,9 +184,9 @@ def step_program(
     tree: Any,
     name: str = "scan",
 ) -> tuple[Program, list[Any], Any]:
-    """The program of a step, the first carry in the types that it keeps, and the structure of a step's results.
+    """The program of a step, the initial carry with its final types, and the structure of a step's results.
 
-    A carry that begins as a Python number takes the dtype that the first step gives it.
+    A carry that starts as a Python number takes the dtype of the first step's result.
     """
     structure: list[Any] = []
     looped = [p for p in parts if isinstance(p, ArrayType)]
@@ -224,7 +223,7 @@ def step_program(
 
 
 def _joined(before: ArrayType, after: ArrayType) -> ArrayType:
-    """The type of a carry from those before and after a step: weak dtypes are promoted, varying ones stay so."""
+    """The type of a carry from its types before and after a step: weak dtypes are promoted, varying axes are joined."""
     dtype = before.dtype
     if before.weak:
         dtype, _ = dtypes.promote_weak(dtype, True, after.dtype, after.weak)

@@ -1,4 +1,4 @@
-"""Splitting a program: one that also returns residuals, and one of these and of tangents or cotangents."""
+"""Splits a program into one that also returns residuals, and one of these and of tangents or cotangents."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def split_for_reverse(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
     """Splits a program (without constants) for reverse mode.
 
     The forward pass is staged once. The backward pass is staged by running the pullback under a second staging
-    interpreter, to which the forward's variables are captured constants: exactly those are the residuals.
+    interpreter; the forward variables that it captures are the residuals.
 
     Args:
-        needs: which inputs want a cotangent.
+        needs: which inputs need a cotangent.
 
     Returns:
-        The forward program, whose outputs are the results and then the residuals; and a function from which output
-        cotangents are given to the backward program, of the residuals and those cotangents, with the mask of the inputs
-        that receive a cotangent.
+        The forward program, whose outputs are the results followed by the residuals; and a function that maps the mask
+        of given output cotangents to the backward program of the residuals and those cotangents, with the mask of the
+        inputs that receive a cotangent.
     """
     forward = Staging("jit")
     with running(forward, floor=True):
@@ -48,7 +48,7 @@ def split_for_reverse(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
 
 
 def depth(values: Sequence[Any]) -> int:
-    """How deeply nested the innermost transform is that traces one of the values."""
+    """The nesting depth of the innermost transform that traces one of the values."""
     return max((x.interpreter.level for x in values if isinstance(x, Tracer)), default=0)
 
 
@@ -60,15 +60,15 @@ def split_for_forward(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
         needs: which inputs have a tangent.
 
     Returns:
-        The program whose outputs are the results and then the residuals; the linear one, from the residuals and those
-        tangents to the tangents of the results; and which results have one that is not zero, so that they are there.
+        The program whose outputs are the results followed by the residuals; the linear program from the residuals and
+        the tangents to the tangents of the results; and the mask of results with a nonzero tangent.
     """
     staging = Staging("jit")
     with running(staging, floor=True):
         inputs = [staging.wrap(t) for t in program.input_types]
         outs, linear = linearize_flat(lambda *xs: evaluate(program, xs), inputs, needs)
         linear = dead_code(common_subexpressions(linear))
-        nonzero = [not isinstance(a, Literal) for a in linear.outputs]  # of a linear program a number can only be zero
+        nonzero = [not isinstance(a, Literal) for a in linear.outputs]  # a literal in a linear program is zero
         variables = [v for v, _ in linear.constants]
         residuals = [x for _, x in linear.constants]
         whole = dead_code(staging.program(inputs, [*outs, *residuals], program.name))
@@ -97,7 +97,7 @@ def _stage_backward(pullback: Pullback, program: Program, needs: tuple[bool, ...
 
 
 def _with_zeros(full: Program, residuals: int, mask: tuple[bool, ...]) -> Program:
-    """The backward program for when only some cotangents are given: the others are zeros."""
+    """The backward program when only some cotangents are given: the others are zeros."""
     types = full.input_types
     given = [*types[:residuals], *[t for t, m in zip(types[residuals:], mask, strict=True) if m]]
 

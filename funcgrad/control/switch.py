@@ -1,4 +1,4 @@
-"""One of many functions, as an array decides: ``switch``, a tree of ``cond``."""
+"""``switch``: one of many functions, chosen by an array; a tree of ``cond``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ Branch = Callable[..., Any]
 
 
 def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
-    """The function of that number, of the operands.
+    """Calls the branch with that index on the operands.
 
-    All are traced, one runs; under ``vmap`` of the index all. They may close over arrays, and over values that other
-    transforms trace.
+    All are traced, one runs; all run under ``vmap`` of the index. They may close over arrays and tracers.
 
     Args:
-        index: one integer of no axes, no bool; below zero it is the first function's, beyond the last the last one's.
+        index: a scalar integer, not a bool; clamped to the range of branches.
         branches: take the operands and return pytrees of one structure, of the same shapes and dtypes.
         operands: pytrees of arrays.
 
@@ -32,9 +31,9 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
         The chosen function's result, a pytree of arrays.
 
     Raises:
-        TypeError: if the index is no integer, an operand or a result is no array, or the results differ in structure,
-            shapes or dtypes.
-        ValueError: if there are no functions.
+        TypeError: if the index is not an integer, an operand or a result is not an array, or the results differ in
+            structure, shapes or dtypes.
+        ValueError: if ``branches`` is empty.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -54,7 +53,7 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
 
 
 def _between(index: Any, first: int, programs: Sequence[Program], operands: Sequence[Any]) -> list[Any]:
-    """The choice among programs of which the first has the number ``first``."""
+    """The choice among programs whose first index is ``first``."""
     if len(programs) == 1:
         return evaluate(programs[0], operands)
     half = len(programs) // 2

@@ -1,9 +1,9 @@
-"""Programs inside equations, for operands that vary along more axes of a mesh than those they were traced for.
+"""Retraces programs in equations for operands that vary along more mesh axes than those they were traced for.
 
-Inside ``shard_map`` a type says along which axes of the mesh a value varies from device to device. The operands of an
-operation that carries a program have just the types of the program's inputs, a loop's carry has one type, and branches
-return the same: ``pvary`` makes operands and results so, and the program is traced again where its inputs vary along
-more axes. Binding the operation does this (``Primitive.widen``), so rules need not.
+Inside ``shard_map`` a type records the mesh axes along which a value varies. The operands of an operation that carries
+a program must have exactly the types of the program's inputs, a loop's carry keeps its type, and branches return the
+same types: ``pvary`` converts operands and results, and the program is retraced if its inputs vary along more axes.
+Binding the operation does this (``Primitive.widen``), so that rules need not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Axes = frozenset[str]
 
 
 def raised(x: Any, axes: Axes) -> Any:
-    """``x``, as a value that varies along ``axes`` at least."""
+    """``x`` as a value that varies along at least ``axes``."""
     missing = axes - type_of(x).varying
     return pvary_p(x, over=Over(tuple(sorted(missing)), True)) if missing else x
 
@@ -35,7 +35,7 @@ def varying_of(xs: Sequence[Any]) -> tuple[Axes, ...]:
 
 
 def joined(*rows: Sequence[Axes]) -> tuple[Axes, ...]:
-    """Place by place, the axes of any row."""
+    """The union of the axes of all rows, by position."""
     return tuple(Axes().union(*axes) for axes in zip(*rows, strict=True))
 
 
@@ -49,7 +49,7 @@ def outputs_of(program: Program) -> tuple[Axes, ...]:
 
 @kept_with_program
 def widened(program: Program, inputs: tuple[Axes, ...], outputs: tuple[Axes, ...] | None = None) -> Program:
-    """The program for inputs that vary along these axes, whose outputs vary along at least those."""
+    """The program for inputs that vary along these axes, whose outputs vary along at least ``outs``."""
     if inputs == inputs_of(program) and outputs in (None, outputs_of(program)):
         return program
     types = [t.with_varying(v) for t, v in zip(program.input_types, inputs, strict=True)]
@@ -62,9 +62,9 @@ def widened(program: Program, inputs: tuple[Axes, ...], outputs: tuple[Axes, ...
 
 
 def widen_call(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """For primitives that run a program once."""
+    """The ``widen`` rule of primitives that run a program once."""
     program = params.get("program")
-    if program is None:  # a Python function, which is traced for its arguments
+    if program is None:  # a Python function, traced for its arguments
         return operands, params
     given, wanted = varying_of(operands), inputs_of(program)
     if given == wanted:
@@ -75,10 +75,10 @@ def widen_call(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequenc
 
 @kept_with_program
 def widened_step(program: Program, inputs: tuple[Axes, ...], consts: int, carries: int, more: Axes) -> Program:
-    """The step of a loop for such inputs, and the carry that comes of it after any number of steps.
+    """The step of a loop for such inputs, and the varying axes of the carry at the fixed point.
 
     Args:
-        more: along which axes a carry varies anyhow.
+        more: axes along which every carry varies.
     """
     start, stop = consts, consts + carries
     carry = joined(inputs[start:stop], [more] * carries)
@@ -101,7 +101,7 @@ def widen_scan(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequenc
 
 
 def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Where devices disagree on whether the loop goes on, its carries vary as well."""
+    """If devices disagree on when to stop, all carries vary."""
     condition, body, tested, consts = (params[k] for k in ("condition", "body", "tested", "consts"))
     given = varying_of(operands)
     test, rest = given[:tested], given[tested:]
@@ -122,9 +122,9 @@ def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequen
 
 
 def widen_cond(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Where devices choose differently, the results vary as well.
+    """If devices choose different branches, the results vary.
 
-    So do the operands, whose cotangents are then summed outside the branches: inside, some devices would not be there.
+    So do the operands, whose cotangents are then summed outside the branches: inside, some devices would be missing.
     """
     branches = params["on_true"], params["on_false"]
     chosen, *given = varying_of(operands)

@@ -1,4 +1,4 @@
-"""The folder of the user's caches, and whether its contents are safe to run."""
+"""The cache folder in the user's home, and whether its contents are safe to run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def user_caches() -> Path | None:
-    """The ``funcgrad`` folder among the user's caches; None where the user has no home."""
+    """The ``funcgrad`` folder in the user's cache directory; None if the user has no home directory."""
     try:
         home = Path.home()
     except RuntimeError:
@@ -24,9 +24,9 @@ def user_caches() -> Path | None:
 
 
 def cache_folder(name: str) -> Path | None:
-    """Where something compiled is kept: ``FUNCGRAD_CACHE_DIR``, or the folder ``name`` of ours among the user's caches.
+    """The folder for compiled artifacts: ``FUNCGRAD_CACHE_DIR``, or the subfolder ``name`` of ``user_caches()``.
 
-    None for nowhere, which is what an empty ``FUNCGRAD_CACHE_DIR`` asks for.
+    None disables the cache: ``FUNCGRAD_CACHE_DIR`` is set to the empty string.
     """
     chosen = os.environ.get("FUNCGRAD_CACHE_DIR")
     if chosen is not None:
@@ -36,11 +36,11 @@ def cache_folder(name: str) -> Path | None:
 
 
 def refusal(where: Path) -> str | None:
-    """Why a folder is unsafe, in words: compiled code is run, so no other user may be able to write there."""
+    """Why a folder is unsafe, or None. Compiled code is executed, so no other user may be able to write there."""
     try:
         found = where.stat()
     except OSError:
-        return None  # it is made when there is something to keep
+        return None  # created with the first entry
     if not stat.S_ISDIR(found.st_mode):
         return "it is not a folder"
     if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):

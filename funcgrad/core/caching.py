@@ -1,14 +1,13 @@
 """Caches with a limited number of entries, in groups.
 
-Every cache whose keys come from outside (shapes, layouts, structures of programs, static arguments, texts) is a
-``Cache``, a dictionary that belongs to a ``Group``. The caches of a group share one limit, be it a single one or one
-for each of six hundred operators, so that what is kept has a bound however many caches there are. ``stats`` lists all
-groups.
+Every cache whose keys are unbounded (shapes, layouts, program structures, static arguments, strings) is a ``Cache``, a
+dictionary that belongs to a ``Group``. All caches of a group share one limit, so memory stays bounded however many
+caches there are. ``stats`` lists all groups.
 
-A hit is a dictionary lookup that records nothing. Entries in use are found by two generations: an entry is young when
-it is made; when the young ones of a group reach half its limit, they become the old ones, and the previous old ones are
-evicted. An old entry that is looked up becomes young again. So what was used among the last ``limit / 2`` new entries
-is kept, and a hit costs more than a dictionary's once in a generation::
+A hit is a dictionary lookup that records nothing. Eviction uses two generations: a new entry is young; when the young
+entries of a group reach half its limit, they become the old generation, and the previous old generation is evicted.
+Looking up an old entry makes it young again. So an entry used among the last ``limit / 2`` insertions is kept, and a
+hit costs more than a plain dictionary lookup at most once per generation::
 
     found = cache.get(key)             # young
     if found is None:
@@ -18,12 +17,12 @@ is kept, and a hit costs more than a dictionary's once in a generation::
 
 ``cache[key]`` does the first two, and raises KeyError. Values are never None.
 
-An evicted entry is made anew at the next lookup, and then it is another object. Where identity says what is
-equal (types, layouts), that must not be: see ``Interned``.
+An evicted entry is rebuilt at the next lookup, as another object. Objects that are compared by identity (types,
+layouts) use ``Interned`` instead.
 
-Threads may use one cache at the same time. Each step is one of the dictionary's own; an entry that is made while the
-generations turn may be lost, which is a miss later, and limits may be passed by as many entries as there are threads.
-No step waits for a lock, so neither a fork nor a finalizer that makes an entry can stop one.
+Caches are thread-safe without locks, so neither a fork nor a finalizer can deadlock. Each step is one dictionary
+operation; an entry inserted during a generation change may be lost, which is a later miss, and a limit may be exceeded
+by one entry per thread.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ class Counts(NamedTuple):
     """Statistics of a group of caches.
 
     Attributes:
-        entries: how many there are, young and old.
-        limit: how many there may be.
-        evictions: how many were released since the start, not counting those of caches that are gone.
+        entries: the number of entries, young and old.
+        limit: the maximum number of entries.
+        evictions: how many entries were evicted since the start, excluding those of deleted caches.
     """
 
     entries: int
@@ -64,9 +63,9 @@ class Group:
 
     Args:
         name: its unique name in ``stats``.
-        limit: how many entries there may be in all of them.
-        weight: for how many entries one counts, by its value; by default for one.
-        evicted: called with the values that are released.
+        limit: the maximum number of entries of all its caches together.
+        weight: the number of entries that a value counts as; 1 by default.
+        evicted: called with the evicted values.
     """
 
     __slots__ = (
@@ -87,7 +86,7 @@ class Group:
         self.evictions = 0
         self._weight = weight
         self._evicted = evicted
-        self._made = 0  # entries, since the generations turned
+        self._made = 0  # entries inserted in this generation
         self._generation = 0
         #: The caches that have young entries, and those that have old ones.
         self._young: list[weakref.ref[Cache]] = []
@@ -99,17 +98,17 @@ class Group:
         return _named, (self.name,)
 
     def counts(self) -> Counts:
-        """The present number of entries."""
+        """The current statistics."""
         caches = {id(c): c for r in (*self._young, *self._old) if (c := r()) is not None}
         return Counts(sum(len(c) + len(c._old) for c in caches.values()), self.limit, self.evictions)
 
     def turn(self) -> None:
-        """Makes young entries old, and releases those that were old."""
+        """Starts a new generation: evicts old entries and makes young ones old."""
         if not self._turning.acquire(blocking=False):
-            return  # another thread is evicting, or this one, in a finalizer of an evicted value
+            return  # another thread is evicting, or a finalizer of an evicted value re-entered
         try:
             gone, self._old, self._young = self._old, self._young, []
-            # After the list: a cache that adds itself in between does so twice, which does no harm.
+            # After the list: a cache that registers itself concurrently is registered twice, which is harmless.
             self._generation += 1
             self._made = 0
             for reference in gone:
@@ -119,7 +118,7 @@ class Group:
                     self.evictions += len(dropped)
                     if self._evicted is not None:
                         self._evicted(dropped.values())
-                    del dropped  # here, whatever its finalizers do
+                    del dropped  # finalizers of evicted values run here
             for reference in self._old:
                 cache = reference()
                 if cache is not None and len(cache):
@@ -134,10 +133,10 @@ def _named(name: str) -> Group:
 
 
 class Cache(dict[K, V]):
-    """A dictionary that keeps recently used entries; see the module.
+    """A dictionary that keeps recently used entries; see the module docstring.
 
     Args:
-        group: whose limit it shares.
+        group: the group whose limit it shares.
     """
 
     __slots__ = ("_group", "_generation", "_old", "__weakref__")
@@ -171,7 +170,7 @@ class Cache(dict[K, V]):
         return value
 
     def setdefault(self, key: K, value: V) -> V:
-        """The existing value, or else this one: all threads that race here get the same."""
+        """The existing value, or else ``value``: all racing threads get the same one."""
         found = self.get(key)
         if found is None:
             found = self.again(key)
@@ -186,25 +185,25 @@ class Cache(dict[K, V]):
         return dict.pop(self, key, old)
 
     def clear(self) -> None:
-        """Takes all entries out."""
+        """Removes all entries."""
         self._old = _NOTHING
         dict.clear(self)
 
     def __reduce__(self) -> tuple:
-        return Cache, (self._group,)  # a copy of its owner begins with an empty one
+        return Cache, (self._group,)  # a copy starts empty
 
 
 class Interned(Generic[K, V]):
-    """Objects of which equal ones are the same, so that they are compared by identity.
+    """Interned objects: equal ones are identical, so they are compared by identity.
 
-    There is no second one as long as anybody holds the first. Those that were used lately are held here; the others
-    live as long as others hold them.
+    At most one object per key is alive. Recently used ones are referenced here; the others live as long as they are
+    referenced elsewhere.
 
     Args:
-        name, limit: as for a group: how many are held here.
+        name, limit: as for ``Group``; the limit counts the strong references.
 
     Attributes:
-        known: those held here, by key. Look there first.
+        known: the strongly referenced objects by key. Look there first.
     """
 
     __slots__ = ("known", "_alive", "_lock", "__weakref__")
@@ -217,7 +216,7 @@ class Interned(Generic[K, V]):
 
     def renew(self) -> None:
         """Makes an unlocked lock."""
-        # Whatever is made in between may collect garbage, whose finalizers may come here.
+        # Allocations in between may trigger garbage collection, whose finalizers may re-enter.
         self._lock = threading.RLock()
 
     def find(self, key: K) -> V | None:
@@ -230,7 +229,7 @@ class Interned(Generic[K, V]):
         return found
 
     def add(self, key: K, value: V) -> V:
-        """The object of a key: ``value``, or the one that another thread has made meanwhile."""
+        """The object for a key: ``value``, or the one that another thread has added first."""
         with self._lock:
             found = self._alive.setdefault(key, value)
         self.known[key] = found
@@ -244,7 +243,7 @@ def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]
     """A decorator that caches the results of a function of hashable positional arguments.
 
     Args:
-        name, limit: as for a group.
+        name, limit: as for ``Group``.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -267,7 +266,7 @@ def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]
 
 
 def stats() -> dict[str, Counts]:
-    """By the names of all groups: how many entries they have, how many they may have, how many were released."""
+    """Statistics of all groups, by name."""
     return {name: _groups[name].counts() for name in sorted(_groups)}
 
 
@@ -278,7 +277,7 @@ def groups() -> Iterator[Group]:
 
 @contextmanager
 def limited(most: int, *names: str) -> Iterator[None]:
-    """Context in which the groups named (all of them, if none is) keep at most so many entries, and begin with none."""
+    """Context in which the named groups (default: all) start empty and keep at most ``most`` entries each."""
     chosen = [_groups[name] for name in names] if names else list(groups())
     before = [group.limit for group in chosen]
     for group in chosen:
@@ -293,7 +292,7 @@ def limited(most: int, *names: str) -> Iterator[None]:
 
 
 def _forked() -> None:
-    """In a forked process: unlocks what other threads had locked."""
+    """After a fork: releases locks held by other threads."""
     for group in groups():
         group._turning = threading.Lock()
     for interned in list(_interned):

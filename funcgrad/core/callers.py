@@ -1,7 +1,7 @@
-"""Which function asked a traced value for a number, and what to call instead: looked up only for error messages.
+"""Which function converted a tracer to a number, and its differentiable replacement: computed only for error messages.
 
-A traced value is asked by a method of Python's, ``__float__`` for instance. Which function had that called is not
-passed on; it stands in the code of the frame that is running, at the instruction that is running.
+A conversion calls a method such as ``Tracer.__float__``, which does not learn its caller. The caller is found from the
+bytecode instruction that the frame is executing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from funcgrad.core.errors import is_installed
 Frame = types.FrameType
 
 _STORE = dis.opmap["STORE_SUBSCR"]
-#: The one operator by which Python itself asks a value for its float is that of texts: ``"%.2f" % x``.
+#: The only operator by which the interpreter itself converts a value to float is string formatting: ``"%.2f" % x``.
 _REMAINDER = next(
     (i.opcode, i.arg) for i in dis.get_instructions(compile("a % b", "", "eval")) if i.opname.startswith("BINARY")
 )
@@ -31,10 +31,10 @@ class Api(NamedTuple):
     """How an API names its differentiable functions, for messages.
 
     Attributes:
-        namespaces: the modules with differentiable functions, first to last, by the names that users know them under.
-        stopped: a constant of the same value.
-        stored: advice in place of ``a[i] = x``.
-        as_it_is: advice in place of a conversion.
+        namespaces: the modules with differentiable functions, in order of preference, by their public names.
+        stopped: the expression for a constant of the same value, such as ``stop_gradient(x)``.
+        stored: advice that replaces ``a[i] = x``.
+        as_it_is: advice that replaces a conversion.
     """
 
     namespaces: Mapping[str, str]
@@ -51,7 +51,7 @@ FUNCGRAD = Api(
 )
 #: The packages whose code calls functions for the user.
 OWN = {"funcgrad"}
-#: Functions of Python's that have other names there; all others have the same.
+#: Python functions with other names in these namespaces; all others have the same name.
 _NAMES = {
     "fsum": "sum", "sumprod": "vdot", "dist": "linalg.norm", "lgamma": "gammaln", "phase": "angle", "comb": "binom",
     "fmean": "mean", "pstdev": "std", "stdev": "std", "pvariance": "var", "variance": "var",
@@ -59,26 +59,26 @@ _NAMES = {
 
 
 def storing(frame: Frame) -> bool:
-    """Whether the instruction that is running in ``frame`` is that of ``a[i] = x``."""
+    """Whether ``frame`` is executing ``a[i] = x``."""
     return frame.f_code.co_code[frame.f_lasti] == _STORE
 
 
 def formatting(frame: Frame) -> bool:
-    """Whether the instruction that is running in ``frame`` is that of ``"%f" % x``."""
+    """Whether ``frame`` is executing ``"%f" % x``."""
     code, place = frame.f_code.co_code, frame.f_lasti
     return (code[place], code[place + 1]) == _REMAINDER
 
 
 def advice(frame: Frame, wanted: str, api: Api = FUNCGRAD) -> tuple[str, str | None]:
-    """The function that asked for a number, as named in messages, and the differentiable one of the same name.
+    """The function that requested a number, as named in messages, and the differentiable function of the same name.
 
     Args:
-        frame: the one that is running, below the methods of traced values.
-        wanted: its name in messages where it cannot be determined.
-        api: in whose words.
+        frame: the innermost frame below the tracer's methods.
+        wanted: its name in messages if it cannot be determined.
+        api: the API whose names the message uses.
 
     Returns:
-        The call, ``"math.sin(...)"``, and the address of the other function, ``"funcgrad.numpy.sin"``, or None.
+        The call, ``"math.sin(...)"``, and the qualified name of the replacement, ``"funcgrad.numpy.sin"``, or None.
     """
     if storing(frame):
         return "a[i] = x", None
@@ -90,8 +90,8 @@ def advice(frame: Frame, wanted: str, api: Api = FUNCGRAD) -> tuple[str, str | N
     return f"{module}.{name}(...)", _instead(name, api.namespaces)
 
 
-#: Python's own functions that ask for numbers, and whether there is another one to call; others, as ``list``, pass on
-#: what something else asks.
+#: Python functions that convert to a number, and whether they have a replacement; others, such as ``list``, only
+#: forward another caller's conversion.
 _OF_PYTHON = {"float": False, "complex": False, "round": True}
 
 
@@ -110,9 +110,9 @@ def _instead(name: str, namespaces: Mapping[str, str]) -> str | None:
 
 
 def _called(frame: Frame) -> tuple[str | None, str | None]:
-    """The module and the name of the function that asked."""
+    """The module and the name of the function that requested the conversion."""
     if _is_others(frame):
-        # The function of that library that was called from outside of it.
+        # The function of that library at its boundary, called by other code.
         while frame.f_back is not None and _is_others(frame.f_back):
             frame = frame.f_back
         module, _, _ = frame.f_globals.get("__name__", "").partition("._")
@@ -135,18 +135,18 @@ def _called(frame: Frame) -> tuple[str | None, str | None]:
 
 
 def _is_others(frame: Frame) -> bool:
-    """Whether code is that of an installed library, or of Python's, other than this one."""
+    """Whether code belongs to an installed library or the standard library, other than this package."""
     package = frame.f_globals.get("__name__", "").partition(".")[0]
     return package in ("numpy", "jax") or (package not in OWN and is_installed(frame.f_code.co_filename))
 
 
 def _running(frame: Frame) -> ast.expr | None:
-    """The expression that ``frame`` is evaluating."""
+    """The expression that ``frame`` is evaluating, from its source."""
     code = frame.f_code
     first, last, start, end = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     if first is None or last is None or start is None or end is None:
         return None
-    linecache.checkcache(code.co_filename)  # a file may have grown, as in a notebook
+    linecache.checkcache(code.co_filename)  # the source may have changed, as in a notebook
     lines = [line.encode() for line in linecache.getlines(code.co_filename, frame.f_globals)[first - 1 : last]]
     if len(lines) != last - first + 1:
         return None
@@ -159,7 +159,7 @@ def _running(frame: Frame) -> ast.expr | None:
 
 
 def _resolved(node: ast.expr, frame: Frame) -> Any:
-    """The object of a name, or of an attribute of one, in a frame, found without running user code."""
+    """The object that a name or attribute refers to in a frame, found without running user code."""
     if isinstance(node, ast.Name):
         for scope in (frame.f_locals, frame.f_globals, frame.f_builtins):
             if node.id in scope:

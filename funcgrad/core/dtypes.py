@@ -1,8 +1,7 @@
-"""The dtypes of funcgrad arrays and how they promote.
+"""The dtypes of funcgrad arrays and their promotion.
 
-Python scalars are *weak*: they take the dtype of what they meet. Without a partner an ``int`` is ``int64``, a ``float``
-is ``float32`` and a ``complex`` is ``complex64``. Everything else keeps its dtype: a ``float64`` array stays one, with
-no flag to set.
+Python scalars are *weak*: they take the dtype of the other operand. On their own an ``int`` becomes ``int64``, a
+``float`` ``float32`` and a ``complex`` ``complex64``. All other dtypes are kept: ``float64`` needs no flag.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ int8, int16, int32, int64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, 
 uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
 float16, float32, float64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
-#: Floating-point numbers of eight bits, for storage: arithmetic is in a wider dtype.
+#: 8-bit floating-point dtypes, for storage only: arithmetic uses a wider dtype.
 float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu = FLOAT8 = tuple(
     np.dtype(getattr(ml_dtypes, f"float8_{kind}")) for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
 )
@@ -50,7 +49,7 @@ def canonical(dtype: Any) -> np.dtype:
     ``"bfloat16"``.
 
     Raises:
-        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates), and for an argument that is not a
+        TypeError: for a dtype that XLA does not support (strings, objects, dates), and for an argument that is not a
             dtype.
 
     Example:
@@ -73,10 +72,10 @@ def _unknown(dtype: Any) -> TypeError:
 
 
 def as_float8(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Numbers in eight bits, to the nearest even, as the primitive ``cast`` has them.
+    """Casts to an 8-bit float, rounding to nearest even, as the primitive ``cast`` does.
 
-    ``float8_e4m3fn``, which has no infinity, takes its largest number for what is larger; ``float8_e8m0fnu``, which has
-    no sign, the magnitude; NaN is all ones.
+    ``float8_e4m3fn`` has no infinity and saturates at its largest number; ``float8_e8m0fnu`` has no sign and takes the
+    magnitude; NaN is all ones.
 
     Example:
         >>> as_float8(np.array([1.3, 1000.0]), float8_e4m3fn)
@@ -122,13 +121,13 @@ def real_of(dtype: np.dtype) -> np.dtype:
 
 
 def complex_of(dtype: np.dtype) -> np.dtype:
-    """The complex dtype whose parts hold ``dtype``."""
+    """The complex dtype whose real and imaginary parts have ``dtype``."""
     return dtype if is_complex(dtype) else complex128 if dtype == float64 else complex64
 
 
 @cache
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The dtype that holds both: JAX's lattice, except that ``uint64`` with a signed integer is ``float64``.
+    """The common dtype: JAX's lattice, except that ``uint64`` with a signed integer is ``float64``.
 
     Example:
         >>> promote(int32, float16), promote(uint8, int8), promote(float16, bfloat16)
@@ -162,7 +161,7 @@ def _mixed_integers(signed: np.dtype, unsigned: np.dtype) -> np.dtype:
 
 @cache
 def promote_weak(a: np.dtype, a_weak: bool, b: np.dtype, b_weak: bool) -> tuple[np.dtype, bool]:
-    """Promotion when either side may be weak; returns the dtype and whether the result is weak itself.
+    """Promotion of possibly weak dtypes; returns the dtype and whether the result is weak.
 
     Example:
         >>> promote_weak(float16, False, float32, True)
@@ -176,5 +175,5 @@ def promote_weak(a: np.dtype, a_weak: bool, b: np.dtype, b_weak: bool) -> tuple[
         return a, False
     if _RANK[a] == 2:
         return complex_of(a), False
-    # A weak float beside integers: the default float, still weak, as nothing has said which float it is.
+    # A weak float with integers gives the default float, still weak.
     return b, True

@@ -1,4 +1,4 @@
-"""The exceptions of funcgrad, and how a message finds the user's own line."""
+"""The exceptions of funcgrad, and the user's source line for their messages."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _hidden: tuple[str, ...] = (os.path.dirname(os.path.dirname(os.path.abspath(__fi
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 
-#: Where the documentation is; the page of errors shows for each entry the wrong program and the right one.
+#: The documentation's page of errors; each entry shows the wrong program and the right one.
 DOCUMENTATION = os.environ.get("FUNCGRAD_DOCS_URL", "https://funcgrad.github.io/funcgrad/").rstrip("/")
 
 E = TypeVar("E", bound=BaseException)
 
 
 def explained(error: E, entry: str, hint: str = "") -> E:
-    """Adds a note with the error's entry on the documentation's page of errors; returns the error.
+    """Adds a note that links to an entry on the documentation's page of errors; returns the error.
 
     Args:
-        error: the error, which is about to be raised.
+        error: the error to raise.
         entry: the anchor of the entry.
-        hint: what to write instead, where the message may not say it since it is another project's.
+        hint: what to write instead, if the message, being another library's, does not say it.
 
     Example:
         >>> error = explained(ValueError("no"), "derivative-lost", "Say yes.")
@@ -44,7 +44,7 @@ class FuncgradError(Exception):
     """Base of the errors that only funcgrad raises.
 
     Attributes:
-        entry: the anchor of the error's entry on the page of errors, "" where it has none.
+        entry: the anchor of its entry on the page of errors, or "".
     """
 
     entry: ClassVar[str] = ""
@@ -57,7 +57,7 @@ class FuncgradError(Exception):
 
 
 class ConcretizationError(FuncgradError, TypeError):
-    """A Python value was asked of an array that has only a shape and dtype, as under ``jit``."""
+    """A Python value was requested from an array that has only a shape and dtype, as under ``jit``."""
 
     entry = "concretization"
 
@@ -91,7 +91,7 @@ class ProgramError(FuncgradError):
 
 
 def hide_frames_below(folder: str) -> None:
-    """Do not take files under ``folder`` for the user's own when a message names a line."""
+    """Treats files under ``folder`` as library code when a message names the user's line."""
     global _hidden
     _hidden = (*_hidden, os.path.abspath(folder) + os.sep)
     _own.clear()
@@ -99,12 +99,12 @@ def hide_frames_below(folder: str) -> None:
 
 
 def is_library(filename: str) -> bool:
-    """Whether a file is one of those that messages do not show."""
+    """Whether a file is library code, which messages do not show."""
     return filename.startswith((*_hidden, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
 
 
 def is_installed(filename: str) -> bool:
-    """Whether a file is part of Python's standard library, or of a package that was installed."""
+    """Whether a file belongs to the standard library or an installed package."""
     return filename.startswith(_STANDARD) or bool({"site-packages", "dist-packages"} & set(filename.split(os.sep)))
 
 
@@ -112,17 +112,17 @@ Source = tuple[CodeType, int]
 """A place in the user's code: a code object and the offset of an instruction in it."""
 
 _FILES = Group("files of code", 4096)
-#: Files of the library, and others by whether messages hide them.
+#: Whether messages hide a file, cached by file name.
 _own: set[str] = set()
 _library: Cache[str, bool] = Cache(_FILES)
 _installed: Cache[str, bool] = Cache(_FILES)
 
 
 def user_location(skip: int = 0) -> Source | None:
-    """Where the user's code is now, cheap to take and to keep.
+    """The innermost user frame's code and position, cheap to compute and store.
 
     Args:
-        skip: how many frames, from the caller's caller on, are known to be the library's.
+        skip: number of frames above the caller that are known to be library code.
     """
     frame = sys._getframe(1 + skip)
     while frame is not None:
@@ -142,7 +142,7 @@ def user_location(skip: int = 0) -> Source | None:
 
 
 def file_and_line(source: Source) -> tuple[str, int]:
-    """The file's name and the line's number of a place taken by ``user_location``."""
+    """The file name and line number of a location from ``user_location``."""
     code, offset = source
     for start, end, number in code.co_lines():
         if start <= offset < end and number is not None:
@@ -151,7 +151,7 @@ def file_and_line(source: Source) -> tuple[str, int]:
 
 
 def describe_location(source: Source | None) -> str:
-    """``file.py:12 (in loss): text of the line`` for a place taken by ``user_location``."""
+    """``file.py:12 (in loss): source line`` for a location from ``user_location``."""
     if source is None:
         return "an unknown line"
     filename, line = file_and_line(source)
@@ -161,17 +161,17 @@ def describe_location(source: Source | None) -> str:
 
 
 def locate(error: Exception) -> None:
-    """Adds the user's line that is running now to the message of an error, unless it names one."""
+    """Adds the user's current line to an error message that does not name one."""
     source = user_location(1)
     if source is not None and error.args and isinstance(error.args[0], str) and "; at " not in error.args[0]:
         error.args = (f"{error.args[0]}; at {describe_location(source)}", *error.args[1:])
 
 
 def user_locations(skip: int = 0) -> list[Source]:
-    """Where the user's code is now, as ``user_location``; where it is of an installed library, also the line it serves.
+    """As ``user_location``; where that is in an installed library, also the line of the user's own code that called it.
 
     Args:
-        skip: as in ``user_location``.
+        skip: as for ``user_location``.
     """
     found: list[Source] = []
     frame: FrameType | None = sys._getframe(1 + skip)
@@ -199,10 +199,10 @@ def describe_locations(sources: Sequence[Source]) -> str:
 
 
 def say_where(error: BaseException, what: str) -> None:
-    """Adds a note to an error raised while recorded operations ran, which names them.
+    """Adds a note that names the recorded operations during which an error was raised.
 
     Args:
-        what: a sentence, without its full stop.
+        what: a sentence without a full stop.
     """
     text = f"{what}; with COMPAT_EAGER=1 in the environment every operation runs at its own line."
     if text not in getattr(error, "__notes__", ()):
@@ -210,5 +210,5 @@ def say_where(error: BaseException, what: str) -> None:
 
 
 def here() -> str:
-    """The user's line that is running now, described; where it is of an installed library, also the one it serves."""
+    """The user's current line as text; in an installed library, also the line of the user's own code that called it."""
     return describe_locations(user_locations(1))

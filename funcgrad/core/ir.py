@@ -27,8 +27,8 @@ Shape = tuple[int, ...]
 class ArrayType:
     """The type of an array: its shape, its dtype, and whether the dtype is weak.
 
-    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex. ``varying`` are the axes
-    of a mesh, inside ``shard_map``, along which devices may have different values; along others they have the same.
+    ``inexact``: whether the dtype is floating or complex, so that derivatives exist. ``varying``: the mesh axes along
+    which devices may hold different values inside ``shard_map``; along other axes the value is replicated.
 
     Types are interned: two equal types are the same object, so they compare and hash by identity.
 
@@ -66,9 +66,9 @@ class ArrayType:
             self.size = math.prod(self.shape)
             self.inexact = dtypes.is_inexact(self.dtype)
             self._strong = ArrayType(self.shape, self.dtype, False, varying) if self.weak else self
-            # Two threads that meet here leave with the same object.
+            # Racing threads get the same object.
             self = _types.add((self.shape, self.dtype, self.weak, self.varying), self)
-            if key not in _known_types:  # another way to write it
+            if key not in _known_types:  # another spelling of the key
                 _known_types[key] = self
         return self
 
@@ -83,7 +83,7 @@ class ArrayType:
         return ArrayType(shape, self.dtype, self.weak, self.varying)
 
     def without_axis(self, axis: int | None) -> ArrayType:
-        """The type without an axis; itself for None."""
+        """The type with an axis removed; unchanged for None."""
         return self if axis is None else self.with_shape((*self.shape[:axis], *self.shape[axis + 1 :]))
 
     def with_dtype(self, dtype: np.dtype) -> ArrayType:
@@ -91,14 +91,14 @@ class ArrayType:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its elements take."""
+        """The size of the elements in bytes."""
         return self.size * self.dtype.itemsize
 
     def with_varying(self, axes: frozenset[str]) -> ArrayType:
         return self if axes == self.varying else ArrayType(self.shape, self.dtype, self.weak, axes)
 
     def strong(self) -> ArrayType:
-        """The same type without weakness."""
+        """The same type, not weak."""
         return self._strong
 
 
@@ -116,7 +116,7 @@ class Var:
 
 
 class Literal:
-    """A scalar written into the program."""
+    """A scalar constant in the program."""
 
     __slots__ = ("value", "type")
 
@@ -129,7 +129,7 @@ Atom = Var | Literal
 
 
 class Equation:
-    """``outputs = primitive(*inputs, **params)``, and the user's line it came from."""
+    """``outputs = primitive(*inputs, **params)``, and the user's line that it was traced from."""
 
     __slots__ = ("primitive", "inputs", "outputs", "params", "source")
 
@@ -149,11 +149,11 @@ class Equation:
 
 
 class Code:
-    """A parameter of an equation that is not a plain value: a function or a program.
+    """An equation parameter that is a function or a program.
 
     Attributes:
-        cache: what others have made of it (executables), for as long as it lives: a few of each kind. In caches of
-            their own these would keep it alive, and what it closes over.
+        cache: values derived from it (executables), a few of each kind, that live as long as it does. A separate cache
+            would keep it, and what it closes over, alive.
     """
 
     __slots__ = ("cache",)
@@ -164,12 +164,12 @@ class Program(Code):
     """A function in the IR.
 
     Attributes:
-        inputs: the variables that a caller binds.
-        constants: pairs of a variable and the value that the traced function closed over.
-        equations: in an order in which every variable is assigned before it is read.
+        inputs: the variables bound by the caller.
+        constants: pairs of a variable and the captured value.
+        equations: in topological order.
         outputs: variables or literals.
-        name: its name when printed.
-        arguments: names of the inputs, such as ``params['w']``; empty if not known.
+        name: the name used for printing.
+        arguments: names of the inputs, such as ``params['w']``; empty if unknown.
     """
 
     __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "__weakref__")
@@ -208,8 +208,8 @@ class Program(Code):
         """The program as text.
 
         Args:
-            source: each equation is followed by the user's line that it came from.
-            names: inputs bear the names of the function's arguments.
+            source: whether to append the user's source line to each equation.
+            names: whether inputs have the names of the function's arguments.
 
         Example:
             >>> import funcgrad as fg
@@ -223,7 +223,7 @@ class Program(Code):
         return "\n".join(_print(self, _names(), "", source, known))
 
     def cost(self) -> Any:
-        """The cost: floating-point operations and bytes moved; see ``funcgrad.costs.Cost``.
+        """Floating-point operations and bytes moved; see ``funcgrad.costs.Cost``.
 
         Example:
             >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -233,11 +233,11 @@ class Program(Code):
         return _views["cost"](self)
 
     def dot(self) -> str:
-        """The program as a graph in the DOT language, for Graphviz and its like to draw."""
+        """The program as a graph in Graphviz's DOT language."""
         return _views["dot"](self)
 
     def svg(self) -> str:
-        """That graph, drawn as SVG by Graphviz.
+        """The graph of ``dot`` rendered as SVG by Graphviz.
 
         Raises:
             RuntimeError: if Graphviz is not installed.
@@ -245,20 +245,20 @@ class Program(Code):
         return _views["svg"](self)
 
     def stablehlo(self) -> str:
-        """The program as StableHLO, as XLA gets it."""
+        """The program as the StableHLO text passed to XLA."""
         return _views["stablehlo"](self)
 
     def check(self) -> Program:
         """Checks that the program is well formed and well typed; returns it.
 
         Raises:
-            ProgramError: naming the equation and what is wrong with it.
+            ProgramError: naming the invalid equation and the reason.
         """
         _check(self)
         return self
 
     def closed(self) -> tuple[Program, list[Any]]:
-        """The program with its constants as leading inputs, and their values."""
+        """The program with its constants turned into leading inputs, and their values."""
         if not self.constants:
             return self, []
         variables, values = zip(*self.constants, strict=True)
@@ -266,7 +266,7 @@ class Program(Code):
 
 
 def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Caches a function of a program and hashable arguments; results live as long as the program, and no longer."""
+    """Memoizes a function of a program and hashable arguments; results live exactly as long as the program."""
 
     @functools.wraps(function)
     def cached(program: Program, *arguments: Any) -> Any:
@@ -278,17 +278,17 @@ def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:
     return cached
 
 
-# Views of a program by modules that import this one; they register when imported.
+# Implementations of ``Program``'s methods in modules that import this one; registered on import.
 _views: dict[str, Callable[[Program], Any]] = {}
 
 
 def set_view(name: str, function: Callable[[Program], Any]) -> None:
-    """Names the function behind a method of ``Program``."""
+    """Registers the function behind a method of ``Program``."""
     _views[name] = function
 
 
 def view(name: str) -> Callable[[Program], Any]:
-    """The registered view of programs of that name."""
+    """The registered implementation of a method of ``Program``."""
     return _views[name]
 
 

@@ -1,4 +1,4 @@
-"""Program-to-program clean-ups: dead code, common subexpressions, calls inlined; programs that are the same."""
+"""Program-to-program passes: dead code, common subexpressions, inlining of calls, interning of equal programs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
 
 def dead_code(program: Program) -> Program:
-    """The program without the equations and constants that no output depends on; its inputs stay."""
+    """The program without equations and constants that no output depends on; its inputs are kept."""
     return part(program, program.inputs, program.outputs, program.name)
 
 
 def part(
     program: Program, inputs: Sequence[Var], outputs: Sequence[Atom], name: str, first: int | None = None
 ) -> Program:
-    """What computes some of a program's values.
+    """The sub-program that computes some of a program's values.
 
     Args:
-        inputs: the program's own, at least those that they depend on.
-        outputs: these values.
-        name: what it is called when printed.
-        first: how many equations compute them, what follows being of no concern; None for all.
+        inputs: the sub-program's inputs; a superset of those that the outputs depend on.
+        outputs: the values to compute.
+        name: the name used for printing.
+        first: only the first so many equations are considered; None for all.
     """
     live, kept = _live(program.equations[:first], outputs)
     constants = [(v, x) for v, x in program.constants if v in live] if program.constants else []
@@ -37,7 +37,7 @@ def used_inputs(program: Program) -> list[bool]:
 
 
 def _live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[set[Atom], list[Equation]]:
-    """The atoms and the equations that some values depend on."""
+    """The atoms and equations that some values depend on."""
     live = set(outputs)
     kept: list[Equation] = []
     for equation in reversed(equations):
@@ -49,7 +49,7 @@ def _live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[set[A
 
 
 def _acts(equation: Equation) -> bool:
-    """Whether it does something beside computing its results, itself or in a program that it runs."""
+    """Whether the equation has an effect, itself or in a program that it carries."""
     return equation.primitive.effect or any(
         v.__class__ is Program and _has_effects(v) for v in equation.params.values()
     )
@@ -61,7 +61,7 @@ def _has_effects(program: Program) -> bool:
 
 
 def common_subexpressions(program: Program) -> Program:
-    """The program with equations that compute the same thing from the same operands made one."""
+    """The program with equations of the same primitive, operands and parameters merged."""
     known: dict[Atom, Atom] = {}
     seen: dict[tuple, Equation] = {}
     kept: list[Equation] = []
@@ -81,7 +81,7 @@ def common_subexpressions(program: Program) -> Program:
 
 
 def inlined(program: Program) -> Program:
-    """The program with calls replaced by the equations of the called programs."""
+    """The program with calls inlined."""
     if not any(e.primitive.name == "call" for e in program.equations):
         return program
     equations: list[Equation] = []
@@ -90,7 +90,7 @@ def inlined(program: Program) -> Program:
 
 
 def _inline(program: Program, arguments: Sequence[Atom], equations: list[Equation]) -> list[Atom]:
-    """Adds a program's equations, with variables of their own; returns its outputs."""
+    """Adds a program's equations with fresh variables; returns its outputs."""
     known: dict[Atom, Atom] = dict(zip(program.inputs, arguments, strict=True))
     for equation in program.equations:
         inputs = [known.get(a, a) for a in equation.inputs]
@@ -105,7 +105,7 @@ def _inline(program: Program, arguments: Sequence[Atom], equations: list[Equatio
 
 @kept_with_program
 def simplified_closed(program: Program) -> tuple[Program, list[Any]]:
-    """The program without dead and repeated equations, its constants as inputs; and the constants."""
+    """The program after dead code and common subexpression elimination, constants as inputs; and the constants."""
     return dead_code(common_subexpressions(program)).closed()
 
 
@@ -114,15 +114,15 @@ _interned: OrderedDict[tuple, Program] = OrderedDict()
 
 
 def interned(program: Program) -> Program:
-    """An earlier program with the same equations, if one is cached: its compiled executables are reused.
+    """An earlier program with equal equations, if cached, so that its compiled executables are reused.
 
     Args:
-        program: without constants.
+        program: a program without constants.
     """
     key = _fingerprint(program)
     try:
         found = _interned.setdefault(key, program)
-    except TypeError:  # a parameter that does not compare
+    except TypeError:  # a parameter that cannot be compared
         return program
     _interned.move_to_end(key)
     while len(_interned) > _KEPT:
@@ -137,7 +137,7 @@ def _fingerprint(program: Program) -> tuple:
         return places[a] if isinstance(a, Var) else (a.type, a.value.tobytes())
 
     def parameter(value: Any) -> Any:
-        # With its type: True and 1.0 equal 1.
+        # The type is part of the key: True and 1.0 equal 1.
         return _fingerprint(value) if isinstance(value, Program) else (type(value), value)
 
     equations = []

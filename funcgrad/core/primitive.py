@@ -1,6 +1,6 @@
 """A primitive: a name and its rules.
 
-Each rule is given once, in the form that fits the primitive:
+Each rule is given once, in the form that suits the primitive:
 
 ``partials``
     for elementwise functions: one function per operand, ``(g, out, *operands, **params) -> g * d out / d operand``.
@@ -14,15 +14,14 @@ Each rule is given once, in the form that fits the primitive:
 ``jvp``
     anything else: ``(primals, tangents, **params) -> (out, tangent)``, tangents ``None`` where zero. Reverse mode is
     derived by linearizing that one equation and transposing it.
-``vjp``
-    primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``. A primal
-    that is given as its ``ArrayType`` is not known, but the operation is linear in it.
+primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``. A primal given
+    as its ``ArrayType`` is unknown, and the operation is linear in it.
 ``widen``
     primitives that carry programs: ``(operands, params) -> (operands, params)``, with programs for operands that vary
-    along just these axes of a mesh. Called inside ``shard_map``, before anything else.
+    along exactly these mesh axes. Called first inside ``shard_map``.
 ``close``
-    primitives that carry Python functions: ``(interpreter, operands, params) -> (operands, params)``, with programs in
-    their place, and what the functions close over as operands. Called by interpreters that have no values.
+    primitives that carry Python functions: ``(interpreter, operands, params) -> (operands, params)``, with the
+    functions traced to programs and their captured values as operands. Called by interpreters without concrete values.
 """
 
 from __future__ import annotations
@@ -42,22 +41,22 @@ _RESULTS = Group("types of results", 16384)
 
 
 class Primitive:
-    """An operation that every interpreter knows how to process.
+    """An operation that every interpreter can process.
 
     Calling a primitive binds it: ``mul(x, y)``, ``reduce_sum(x, axes=(0,))``. Operands are arrays, tracers or typed
     NumPy scalars; parameters are hashable and static.
 
     Attributes:
-        infer: ``(*types, **params) -> ArrayType`` (a list of them if ``multiple``); raises on operands that do not fit.
+        infer: ``(*types, **params) -> ArrayType`` (a list of them if ``multiple``); raises for invalid operands.
         lower: ``(*jax_arrays, **params) -> jax_array`` (a list if ``multiple``), in terms of ``jax.lax``.
         batch: ``(size, operands, dims, **params) -> (out, dim)``; elementwise primitives need none.
         elementwise: operands broadcast as in NumPy, and each output element depends on one element of each.
         differentiable: False where the derivative is zero everywhere (comparisons, rounding, integers).
-        effect: it is there for what it does, not for its results; a program keeps it though nothing depends on it.
-        varying: ``(axes, **params) -> axes``: along which axes of a mesh results vary if the operands together vary
-            along ``axes``; without it, along the same.
-        exact: ``infer`` says that itself, for each result.
-        closed: dtypes of which operands that are all of one type give a result of that type.
+        effect: whether it has a side effect; a program keeps it although nothing depends on its results.
+        varying: ``(axes, **params) -> axes``: the mesh axes along which results vary if the operands together vary
+            along ``axes``; without it, the same axes.
+        exact: whether ``infer`` computes the varying axes itself, for each result.
+        closed: the dtypes for which operands of one type give a result of that type.
     """
 
     __slots__ = (
@@ -115,9 +114,9 @@ class Primitive:
         return self.name
 
     def output_types(self, types: Sequence[ArrayType], params: dict[str, Any]) -> list[ArrayType]:
-        """The types of the results for operands of ``types``; remembered, since loops and layers repeat them."""
+        """The result types for operands of ``types``; memoized, since loops and layers repeat them."""
         if self.vjp is not None:
-            # Programs are not remembered: they would stay alive as long as the primitive does.
+            # Types with programs are not memoized: they would stay alive as long as the primitive.
             return self._infer(types, params)
         key = (*types, *params.items()) if params else tuple(types)
         result = self._types.get(key)
@@ -147,7 +146,7 @@ class Primitive:
         return [t.with_varying(axes) for t in found] if axes else found
 
     def common(self, types: Sequence[ArrayType], params: dict[str, Any]) -> frozenset[str]:
-        """The axes of a mesh along which an operation on operands of ``types`` takes them all to vary."""
+        """The mesh axes along which an operation on operands of ``types`` treats all of them as varying."""
         axes = _NOWHERE.union(*[t.varying for t in types])
         over = params.get("over")
         return axes if over is None or not over.checked else axes.union(over.names)
@@ -158,6 +157,6 @@ _bind: Bind
 
 
 def set_bind(function: Bind) -> None:
-    """Sets the function that binds a primitive; the tracing module does it once."""
+    """Sets the function that binds a primitive; called once, by the tracing module."""
     global _bind
     _bind = function

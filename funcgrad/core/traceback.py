@@ -1,8 +1,8 @@
-"""Tracebacks that show the user's frames: those of funcgrad, compat and JAX are left out where an error is displayed.
+"""Tracebacks without library frames: those of funcgrad, compat and JAX are hidden where an error is displayed.
 
-The error itself keeps all of them, so that a debugger sees everything, and calls cost nothing. What displays errors is
-asked to leave frames out: Python at the end of a program or of a thread and at its prompt, IPython and notebooks,
-and pytest with the plugin ``funcgrad.tools.pytest_plugin``. ``FUNCGRAD_TRACEBACK=full`` in the environment, or
+The exception keeps all frames, so debuggers see everything and calls cost nothing. Only the display is filtered:
+Python's excepthooks for programs, threads and the prompt, IPython and notebooks, and pytest with the plugin
+``funcgrad.tools.pytest_plugin``. ``FUNCGRAD_TRACEBACK=full`` in the environment, or
 ``funcgrad.debug.full_tracebacks()``, shows all frames.
 """
 
@@ -21,15 +21,15 @@ from typing import Any
 from funcgrad.core.errors import is_library
 
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
-#: Between two frames of the library these are part of it, and they run scripts for it.
+#: Packages whose frames are hidden between two library frames, and that run scripts for the user.
 _BETWEEN = tuple(f"{os.sep}{name}{os.sep}" for name in ("jax", "jaxlib", "numpy"))
 
 
 class _Settings:
-    """What is shown.
+    """Display settings.
 
     Attributes:
-        full: whether all frames are.
+        full: whether all frames are shown.
     """
 
     __slots__ = ("full",)
@@ -42,9 +42,9 @@ settings = _Settings()
 
 
 def hidden(trace: TracebackType | None) -> Iterator[tuple[TracebackType, bool]]:
-    """The entries of a traceback, outermost first, each with whether it is left out.
+    """The entries of a traceback, outermost first, each with whether it is hidden.
 
-    A frame is, that is of the library, or that it called in Python's standard library, NumPy or JAX.
+    Hidden frames are those of the library, and of the standard library, NumPy or JAX when the library called them.
     """
     above = False
     while trace is not None:
@@ -61,10 +61,10 @@ def _serves(filename: str) -> bool:
 
 
 def user_frames(trace: TracebackType | None) -> tuple[TracebackType | None, int]:
-    """A traceback without the library's frames; unchanged where nothing would be left.
+    """A traceback without library frames; unchanged if no frame would be left.
 
     Returns:
-        The traceback, and how many frames it leaves out below the user's first one.
+        The traceback, and the number of frames removed below the user's first one.
     """
     kept: list[TracebackType] = []
     count = 0
@@ -80,7 +80,7 @@ def user_frames(trace: TracebackType | None) -> tuple[TracebackType | None, int]
 
 
 def _chain(error: BaseException | None, seen: set[int]) -> Iterator[BaseException]:
-    """An error, what it came from, and the members of groups, each once."""
+    """An error, its causes and contexts, and the members of exception groups, each once."""
     if error is None or id(error) in seen:
         return
     seen.add(id(error))
@@ -93,7 +93,7 @@ def _chain(error: BaseException | None, seen: set[int]) -> Iterator[BaseExceptio
 
 @contextmanager
 def filtered(error: BaseException | None) -> Iterator[int]:
-    """Within it, an error and what it came from have the user's frames alone; gives how many are left out."""
+    """Context in which an error and its causes have only the user's frames; yields the number of hidden frames."""
     before = [(e, e.__traceback__) for e in _chain(error, set())]
     count = 0
     try:
@@ -107,14 +107,14 @@ def filtered(error: BaseException | None) -> Iterator[int]:
 
 
 def _remark(count: int) -> None:
-    """Writes the line above a traceback that says what it does not show; the last line stays the error's own."""
+    """Writes the line above a traceback that says how many frames are hidden; the last line stays the error itself."""
     if count and sys.stderr is not None:
         frames = f"{count} frame{'s' * (count != 1)} inside funcgrad and compat"
         sys.stderr.write(f"({frames} left out; FUNCGRAD_TRACEBACK=full in the environment shows all.)\n")
 
 
 def formatted(error: BaseException) -> str:
-    """An error with its traceback, as Python would display it, of the user's frames.
+    """An error with its traceback, as Python would display it, without library frames.
 
     Example:
         >>> try:
@@ -127,7 +127,7 @@ def formatted(error: BaseException) -> str:
         return "".join(traceback.format_exception(error))
 
 
-# ---------------------------------------------------------------- what displays errors
+# ---------------------------------------------------------------- display hooks
 
 _Hook = Callable[[type[BaseException], BaseException, TracebackType | None], Any]
 
@@ -152,7 +152,7 @@ def _threads_hook(previous: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _in_ipython(shell: Any) -> None:
-    """Has IPython, and so a notebook, leave the frames out, unless the user has set another way to show errors."""
+    """Makes IPython, and so notebooks, hide library frames, unless the user has set another exception handler."""
     if shell is None or shell.custom_exceptions:
         return
 
@@ -165,7 +165,7 @@ def _in_ipython(shell: Any) -> None:
 
 
 def install() -> None:
-    """Has what displays errors in this process leave frames out."""
+    """Installs the hooks that hide library frames in this process."""
     sys.excepthook = _excepthook(sys.excepthook)
     threading.excepthook = _threads_hook(threading.excepthook)
     if (ipython := sys.modules.get("IPython")) is not None:

@@ -52,13 +52,13 @@ class Interpreter:
 
     Attributes:
         level: how deeply nested it is; an operation goes to the operand whose interpreter is the innermost.
-        alive: False once the transform has returned; its tracers are then of no use to anybody.
+        alive: False once the transform has returned; its tracers must not be used afterwards.
     """
 
     __slots__ = ("level", "alive", "source")
-    #: What a message calls the transform.
+    #: The name of the transform in messages.
     description = "a transform"
-    #: Whether Python numbers may be taken out of differentiated values, as constants.
+    #: Whether differentiated values may be converted to Python numbers, as constants.
     gives_numbers = False
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class Interpreter:
         raise NotImplementedError
 
     def asked(self) -> None:
-        """Called where code tries to read the value of one of its tracers, which has none."""
+        """Called when code tries to read the value of one of its tracers, which has none."""
 
 
 class Tracer:
-    """A traced array: NumPy's operators and methods work on it, and each is recorded by its interpreter.
+    """A traced array: NumPy's operators and methods work on it, and its interpreter processes each.
 
     Attributes:
         type: the shape and dtype.
@@ -111,14 +111,14 @@ class Tracer:
         raise NotImplementedError
 
     def differentiated_by(self) -> list[Interpreter]:
-        """The running transforms that differentiate with respect to it, innermost first; none for a constant.
+        """The running transforms that differentiate with respect to it, innermost first; empty for a constant.
 
-        A number that is taken out of it is a constant to them, so what they compute would be wrong.
+        Converting it to a number would make it a constant to them, and their derivatives wrong.
         """
         return []
 
     def origin(self) -> Source | None:
-        """The user's line that made it, if its interpreter remembers."""
+        """The user's line that created it, if its interpreter records that."""
         return None
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Tracer:
     def __bool__(self) -> bool:
         return bool(self._concrete("bool(...), as `if` and `while` do,"))
 
-    # Integers have no derivative, so a constant loses none.
+    # Integers have no derivative to lose.
 
     def __int__(self) -> int:
         frame = sys._getframe(1)
@@ -161,7 +161,7 @@ class Tracer:
     def __ceil__(self) -> int:
         return math.ceil(float(self._concrete("math.ceil(...)")))
 
-    # All others may cut a derivative.
+    # All other conversions may lose a derivative.
 
     def __float__(self) -> float:
         frame = sys._getframe(1)
@@ -189,11 +189,11 @@ class Tracer:
         )
 
     def _number(self, wanted: str, frame: FrameType) -> Any:
-        """The value beneath, which leaves the trace, to whom ``frame`` called.
+        """The concrete value, for a conversion by the caller that ``frame`` shows.
 
         Raises:
-            DerivativeLostError: where it is being differentiated.
-            ConcretizationError: where there is none.
+            DerivativeLostError: if it is being differentiated.
+            ConcretizationError: if it has no concrete value.
         """
         check_constant(self, wanted, frame)
         try:
@@ -220,13 +220,13 @@ def check_constant(
     among: Callable[[Interpreter], bool] = lambda interpreter: True,
     api: callers.Api = callers.FUNCGRAD,
 ) -> None:
-    """Whether a number may be taken out of a traced value, to be a constant from then on.
+    """Checks that a traced value may be converted to a number, a constant from then on.
 
     Args:
         wanted: the name of the requested conversion in messages.
-        frame: where it was requested.
-        among: says which transforms count.
-        api: in whose words a message says what to write.
+        frame: the frame that requested it.
+        among: a predicate that selects the transforms to consider.
+        api: the API whose names a message uses.
 
     Raises:
         DerivativeLostError: if a transform differentiates with respect to it.
@@ -237,10 +237,10 @@ def check_constant(
 
 
 def lost(x: Tracer, wanted: str, frame: FrameType, by: str, api: callers.Api = callers.FUNCGRAD) -> str:
-    """The error for a conversion that would make a constant of a traced value; arguments as of ``check_constant``.
+    """The error message for a conversion that would lose a derivative; arguments as for ``check_constant``.
 
     Args:
-        by: the transform that differentiates it.
+        by: the description of the transform that differentiates it.
     """
     asked, function = callers.advice(frame, wanted, api)
     if callers.storing(frame):
@@ -261,10 +261,10 @@ def differentiated_by(x: Any) -> list[Interpreter]:
 
 
 def concrete(x: Any) -> Any:
-    """The value below all tracers.
+    """The value beneath all tracers.
 
     Raises:
-        ConcretizationError: where there is no value beneath one of them.
+        ConcretizationError: if a tracer has no concrete value.
     """
     while isinstance(x, Tracer):
         x = x.underlying()
@@ -272,17 +272,16 @@ def concrete(x: Any) -> Any:
 
 
 class _State(threading.local):
-    """The transforms that are running in this thread.
+    """The transforms running in this thread.
 
     Attributes:
-        depth: how deep transforms are nested.
-        floor: the interpreter that takes operations which no tracer claims.
-        source: the user's line that the operations stand for, where it is not the line that is running now.
-        folding: whether JAX computes with plain arrays at once, also where it traces.
-        deferring: how deep calls of transforms are nested whose callers look at results only.
-        axes: by name, the axes that are there: those that surrounding transforms batch along, with the number of each
-            batch element there, traced, and how many there are; and a mesh's, with a ``MeshAxis`` instead of the
-            number.
+        depth: the nesting depth of transforms.
+        floor: the interpreter for operations without a traced operand.
+        source: the user's line to attribute operations to, if not the current one.
+        folding: whether JAX evaluates operations on plain arrays immediately even while it traces.
+        deferring: the nesting depth of transform calls within which execution may be deferred.
+        axes: named axes in scope, by name: for a ``vmap`` axis its traced index and size, for a mesh axis a
+            ``MeshAxis`` and its size.
     """
 
     def __init__(self) -> None:
@@ -297,18 +296,18 @@ class _State(threading.local):
 state = _State()
 
 
-#: The least number of library frames between where an operation is processed and where it was bound:
-#: ``current_source``, ``process`` and ``bind``.
+#: The minimum number of library frames between the processing and the binding of an operation: ``current_source``,
+#: ``process`` and ``bind``.
 BOUND = 3
 
 
 def current_source() -> Source | None:
-    """The user's line to which an operation bound now is attributed."""
+    """The user's line that an operation bound now is attributed to."""
     return state.source or user_location(BOUND)
 
 
 class located:
-    """Within it, all operations come from the user's line that is running now, which is looked for once."""
+    """Context that attributes all operations to the user's current line, which is determined once."""
 
     __slots__ = ("before",)
 
@@ -322,25 +321,27 @@ class located:
 
 
 class Base(Interpreter):
-    """The interface of the interpreter at the bottom of every stack, that of plain arrays."""
+    """The interface of the bottom interpreter, which processes operations on plain arrays."""
 
     __slots__ = ()
 
     def held(self, x: Any) -> Any:
-        """An array as an operand that may be read later, even if it changes meanwhile; None if that is not possible."""
+        """An array as an operand that may be read later, even if it is mutated meanwhile; None if that is
+        impossible."""
         return x
 
     def ready(self, x: Any) -> Any:
-        """An array itself, where something stood for it that is to be computed."""
+        """The computed array of a deferred result."""
         return x
 
     def walk(self, backward: Any, tape: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        """The cotangents of a tape's inputs, if the walk back along it can be done at once; else None.
+        """The cotangents of a tape's inputs, if the whole backward pass can be done in one step; else None.
 
         Args:
-            backward: does the walk step by step: from a tape and pairs of a slot and a cotangent to those of all slots.
-            tape: of which nothing is traced.
-            seeds, inputs: pairs of a slot and its cotangent, and its value.
+            backward: performs the pass step by step: from a tape and (slot, cotangent) pairs to the cotangents of all
+                slots.
+            tape: a tape without traced values.
+            seeds, inputs: pairs of a slot and its cotangent, and of a slot and its value.
         """
         return None
 
@@ -349,18 +350,18 @@ _base: Base
 
 
 def base() -> Base:
-    """The interpreter of plain arrays."""
+    """The bottom interpreter, which processes operations on plain arrays."""
     return _base
 
 
 def set_base(interpreter: Base) -> None:
-    """Names the interpreter of plain arrays, at the bottom of every stack."""
+    """Sets the bottom interpreter."""
     global _base
     _base = interpreter
 
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Applies ``primitive``: through the innermost interpreter among the operands, or else at once."""
+    """Applies ``primitive``: through the innermost interpreter among the operands, or else the bottom one."""
     if primitive.widen is not None and state.axes:
         operands, params = primitive.widen(operands, params)
     top = state.floor or _base
@@ -379,8 +380,8 @@ set_bind(bind)
 
 
 def surrounding() -> Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]:
-    """The function that applies primitives to the values that a new interpreter's tracers wrap: ``bind``, or, where no
-    transform is running, whose tracers those could be, the interpreter of plain arrays at once."""
+    """The function that applies primitives to the values that a new interpreter's tracers wrap: ``bind``, or the bottom
+    interpreter's ``process`` if no transform is running."""
     return bind if state.depth or state.floor else _base.process
 
 
@@ -398,7 +399,7 @@ class running:
     """Runs the body with ``interpreter`` as the innermost one; afterwards its tracers are dead.
 
     Args:
-        floor: also take the operations that have no traced operand, so that constants are staged too.
+        floor: whether it also processes operations without a traced operand, so that constants are staged too.
     """
 
     __slots__ = ("interpreter", "floor", "before")
@@ -409,7 +410,7 @@ class running:
 
     def __enter__(self) -> None:
         depth = self.before[0]
-        try:  # an interrupt may come at any call
+        try:  # an interrupt may arrive at any call
             state.depth = self.interpreter.level = depth + 1
             if self.floor:
                 state.floor = self.interpreter
@@ -428,8 +429,7 @@ class running:
 
 @contextmanager
 def deferring() -> Iterator[None]:
-    """Context in which operations on arrays may be deferred also outside every transform: a pullback is called
-    there."""
+    """Context in which operations on arrays may be deferred outside transforms too, while a pullback runs."""
     before = state.deferring
     try:
         state.deferring = before + 1
@@ -438,7 +438,7 @@ def deferring() -> Iterator[None]:
         state.deferring = before
 
 
-#: The threads that are inside of a transform: a set, so that saying it twice does no harm.
+#: The threads that are inside a transform: a set, so that adding one twice is harmless.
 _threads_running: set[int] = set()
 _lock = threading.Lock()
 _on_running: Callable[[bool], None] = lambda running: None
@@ -453,9 +453,9 @@ def _thread_runs(runs: bool) -> None:
 
 
 def call_when_running(function: Callable[[bool], None]) -> None:
-    """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves.
+    """Registers a callback: called with True when the first thread enters a transform, with False when the last leaves.
 
-    It is called at once where a transform is running already: its module may be imported by the first use of a name.
+    Called immediately if a transform is already running: a lazy import may register it there.
     """
     global _on_running
     _on_running = function
@@ -464,7 +464,7 @@ def call_when_running(function: Callable[[bool], None]) -> None:
 
 
 def check_outside(interpreter: Interpreter, primitive: Primitive, results: Sequence[Any]) -> None:
-    """Raises where a rule, which runs in the context that surrounds an interpreter, returned one of its tracers."""
+    """Raises if a rule, which runs in the context around an interpreter, returned one of its tracers."""
     for x in results:
         if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
             raise NonDifferentiableError(
@@ -475,12 +475,12 @@ def check_outside(interpreter: Interpreter, primitive: Primitive, results: Seque
 
 
 def traced(x: Any) -> bool:
-    """Whether ``x`` is traced by a transform, not an array that is only computed later."""
+    """Whether ``x`` is traced by a transform, rather than a deferred array."""
     return isinstance(x, Tracer) and x.interpreter is not _base
 
 
 def valueless(x: Any) -> bool:
-    """Whether ``x`` is traced, so that its values cannot be looked at: to be asked where else they would be."""
+    """Whether ``x`` is traced and has no concrete value, so that checks of values must be skipped."""
     if not isinstance(x, Tracer):
         return False
     x.interpreter.asked()
@@ -514,7 +514,7 @@ def type_of(x: Any) -> ArrayType:
 
 
 _ARRAYS = (Tracer, JaxArray, np.ndarray, np.generic, bool, int, float, complex, jax.core.Tracer)
-#: Classes of arrays, tracers and numbers that were met: asked of each operand, so there are no chains of questions.
+#: Cached: classes of arrays, tracers and numbers seen so far, since each operand is checked.
 array_classes: set[type] = set()
 
 

@@ -1,4 +1,4 @@
-"""Pytrees are JAX's, so dataclasses, modules and optimizer states registered there are arguments here."""
+"""Pytrees are JAX's, so dataclasses, modules and optimizer states registered there work here too."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from jax.tree_util import tree_unflatten as unflatten
 from funcgrad.core.errors import TreeDepthError
 from funcgrad.core.tracing import Tracer, array_classes
 
-#: How many lists, tuples and dicts may be inside of one another.
+#: The maximum nesting depth of lists, tuples and dicts.
 MOST_DEEP = 200
 _CONTAINERS = frozenset((list, tuple, dict, OrderedDict, defaultdict))
 _MANY = 64
 
 
 def check_depth(tree: Any) -> None:
-    """Whether a pytree is no deeper than JAX can follow.
+    """Checks that a pytree is not nested too deep for JAX.
 
-    JAX's own way to find out leaves Python's count of calls wrong for good, so every way to it passes here.
+    JAX's own recursion error corrupts Python's recursion counter, so every flattening is checked here first.
 
     Args:
         tree: a structure of lists, tuples, dicts and leaves.
@@ -53,7 +53,7 @@ def check_depth(tree: Any) -> None:
         if not level:
             return
         if len(level) > _MANY:
-            level = list({id(c): c for c in level}.values())  # one that contains itself twice doubles each time
+            level = list({id(c): c for c in level}.values())  # else it may double at each level
     raise TreeDepthError(
         f"a structure of lists, tuples and dicts is nested more than {MOST_DEEP} deep, or contains itself: "
         f"{_place(tree)}. Flatten it, or stack what is alike into one array"
@@ -61,7 +61,7 @@ def check_depth(tree: Any) -> None:
 
 
 def _place(tree: Any) -> str:
-    """Where in an argument list, or in whatever else, the deepest part is, by its first keys."""
+    """The path of the deepest part, by its first keys."""
     begin: dict[int, tuple[Any, ...]] = {id(tree): ()}
     level = [tree]
     for _ in range(MOST_DEEP):
@@ -78,7 +78,7 @@ def _place(tree: Any) -> str:
 
 
 def _shallow(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One of JAX's functions, of pytrees that it can follow only."""
+    """Wraps one of JAX's pytree functions with ``check_depth``."""
 
     @functools.wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -109,7 +109,7 @@ __all__ = [
 
 
 class _Elements:
-    """The path entry from another library's array to its elements, which messages leave out."""
+    """The path entry from another library's array to its elements, omitted in messages."""
 
     def __str__(self) -> str:
         return ""
@@ -121,20 +121,19 @@ def register_array_type(
     from_array: Callable[[Any], Any],
     to_operand: Callable[[Any], Any] | None = None,
 ) -> None:
-    """Makes another library's arrays arguments and results of transforms, and operands of the functions of this one.
+    """Registers another library's array class for arguments and results of transforms and operands of functions.
 
-    As an argument an instance becomes a pytree of one leaf, its elements; functions get and return that library's.
+    An argument of that class is a pytree of one leaf, its elements; functions receive and return instances of it.
 
     Args:
-        cls: the class; what is said of arguments and results is said of no subclass of it.
-        to_array: from an instance to an array or a tracer of funcgrad's.
-        from_array: the inverse of ``to_array``. Other objects in place of elements (their shapes, say) are left
-            unchanged.
-        to_operand: as ``to_array``, for an instance that is an operand of a function: where that is something else.
+        cls: the class; subclasses are not registered with it.
+        to_array: from an instance to a funcgrad array or tracer.
+        from_array: the inverse of ``to_array``. Other objects in place of elements (shapes, for instance) pass through.
+        to_operand: as ``to_array``, for operands of functions, if that differs.
 
     Raises:
-        TypeError: for an argument that is not a class, or no function.
-        ValueError: for a class that is registered already.
+        TypeError: if ``cls`` is not a class, or a converter is not a function.
+        ValueError: if the class is already registered.
 
     Example:
         >>> import funcgrad as fg
@@ -167,17 +166,17 @@ def register_array_type(
     _operands[cls] = to_operand or to_array
 
 
-#: Other libraries' arrays: by class, the function that makes operands of them.
+#: Registered array classes of other libraries, and their ``to_operand``.
 _operands: dict[type, Callable[[Any], Any]] = {}
 
 
 def is_other_array(cls: type) -> bool:
-    """Whether a class is that of another library's arrays, or a subclass."""
+    """Whether a class is another library's registered array class, or a subclass of one."""
     return cls in _operands or (cls not in array_classes and any(kind in _operands for kind in cls.__mro__))
 
 
 def array_of(x: Any) -> Any:
-    """The elements of another library's array, as an operand; anything else as it is."""
+    """The elements of another library's array, as an operand; anything else unchanged."""
     cls = x.__class__
     if cls in array_classes and cls not in _operands:
         return x
@@ -188,5 +187,5 @@ def array_of(x: Any) -> Any:
 
 
 def bare(tree: Any) -> Any:
-    """A structure in which other libraries' arrays are leaves, as arrays are."""
+    """The pytree with other libraries' arrays as leaves."""
     return structure(unflatten(tree, [0] * tree.num_leaves))

@@ -1,1 +1,1 @@
-"""The interpreters: one file each."""
+"""The interpreters, one module each."""

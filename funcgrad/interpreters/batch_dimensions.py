@@ -1,7 +1,8 @@
-"""Batch dimensions that were merged for a product are kept apart in programs for several devices.
+"""Unmerges batch dimensions of products, in programs for several devices.
 
-A product of batches takes one batch dimension, so batch and heads of attention are merged into one before it and split
-after it. Where heads are divided among devices, no sharding says which devices have what of the merged dimension: XLA
+A product of batches takes one batch dimension, so the batch and head axes of attention are merged before it and split
+after it. If heads are divided among devices, no sharding describes the merged dimension: XLA gathers it, and each
+device computes all heads. A product over all batch dimensions needs no merging.
 gathers it on each of them, and each computes all heads. A product of all batch dimensions needs no merging.
 """
 
@@ -17,10 +18,10 @@ from funcgrad.primitives.shape import reshape
 
 
 def unmerged(program: Program) -> Program:
-    """The program, with products over all the dimensions that were merged into one batch dimension for them.
+    """The program with products over all the dimensions that had been merged into one batch dimension.
 
     Args:
-        program: without calls.
+        program: a program without calls.
     """
     made = _Unmerged()
     for equation in program.equations:
@@ -30,12 +31,13 @@ def unmerged(program: Program) -> Program:
 
 
 class _Unmerged:
-    """The equations of a program, to which those without merging are added.
+    """The new equations of a program.
 
     Attributes:
-        equations: with those that merge, which are dead code where nobody needs the merged value.
-        known: what is in the place of a value.
-        apart: for a value whose first dimension is merged, the value before it was, and of how many dimensions.
+        equations: including the merges, which are dead code if the merged value is not used.
+        known: the replacement of each value.
+        apart: for a value whose first dimension is merged, the value before merging and the number of merged
+            dimensions.
     """
 
     def __init__(self) -> None:
@@ -44,7 +46,7 @@ class _Unmerged:
         self.apart: dict[Atom, tuple[Atom, int]] = {}
 
     def add(self, equation: Equation) -> None:
-        """Adds an equation, or what is in its place."""
+        """Adds an equation, or its replacement."""
         inputs = [self.known.get(a, a) for a in equation.inputs]
         equation = Equation(equation.primitive, inputs, equation.outputs, equation.params, equation.source)
         name = equation.primitive.name
@@ -98,7 +100,7 @@ class _Unmerged:
         if not shape or shape[0] != prod(every):
             self.equations.append(equation)
             return
-        # Dimensions count from the right, so what has no first one stays as it is.
+        # Dimensions are aligned from the right, so an operand without the first one is unchanged.
         whole = [len(x.type.shape) == len(shape) and x.type.shape[0] == shape[0] for x in equation.inputs]
         inputs = [self._split(x, every) if full else x for x, full in zip(equation.inputs, whole)]
         self._instead(equation, inputs, equation.params, every)
@@ -117,7 +119,7 @@ class _Unmerged:
         return result
 
     def _instead(self, equation: Equation, inputs: Sequence[Atom], params: dict[str, Any], every: Shape) -> None:
-        """Adds an equation on values before merging, and the merging of its result."""
+        """Adds an equation on unmerged values, and the merging of its result."""
         (out,) = equation.outputs
         shape = (*every, *out.type.shape[1:])
         result = Var(ArrayType(shape, out.type.dtype, out.type.weak, out.type.varying))

@@ -1,4 +1,4 @@
-"""Batching: every value may have one extra axis, and each primitive has a rule for it."""
+"""Batching: each value may have an extra axis, and each primitive has a rule for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BatchTracer(Tracer):
     """A value with a batch axis that the function does not see.
 
     Attributes:
-        dim: where in ``value`` the batch axis is.
+        dim: the position of the batch axis in ``value``.
     """
 
     __slots__ = ("value", "dim")
@@ -86,7 +86,7 @@ def _elementwise(
     batched = {(len(s), d) for s, d in zip(shapes, dims, strict=True) if d is not None}
     if len(batched) == 1 and all(d is not None or not s for s, d in zip(shapes, dims, strict=True)):
         return bind(primitive, values, params), batched.pop()[1]
-    # Ranks as the function sees them; the batch axis in front of operands padded to the largest of these.
+    # Ranks without the batch axis, which goes in front of operands padded to the largest rank.
     rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
     aligned = []
     for v, d in zip(values, dims, strict=True):
@@ -100,7 +100,7 @@ def _elementwise(
 
 
 def axis_called(name: Any) -> tuple[Any, int]:
-    """An axis by its name: of a ``vmap`` its traced index, of a mesh a ``MeshAxis``; and its size."""
+    """A named axis: the traced index for a ``vmap`` axis, a ``MeshAxis`` for a mesh axis; and its size."""
     try:
         return state.axes[name]
     except KeyError:
@@ -118,7 +118,7 @@ def batch_flat(
     """Runs ``f`` vectorized; returns results and their batch axes (``None``: not batched).
 
     Args:
-        name: the name of the axis for ``f``.
+        name: the axis name visible to ``f``.
     """
     interpreter = Batching(size)
     outside = state.axes
@@ -136,7 +136,7 @@ def batch_flat(
 
 
 def at_axis(value: Any, dim: int | None, axis: int, size: int) -> Any:
-    """``value`` with its batch axis at ``axis``; repeated ``size`` times where it has none."""
+    """``value`` with its batch axis at ``axis``; broadcast to ``size`` elements if it has none."""
     if dim is not None:
         return moved(value, dim, axis)
     shape = type_of(value).shape

@@ -1,8 +1,8 @@
-"""Conjugating late: a program's conjugations moved towards its results, where most meet another one and are gone.
+"""Late conjugation: moves a program's conjugations towards its results, where most cancel.
 
-The gradient of a complex function, as used in gradient descent, is the conjugate of what comes of conjugated
-cotangents. Computed that way each part that is zero ends up with the sign of two negations; with the conjugations moved
-on, ``conj(mul(conj(g), x))`` is ``mul(g, conj(x))``, which is also how a formula would be written.
+The gradient of a complex function, as used in gradient descent, is the conjugate of what is computed from conjugated
+cotangents. Computed that way each zero part gets its sign from two negations; with the conjugations moved,
+``conj(mul(conj(g), x))`` is ``mul(g, conj(x))``, as the formula would be written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.primitives import contraction, convolution, elementwise, indexing, reductions, shape
 from funcgrad.primitives.elementwise import cast, conj, imag, make_complex, neg, real
 
-#: What gives conjugated results of conjugated operands.
+#: Primitives that commute with conjugation.
 COMMUTING = frozenset(
     (cast, elementwise.add, elementwise.sub, neg, elementwise.mul, elementwise.div, elementwise.select)
     + (elementwise.square, contraction.dot, convolution.conv, reductions.cumulative_sum)
@@ -30,12 +30,12 @@ COMMUTING = frozenset(
 
 
 class Value(NamedTuple):
-    """The representation of a value of the program.
+    """The representation of a program's value.
 
     Attributes:
-        held: an array.
-        turned: whether the program's own is its conjugate; None where it is real, and so both.
-        moving: whether it comes of what conjugations are moved past.
+        held: the array.
+        turned: whether the value is the conjugate of ``held``; None if it is real.
+        moving: whether it depends on an input that conjugations are moved past.
     """
 
     held: Any
@@ -43,7 +43,7 @@ class Value(NamedTuple):
     moving: bool
 
     def plain(self) -> Any:
-        """The program's own value."""
+        """The value itself."""
         return self.other() if self.turned else self.held
 
     def other(self) -> Any:
@@ -52,10 +52,10 @@ class Value(NamedTuple):
 
 
 def conjugated_late(program: Program, past: Sequence[Var]) -> Program:
-    """The program with conjugations of values that depend on some of its inputs moved to where they are fewest.
+    """The program with conjugations of values that depend on some inputs moved to minimize their number.
 
     Args:
-        past: the inputs; the program is linear in them.
+        past: these inputs; the program is linear in them.
 
     Example:
         >>> import numpy as np
@@ -106,7 +106,7 @@ def _results(equation: Equation, operands: list[Value]) -> list[Value]:
         return [value if value.turned is None else value._replace(turned=not value.turned)]
     if primitive is make_complex and _is_nothing(operands[1].held):
         return [Value(bind(primitive, [v.held for v in operands], params), None, moving)]
-    if primitive is make_complex and moving:  # as transposed rules make them: with a negated part, to be conjugated
+    if primitive is make_complex and moving:  # as transposed rules create them: with a negated part, to be conjugated
         x, y = (v.held for v in operands)
         return [Value(make_complex(x, neg(y)), True, True)]
     if primitive in (real, imag) and operands[0].turned:

@@ -1,4 +1,4 @@
-"""Evaluating a program: binding its equations, one after the other, in whatever context surrounds the call."""
+"""Evaluating a program: binds its equations in order, in whatever context surrounds the call."""
 
 from __future__ import annotations
 

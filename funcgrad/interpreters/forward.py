@@ -1,4 +1,4 @@
-"""Forward mode: every value travels with its tangent."""
+"""Forward mode: each value is paired with its tangent."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def jvp_flat(
     """Values and tangents of ``f``, which takes and returns flat sequences of arrays.
 
     Args:
-        tangents: one per primal; ``None`` where it is zero, or where the primal has none (integers, bools).
+        tangents: one per primal; ``None`` if it is zero, or if the primal has none (integers, bools).
 
     Returns:
         The results, and their tangents, ``None`` where zero.

@@ -1,4 +1,4 @@
-"""Recipes: StableHLO operations that were emitted once, as data, to be emitted again."""
+"""Recipes: StableHLO operations emitted once and stored as data, to be emitted again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ except (ImportError, AttributeError) as missing:
         f"needs is not there: {missing}. JAX 0.10 has it."
     ) from missing
 
-# These refer to functions, which have sizes.
+# Constants that refer to functions, which have sizes.
 _REFERRING = ("stablehlo.custom_call", "stablehlo.composite")
 
 
@@ -28,9 +28,9 @@ class Step:
 
     Attributes:
         name, types, attributes: the operation's name, its results' types and its attributes.
-        reads: the places of its operands among the recipe's values.
-        original: the operation itself, where it can only be copied.
-        captured: the values outside the original that its regions use, with their places.
+        reads: the indices of its operands among the recipe's values.
+        original: the operation itself, if it can only be cloned.
+        captured: the outside values that the original's regions use, with their indices.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Step:
 
     @classmethod
     def of(cls, operation: Any, places: dict[Any, int]) -> Step:
-        """The step that an operation is, where values have ``places``."""
+        """The step for an operation whose values have indices ``places``."""
         types = [r.type for r in operation.results]
         reads = [places[x] for x in operation.operands]
         attributes = None if len(operation.regions) else _attributes(operation)
@@ -51,17 +51,17 @@ class Step:
         return cls(operation.name, types, attributes, reads)
 
     def moved(self, move: Callable[[int], int]) -> Step:
-        """The same, where values have other places."""
+        """The same step with other value indices."""
         captured = {value: move(i) for value, i in self.captured.items()}
         reads = [move(i) for i in self.reads]
         return Step(self.name, self.types, self.attributes, reads, self.original, captured)
 
     def with_types(self, types: Sequence[Any]) -> Step:
-        """The same, with results of other types."""
+        """The same step with other result types."""
         return Step(self.name, types, self.attributes, self.reads, self.original, self.captured)
 
     def copy(self, values: Sequence[Any], location: Any) -> Any:
-        """A copy of the original at the current insertion point: on other values, with the step's types."""
+        """A clone of the original at the current insertion point, with other values and the step's types."""
         made = self.original.clone()
         made.location = location
         operands = made.operands
@@ -76,17 +76,16 @@ class Step:
 
 @dataclass(slots=True)
 class Recipe:
-    """The operations that an equation was lowered to, emitted again for equal equations.
+    """The operations that an equation was lowered to, to be emitted again for equal equations.
 
-    Its values are the equation's operands, those from outside and the results of its steps, each with its index in this
-    order.
+    Its values, indexed in this order, are the equation's operands, the outside values, and the results of its steps.
 
     Attributes:
         steps: the operations.
-        outs: the places of the equation's results.
-        outside: values of the surrounding function that the steps read beside the operands (the number of the platform,
-            in a module for several).
-        owner: the function that the steps' originals stand in; it must live as long as they are copied.
+        outs: the indices of the equation's results.
+        outside: values of the enclosing function that the steps read besides the operands (the platform index, in a
+            multi-platform module).
+        owner: the function that contains the steps' originals; it must live as long as they are cloned.
     """
 
     steps: Sequence[Step]
@@ -96,7 +95,7 @@ class Recipe:
 
     @classmethod
     def of(cls, function: Any) -> Recipe:
-        """The recipe that a function's body is."""
+        """The recipe for a function's body."""
         block = function.regions[0].blocks[0]
         *operations, end = [o.operation for o in block.operations]
         inside = {*block.arguments, *[r for o in operations for r in o.results]}
@@ -121,7 +120,7 @@ class Recipe:
         return [values[i] for i in self.outs]
 
     def has_sizes_in_types_only(self) -> bool:
-        """Whether it is one operation and scalar constants for it, so that only the types of its results have sizes."""
+        """Whether it is one operation and its scalar constants, so that sizes occur only in result types."""
         if not self.steps:
             return False
         *constants, last = self.steps
@@ -131,12 +130,12 @@ class Recipe:
         return scalar and not refers and not self.outside and self.outs == list(range(first, first + len(last.types)))
 
     def resized(self, types: Sequence[Any]) -> Recipe:
-        """The same, with results of other types."""
+        """The same recipe with other result types."""
         *constants, last = self.steps
         return Recipe([*constants, last.with_types(types)], self.outs, self.outside, self.owner)
 
     def after(self, spreads: dict[int, Step], count: int) -> Recipe:
-        """The same, on ``count`` operands of which some are broadcast first."""
+        """The same recipe on ``count`` operands, some of them broadcast first."""
         before = count + len(self.outside)
         places = list(range(before))
         for new, old in enumerate(spreads):
@@ -150,7 +149,7 @@ class Recipe:
 
 
 def _attributes(operation: Any) -> dict[str, Any] | None:
-    """An operation's attributes; None if MLIR cannot show them to Python, as it cannot arrays of complex numbers."""
+    """An operation's attributes; None if MLIR's Python bindings cannot represent them (arrays of complex numbers)."""
     try:
         return {name: operation.attributes[name] for name in operation.attributes}
     except TypeError:
@@ -158,7 +157,7 @@ def _attributes(operation: Any) -> dict[str, Any] | None:
 
 
 def _inside(operation: Any, visit: Callable[[Any], None]) -> None:
-    """Calls ``visit`` with all operations in the regions of one."""
+    """Calls ``visit`` on all operations in an operation's regions."""
 
     def go_on(inner: Any) -> Any:
         visit(inner)
@@ -171,14 +170,14 @@ def _inside(operation: Any, visit: Callable[[Any], None]) -> None:
 
 
 def _captured(operation: Any, places: dict[Any, int]) -> dict[Any, int]:
-    """The values with ``places`` that operations in the regions of one use."""
+    """The values in ``places`` that operations in an operation's regions use."""
     found: dict[Any, int] = {}
     _inside(operation, lambda inner: found.update((x, places[x]) for x in inner.operands if x in places))
     return found
 
 
 def _recapture(operation: Any, values: dict[Any, Any]) -> None:
-    """Replaces values used in the regions of an operation."""
+    """Replaces captured values in the regions of an operation."""
 
     def visit(inner: Any) -> None:
         operands = inner.operands

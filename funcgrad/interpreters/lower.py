@@ -1,9 +1,8 @@
 """Lowering: a whole program as one JAX primitive, whose lowering to StableHLO walks the equations.
 
-JAX then traces one operation instead of one per equation, and needs no rule of ours but this one. For JAX to trace and
-lower a primitive's ``lower`` rule takes as long as all else for a hundred equations, so that is done once for each kind
-of equation, and what came out is kept as a recipe for the others. Operations bear the primitive's name and the user's
-line.
+JAX then traces one operation instead of one per equation, and needs only this one rule. Tracing and lowering a
+primitive's ``lower`` rule is slow, so it is done once per kind of equation, and the emitted operations are reused as a
+recipe. Operations are named after the primitive and located at the user's line.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ except (ImportError, AttributeError) as missing:
     ) from missing
 
 try:
-    # JAX remembers the parameters of what it traced; of these types only as long as they live. Not public: without it
-    # the last few thousand programs stay in memory.
+    # JAX caches the parameters of what it traced; instances of these types only weakly. Not public API: without it the
+    # last few thousand programs stay in memory.
     from jax._src.util import weakref_cache_key_types
 
     weakref_cache_key_types.add(Program)
@@ -65,18 +64,18 @@ def _avals(*_: Any, program: Program) -> list[jax.core.ShapedArray]:
 
 @program_p.def_impl
 def _run(*arguments: Any, program: Program) -> list[Any]:
-    """Where JAX does not trace: compiled, once for each program."""
+    """The implementation outside JAX's tracing: compiled once per program."""
     run = program.cache.get(_run)
     if run is None:
         run = program.cache[_run] = jax.jit(lambda *xs: program_p.bind(*xs, program=program))
-    with jax.disable_jit(False):  # there is no other way to run it
+    with jax.disable_jit(False):  # compiling is the only implementation
         return run(*arguments)
 
 
 def lowered(program: Program) -> Callable[..., list[Any]]:
-    """A function of JAX arrays or tracers that performs ``program``, for use under ``jax.jit``."""
+    """A function of JAX arrays or tracers that computes ``program``, for use under ``jax.jit``."""
     closed, constants = program.closed()
-    # JAX keeps it while the function below lives, which the program's own cache may hold.
+    # JAX references it weakly, as long as the function below lives; the program's cache may hold that.
     bare = _without_cache(closed)
 
     said = _a_sharding(closed)
@@ -91,7 +90,7 @@ def lowered(program: Program) -> Callable[..., list[Any]]:
 
 
 class _Local(threading.local):
-    """In this thread, whether JAX gets programs equation by equation."""
+    """Thread-local: whether programs are passed to JAX equation by equation."""
 
     by_equation = False
 
@@ -104,7 +103,7 @@ def by_equation() -> Iterator[bool]:
     """Context in which JAX traces each equation of a ``lowered`` program: inside ``shard_map`` it must see axis names.
 
     Returns:
-        A context manager, which says whether that was so before.
+        A context manager, which yields whether that was already so.
     """
     before = _local.by_equation
     _local.by_equation = True
@@ -127,9 +126,10 @@ def _by_equation(program: Program, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _a_sharding(program: Program) -> NamedSharding | None:
-    """A sharding that the program wants of a value inside. JAX, which does not look there, has to be told of its mesh.
+    """The first sharding that the program constrains a value to. JAX does not look into the program, so it must be told
+    the mesh.
 
-    Otherwise it compiles for one device where the arguments are on none in particular.
+    Otherwise it compiles for one device if the arguments are uncommitted.
     """
     for equation in program.equations:
         for value in equation.params.values():
@@ -146,7 +146,7 @@ def _a_sharding(program: Program) -> NamedSharding | None:
 
 @kept_with_program
 def _partly_divided(program: Program) -> bool:
-    """Whether the compiler partitions work inside of a ``shard_map``. XLA then fails for ``shard_alike``."""
+    """Whether the compiler partitions computations inside a ``shard_map``; XLA then fails for ``shard_alike``."""
     for equation in program.equations:
         params = equation.params
         if equation.primitive.name == "shard_map" and len(params["axes"]) < len(params["mesh"].axis_names):
@@ -158,7 +158,7 @@ def _partly_divided(program: Program) -> bool:
 
 
 def _without_cache(program: Program) -> Program:
-    """A copy with an empty cache, and so for the programs inside it."""
+    """A copy with empty caches, also for nested programs."""
     equations = []
     for equation in program.equations:
         if any(isinstance(v, Program | tuple) for v in equation.params.values()):
@@ -174,18 +174,18 @@ def _bare(value: Any) -> Any:
     return tuple(map(_bare, value)) if type(value) is tuple and any(isinstance(v, Program) for v in value) else value
 
 
-# Beside the elementwise primitives: those of one StableHLO operation whose attributes follow from parameters, dtypes
-# and ranks, never from sizes; with each, the parameters that are sizes, which show in the type of its result only.
+# Besides the elementwise primitives: those of one StableHLO operation whose attributes depend on parameters, dtypes and
+# ranks, not on sizes; with the parameters that are sizes, which occur in the result type only.
 _SIZE_FREE: dict[str, frozenset[str]] = {
     "broadcast": frozenset({"shape"}), "reshape": frozenset({"shape"}),
     **dict.fromkeys(("all", "any", "concatenate", "dot", "prod", "reverse", "sum", "transpose"), frozenset()),
 }  # fmt: skip
 
-# Of these, when one is made of more than that for some sizes.
+# Sizes for which one of these is lowered to more than that operation.
 _UNLESS: dict[str, Callable[..., bool]] = {"dot": worth_turning}
 
-# The text of functions whose recipes can be resized, by platform and what they are resizable by; as text, since an MLIR
-# operation belongs to its module's context.
+# Resizable recipes as the text of functions, by platform and key; text, since an MLIR operation belongs to its module's
+# context.
 _texts: Cache[tuple, str] = Cache(Group("recipes", 1024))
 
 
@@ -196,22 +196,22 @@ def _is_for_this_machine(module: Any, platforms: tuple[str, ...]) -> bool:
 
 
 class _Emitter:
-    """One emission into one MLIR module.
+    """Emits one program into one MLIR module.
 
-    An equation just like an earlier one is emitted by that one's recipe; one that differs in sizes only, if its
-    primitive allows, by that one's recipe with other types, and such recipes outlive the module; any other by a recipe
-    made of what JAX makes of its primitive's rule.
+    Equal equations are emitted by the same recipe. An equation that differs in sizes only uses a resizable recipe, if
+    its primitive allows it; these outlive the module. All others get a new recipe from JAX's lowering of the
+    primitive's rule.
 
     Attributes:
         context: JAX's lowering context.
         platforms: the platforms of the module.
-        scope: the name of what is around, as JAX gives it: ``jit(loss)/``.
+        scope: the enclosing name scope, as JAX gives it: ``jit(loss)/``.
         recipes: by primitive, types and parameters.
         resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
         locations: MLIR's locations, by primitive and source.
         types: MLIR's types, by ours.
-        alike: whether arrays can be asked to be where others are.
-        native: whether our own kernels may be called.
+        alike: whether ``shard_alike`` may be emitted.
+        native: whether native kernels may be called.
     """
 
     __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types", "alike", "native")
@@ -253,13 +253,13 @@ class _Emitter:
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
                 recipe = self.recipe(equation)
-                if equation.primitive is not alike_p:  # each of which has a group of its own
+                if equation.primitive is not alike_p:  # each has a group of its own
                     self.recipes[kind] = recipe
             values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
         return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
 
     def recipe(self, equation: Equation) -> Recipe:
-        """The recipe for the first equation of a kind."""
+        """The recipe for an equation, created for the first one of its kind."""
         primitive, params = equation.primitive, equation.params
         types = [a.type for a in equation.inputs]
         if not primitive.elementwise:
@@ -274,10 +274,10 @@ class _Emitter:
         return recipe.after(spreads, len(types)) if spreads else recipe
 
     def of_any_size(self, equation: Equation, types: Sequence[ArrayType], sizes: frozenset[str]) -> Recipe:
-        """The recipe on operands of ``types`` for a primitive whose operation does not depend on sizes.
+        """The recipe for operands of ``types``, of a primitive whose operation does not depend on sizes.
 
         Args:
-            sizes: which of its parameters are sizes.
+            sizes: the names of the parameters that are sizes.
         """
         primitive, params = equation.primitive, equation.params
         key = (primitive, *[(t.dtype, t.ndim) for t in types], *[p for p in params.items() if p[0] not in sizes])
@@ -294,7 +294,7 @@ class _Emitter:
         return recipe.resized([self.type(v.type) for v in equation.outputs])
 
     def function(self, primitive: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
-        """A function outside the module, lowered by JAX from a primitive's rule."""
+        """A standalone function, lowered by JAX from a primitive's rule."""
         avals = [aval(t.strong()) for t in types]
         context = self.context.replace(primitive=None, avals_in=avals, avals_out=None, tokens_out=None)
 
@@ -311,7 +311,7 @@ class _Emitter:
         return function.operation
 
     def spread(self, type: ArrayType, shape: tuple[int, ...], place: int) -> Step:
-        """The broadcast, by NumPy's rule, of the value at ``place`` to ``shape``."""
+        """The value at index ``place``, broadcast to ``shape`` by NumPy's rule."""
         dims = ir.DenseI64ArrayAttr.get(range(len(shape) - type.ndim, len(shape)))
         result = self.type(type.with_shape(shape))
         return Step("stablehlo.broadcast_in_dim", [result], {"broadcast_dimensions": dims}, [place])
@@ -326,7 +326,7 @@ class _Emitter:
     def location(self, equation: Equation) -> Any:
         """MLIR's location: the primitive's name and the user's line."""
         source = equation.source
-        # By identity: the hash of a code object is that of its contents, made anew each time.
+        # Keyed by identity: hashing a code object hashes its contents each time.
         key = (equation.primitive, source and id(source[0]), source and source[1])
         found = self.locations.get(key)
         if found is None:
@@ -339,7 +339,7 @@ def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
     return _Emitter(context, not _partly_divided(program)).program(program, arguments)
 
 
-# Not cacheable, or JAX would emit the program twice: into a function of its own, and copied from there.
+# Not cacheable: JAX would emit the program twice, as a function and inlined.
 _register_lowering(program_p, _emit, cacheable=False)
 
 

@@ -1,7 +1,7 @@
-"""Reverse mode: a tape of the operations with their values, walked backwards.
+"""Reverse mode: a tape of operations and their values, traversed backwards.
 
-The function is evaluated once, in whatever surrounds it (arrays, an outer ``grad``, ``vmap``, ``jit``). Rules run in
-the context that surrounds the pullback's call, so derivatives of derivatives need nothing more.
+The function is evaluated once, in the surrounding context (arrays, an outer ``grad``, ``vmap``, ``jit``). Rules run in
+the context in which the pullback is called, so higher derivatives need nothing more.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Pullback = Callable[[Sequence[Any]], list[Any]]
 
 
 class ReverseTracer(Tracer):
-    """A value, and the place where its cotangent will be gathered."""
+    """A value, and the slot that accumulates its cotangent."""
 
     __slots__ = ("value", "slot")
     interpreter: Reverse
@@ -58,13 +58,13 @@ class ReverseTracer(Tracer):
 
 
 class Reverse(Interpreter):
-    """Keeps the tape.
+    """Records the tape.
 
     Attributes:
-        tape: per operation, what its rule needs: (primitive or pullback, operands, operand slots, results, result
+        tape: per operation the inputs of its rule: (primitive or pullback, operands, operand slots, results, result
             slots, params), and the user's line.
-        slots: how many places for cotangents there are.
-        outside: applies primitives to the values beneath the tracers.
+        slots: the number of cotangent slots.
+        outside: the function that applies primitives to the values beneath the tracers.
     """
 
     __slots__ = ("tape", "slots", "outside")
@@ -77,7 +77,7 @@ class Reverse(Interpreter):
         self.outside = surrounding()
 
     def wrap(self, value: Any, type: ArrayType) -> ReverseTracer:
-        # As it is made once for each operation, without a constructor of Python's.
+        # Created once per operation, so Python's constructor is bypassed.
         tracer = _new(ReverseTracer)
         tracer.interpreter = self
         tracer.type = type
@@ -129,14 +129,15 @@ class Reverse(Interpreter):
         return results if primitive.multiple else results[0]
 
     def constant(self, array: np.ndarray) -> Any:
-        """An array that the caller may change before the walk back."""
+        """An array that the caller may mutate before the backward pass."""
         return array if self.outside is bind else base().held(array)
 
     def pull(self, seeds: Sequence[tuple[int, Any]], inputs: Sequence[ReverseTracer]) -> list[Any]:
-        """The inputs' cotangents, ``None`` for zero, from pairs of an output's slot and its cotangent."""
+        """The inputs' cotangents, ``None`` for zero, from (output slot, cotangent) pairs."""
         tape: Sequence[tuple] = self.tape
         if self.outside is not bind:
-            # A walk recorded alone would not be fused with anything, so its steps are recorded one by one.
+            # A backward pass recorded as one operation would not be fused with others, so its steps are recorded one by
+            # one.
             if state.floor is None:
                 found = base().walk(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
                 if found is not None:
@@ -181,7 +182,7 @@ def _walk(tape: Sequence[tuple], cts: list[Any]) -> None:
         ct = cts[out_slot]
         if ct is None:
             continue
-        cts[out_slot] = None  # nothing after this reads it: let it go
+        cts[out_slot] = None  # not read again: release it
         for index, slot in enumerate(slots):
             if slot is not None:
                 cts[slot] = accumulate(cts[slot], pull(rule, index, ct, out, values, params))
@@ -190,7 +191,7 @@ def _walk(tape: Sequence[tuple], cts: list[Any]) -> None:
 def vjp_from_jvp(
     primitive: Primitive, values: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]
 ) -> tuple[list[Any], Pullback]:
-    """The results and the pullback of a primitive that states its forward derivative only."""
+    """The results and the pullback of a primitive that has a ``jvp`` rule only."""
 
     def f(*operands: Any) -> list[Any]:
         out = bind(primitive, operands, params)

@@ -1,4 +1,4 @@
-"""How a primitive's rules are applied, in the one place that forward, reverse and transposition share."""
+"""Applies a primitive's rules; shared by forward mode, reverse mode and transposition."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def no_rule(primitive: Primitive) -> NonDifferentiableError:
 
 
 def linear_rule(primitive: Primitive, index: int) -> Rule | None:
-    """The transposition rule of operand ``index``, or None where the primitive is not linear in it."""
+    """The transpose rule of operand ``index``, or None if the primitive is not linear in it."""
     rules = primitive.transpose
     if rules is None or callable(rules):
         return rules
@@ -58,9 +58,9 @@ def linear_rule(primitive: Primitive, index: int) -> Rule | None:
 
 
 def pull(primitive: Primitive, index: int, ct: Any, out: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The cotangent of operand ``index``; ``None`` where the derivative by it is zero.
+    """The cotangent of operand ``index``; ``None`` if the derivative with respect to it is zero.
 
-    In an operand that is known by its type only (``ArrayType``) the primitive must be linear.
+    The primitive must be linear in an operand that is given as its type (``ArrayType``).
     """
     if primitive.partials is not None:
         rule = primitive.partials[index]
@@ -86,7 +86,7 @@ def pull(primitive: Primitive, index: int, ct: Any, out: Any, operands: Sequence
 
 
 def summed_over(ct: Any, axes: frozenset[str]) -> Any:
-    """The cotangent of a value that is the same along some axes of a mesh, but was taken as one that varies there."""
+    """The cotangent of a value that is replicated along some mesh axes, but was treated as varying there."""
     return ct if ct is None or not axes else psum_p(ct, over=Over(tuple(sorted(axes)), True))
 
 

@@ -1,4 +1,4 @@
-"""Staging: running a function on types, to write down the program that it performs."""
+"""Staging: runs a function on abstract arrays to record the program that it performs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from funcgrad.core.tracing import (
 from funcgrad.interpreters.evaluate import evaluate
 
 try:
-    # Not public: ``ensure_compile_time_eval`` is this, by way of a generator.
+    # Not public API: ``ensure_compile_time_eval`` does the same through a generator.
     from jax._src.config import eager_constant_folding as _folding
 except ImportError:
 
@@ -38,7 +38,7 @@ _new: Any = object.__new__
 
 
 class StagedTracer(Tracer):
-    """An array known by its type only."""
+    """An array known only by its type."""
 
     __slots__ = ("variable",)
     interpreter: Staging
@@ -65,7 +65,7 @@ class StagedTracer(Tracer):
 
 
 class Staging(Interpreter):
-    """Writes every operation down as an equation.
+    """Records each operation as an equation.
 
     Attributes:
         constants: captured values: arrays, and tracers of outer interpreters.
@@ -91,25 +91,25 @@ class Staging(Interpreter):
         self._added: list[StagedTracer] = []
         self._captured: dict[int, Var] = {}
         self._literals: dict[tuple[ArrayType, bytes], Literal] = {}
-        self._places: dict[Var, int] = {}  # of the equations, by their results; of the first so many so far
+        self._places: dict[Var, int] = {}  # index of the equation by result; filled lazily
         self._placed = 0
         self._values: dict[Var, Any] = {}
 
     def wrap(self, type: ArrayType) -> StagedTracer:
-        """What stands for a new variable."""
+        """The tracer for a new variable."""
         variable, tracer = _new(Var), _new(StagedTracer)
         variable.type = type
         tracer.interpreter, tracer.type, tracer.variable = self, type, variable
         return tracer
 
     def added(self, type: ArrayType) -> StagedTracer:
-        """One more input of the program, behind the others: for what is known only while the function runs."""
+        """Adds an input to the program after the others, for a value that is known only while the function runs."""
         tracer = self.wrap(type)
         self._added.append(tracer)
         return tracer
 
     def atom(self, x: Any) -> Atom:
-        """The variable or literal of ``x`` in the program; equal literals are one object."""
+        """The variable or literal for ``x`` in the program; equal literals are one object."""
         if isinstance(x, StagedTracer) and x.interpreter is self:
             return x.variable
         if isinstance(x, np.generic):
@@ -124,7 +124,7 @@ class Staging(Interpreter):
             return literal
         var = self._captured.get(id(x))
         if var is None:
-            # The list keeps x alive, so its id stays its own.
+            # The list keeps x alive, so its id is not reused.
             var = self._captured[id(x)] = Var(type)
             self.constants.append((var, x))
         return var
@@ -144,7 +144,7 @@ class Staging(Interpreter):
             found: Sequence[ArrayType] = types
         else:
             found = primitive.output_types(types, params)
-        # As they are made once for each operation, without constructors of Python's.
+        # Created once per operation, so Python's constructors are bypassed.
         equation = _new(Equation)
         equation.primitive, equation.inputs, equation.params = primitive, inputs, params
         equation.source = state.source or user_location(2)
@@ -160,7 +160,7 @@ class Staging(Interpreter):
         return result
 
     def needed(self, variable: Var) -> list[Equation] | None:
-        """The equations that a variable depends on; None if one has an effect or an input has no value."""
+        """The equations that a variable depends on; None if one has an effect or depends on an input."""
         for place in range(self._placed, len(self.equations)):
             self._places.update(dict.fromkeys(self.equations[place].outputs, place))
         self._placed = len(self.equations)
@@ -189,10 +189,10 @@ class Staging(Interpreter):
         return found.get(variable, [])
 
     def value(self, variable: Var, needed: list[Equation]) -> Any:
-        """The value of a variable that depends only on constants, which is known while the function is traced.
+        """The value of a variable that depends only on constants, computed while the function is traced.
 
         Raises:
-            ConcretizationError: where a constant is traced by an outer interpreter, and has no value there.
+            ConcretizationError: if a constant is traced by an outer interpreter and has no concrete value.
         """
         atoms = {atom for equation in needed for atom in equation.inputs} | {variable}
         known = (*self.constants, *self._values.items())
@@ -229,8 +229,8 @@ def stage(
         f: takes arrays, returns a flat sequence of arrays.
         types: one per argument.
         name: the name of the program when printed.
-        description: the name of the transform in errors.
-        by: the interpreter that writes it down, if it is not just any.
+        description: the name of the transform in error messages.
+        by: the interpreter to use; a new ``Staging`` by default.
     """
     if not state.folding:
         with folding():
@@ -238,8 +238,8 @@ def stage(
     interpreter = Staging(description) if by is None else by
     collects = gc.isenabled()
     try:
-        # A trace makes many objects that all stay: to look at them again and again for garbage takes time that grows
-        # faster than the program.
+        # A trace allocates many objects that all stay alive: repeated garbage collections of them would take
+        # superlinear time.
         gc.disable()
         with running(interpreter, floor=True):
             inputs = [interpreter.wrap(t) for t in types]
@@ -250,8 +250,8 @@ def stage(
 
 
 class folding:
-    """Within it plain arrays that a staged function closes over stay plain, also where JAX traces: what their own
-    methods and operators compute is computed now."""
+    """Context in which plain arrays that a staged function closes over stay concrete even while JAX traces: their own
+    methods and operators are evaluated immediately."""
 
     __slots__ = ("before", "entered")
 

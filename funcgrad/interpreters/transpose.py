@@ -1,4 +1,4 @@
-"""Transposition: running a linear program backwards, from the cotangents of its results to those of its inputs."""
+"""Transposition: from the cotangents of a linear program's results to those of its inputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from funcgrad.interpreters.staging import Staging
 def transpose_program(program: Program, cotangents: Sequence[Any]) -> list[Any]:
     """The cotangents of a linear program's inputs, given those of its outputs; ``None`` is zero.
 
-    Equations that no input reaches are evaluated forwards first: they are the coefficients of the linear map.
+    Equations that depend on no input are evaluated forwards first: they are the coefficients of the linear map.
     """
     linear: set[Var] = set(program.inputs)
     values: dict[Var, Any] = dict(program.constants)
@@ -70,7 +70,7 @@ def _transpose_equation(
 
 
 def transpose_call(program: Program, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """The cotangents of the operands known by type only, in which the program is linear."""
+    """The cotangents of the operands given as types, in which the program is linear."""
     linear: list[tuple[Var, Any]] = []
     known: list[tuple[Var, Any]] = []
     for variable, x in zip(program.inputs, operands, strict=True):
@@ -86,8 +86,8 @@ def linearize_flat(
 ) -> tuple[list[Any], Program]:
     """The values of ``f`` and its derivative there, as a linear program of the tangents that ``needs`` marks.
 
-    ``f`` runs once. What depends on primals alone is computed on the way, in the surrounding context; only what touches
-    a tangent is staged. The program's outputs are the tangents of the outputs.
+    ``f`` runs once. What depends on primals alone is computed in the surrounding context; only operations on tangents
+    are staged. The program's outputs are the tangents of the outputs.
     """
     staging = Staging("linearize")
     with running(staging):
@@ -103,4 +103,4 @@ def _materialize(tangent: Any, out: Any) -> Any:
     if tangent is not None:
         return tangent
     dtype = type.dtype if dtypes.is_inexact(type.dtype) else dtypes.float32
-    return dtype.type(0)  # a zero that nothing depends on: its shape is never looked at
+    return dtype.type(0)  # a zero that nothing depends on, so its shape does not matter

@@ -1,14 +1,13 @@
-"""``jax.lax`` by its own names: XLA's operations one by one, and control flow, for programs that are written in them.
+"""XLA's operations and control flow under the names of ``jax.lax``.
 
     from funcgrad import lax
 
-Names, arguments and results are those of ``jax.lax``, and all of it is differentiated, batched and compiled as
-everything here is. What is strict there is strict here: operands have one dtype, and as many axes as each other unless
-they are scalars. A Python number takes the dtype of the arrays beside it, if that can hold it. Axes may be counted from
-the end. Wrong dtypes are a ``TypeError``, wrong shapes a ``ValueError``.
+Names, arguments and results are those of ``jax.lax``; all of it can be differentiated, batched and compiled. As in JAX,
+operands must have one dtype, and equal ranks unless they are scalars. A Python number takes the dtype of the array
+operands, if representable. Axes may be negative. Invalid dtypes raise a ``TypeError``, invalid shapes a ``ValueError``.
 
-``precision`` asks for less than there is: products are of the highest precision. ``preferred_element_type`` is the
-dtype in which is multiplied and summed. ``with_sharding_constraint`` requests a sharding.
+``precision`` is ignored: products have the highest precision. ``preferred_element_type`` is the dtype of products and
+sums. ``with_sharding_constraint`` requests a sharding.
 """
 
 from jax.lax import (

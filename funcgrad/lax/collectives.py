@@ -1,13 +1,13 @@
-"""Functions of all elements of a ``vmap``, or of all devices of a mesh, at once, by the name of the axis.
+"""Collectives over the batch elements of a ``vmap``, or the devices of a mesh, by axis name.
 
-``vmap(f, axis_name="i")`` gives its axis a name. Within ``f`` that name stands for an array: each element's number,
-traced by that ``vmap`` like any value. A collective is a primitive with that array as an operand, and where *it* is
-batched, the primitive's batching rule sees all elements and does its work. So no other part knows of names: ``jit``,
-``scan`` and derivatives carry the array along as they carry any value that is closed over.
+``vmap(f, axis_name="i")`` names its axis. Within ``f`` the name refers to an array: each element's index, traced by
+that ``vmap``. A collective is a primitive with that array as an operand, and if *it* is batched, the primitive's
+batching rule sees all elements and computes the result. So nothing else knows names: ``jit``, ``scan`` and derivatives
+treat the array like any captured value.
 
-Within ``shard_map`` the axes of the mesh have their names, and the primitives have these as a parameter: each device
-runs the program for itself, and where it comes to a collective, the devices exchange what they have. The functions are
-the same for both, and several axes, of a ``vmap`` and of a mesh, are named together by a tuple.
+Within ``shard_map`` the mesh axes are named, and the names are a parameter of the primitives: each device runs the
+program, and at a collective the devices communicate. The functions are the same for both; several axes, of ``vmap``s
+and of a mesh, are named together by a tuple.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
 
 
 class _Axes:
-    """Named axes, as primitives want them.
+    """Resolved axis names.
 
     Attributes:
-        over: those of a mesh, together, as parameters; one dict, or none.
-        indices: of those of ``vmap``, one by one, the elements' numbers.
-        size: how many elements or devices there are along all of them.
+        over: the parameters for all mesh axes together; one dict, or none.
+        indices: for each ``vmap`` axis, the traced indices.
+        size: the product of all axis sizes.
     """
 
     def __init__(self, axis_name: AxisName):
@@ -64,7 +64,7 @@ class _Axes:
             self.over.append({"over": Over(tuple(n for n, c in mesh if c is checked), checked)})
 
     def reduced(self, primitive: Primitive, x: Any) -> Any:
-        """``x`` reduced along all of them."""
+        """``x`` reduced along all axes."""
         for over in self.over:
             x = primitive(x, **over)
         for index in self.indices:
@@ -72,7 +72,7 @@ class _Axes:
         return x
 
     def single(self, caller: str, primitive: Primitive, x: Any, **params: Any) -> Any:
-        """A primitive along one axis, of a ``vmap`` or of a mesh, applied to ``x``."""
+        """Applies a primitive along a single axis, of a ``vmap`` or a mesh, to ``x``."""
         if len(self.over) + len(self.indices) != 1:
             raise ValueError(f"{caller}: wants one axis, or several of one mesh")
         return primitive(x, *self.indices, **params, **(self.over[0] if self.over else {}))
@@ -83,7 +83,7 @@ def _each(f: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _countable(leaf: Any) -> Any:
-    """Booleans as numbers that have a sum."""
+    """Booleans as integers, for sums."""
     return cast(leaf, dtype=dtypes.int32) if leaf.dtype == dtypes.bool_ else leaf
 
 
@@ -117,7 +117,7 @@ def axis_index(axis_name: AxisName) -> Any:
         axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
-        An int32 of no axes; None for no names.
+        A 0-d int32; None for no names.
 
     Raises:
         NameError: if there is no axis of that name.
@@ -236,7 +236,7 @@ def pmin(x: Any, axis_name: AxisName) -> Any:
 
 
 def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False) -> Any:
-    """The values at all indices of a named axis, at each of them.
+    """Gathers the values of all indices of a named axis, at each of them.
 
     Args:
         x: a pytree of arrays.
@@ -269,13 +269,13 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
 
 
 def _merged(x: Any, axis: int) -> Any:
-    """``x`` with an axis and the next one as one."""
+    """``x`` with an axis and the next one merged."""
     shape = x.shape
     return fnp.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
 def _divided(caller: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
-    """``x`` with an axis of ``size`` parts: that axis itself, or, if ``tiled``, the parts of it."""
+    """``x`` with an axis of ``size`` parts: that axis itself, or, if ``tiled``, the axis split."""
     shape = x.shape
     if not tiled:
         if shape[axis] != size:
@@ -287,7 +287,7 @@ def _divided(caller: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
 
 
 def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
-    """The sum over a named axis, divided: index ``i`` of the axis gets part ``i`` of ``psum``.
+    """The sum over a named axis, scattered: index ``i`` of the axis gets part ``i`` of ``psum``.
 
     Args:
         x: a pytree of arrays, of one axis at least; booleans are counted.
@@ -369,7 +369,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: where ``perm`` is no permutation of the indices.
+        ValueError: where ``perm`` is not a permutation of the indices.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -421,10 +421,11 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
-    """``x``, taken as a value that varies along an axis of a mesh, though it is the same on all devices.
+    """``x`` treated as varying along a mesh axis, though it is replicated.
 
-    Where such a value meets one that varies this is done unasked. It decides where the gradient is summed over the
-    devices: here, and not for each use of ``x``. Inside of ``grad`` it keeps a parameter's gradient that of a device.
+    An operation on a replicated and a varying value does this implicitly. It decides where the gradient is summed over
+    the devices: here, and not at each use of ``x``. Inside ``grad`` it keeps a parameter's gradient local to the
+    device.
 
     Args:
         x: a pytree of arrays.
@@ -437,7 +438,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
         NameError: if there is no axis of that name.
-        ValueError: for another word, as a value that varies cannot be taken as one that does not.
+        ValueError: for another value of ``to``: a varying value cannot be treated as replicated.
 
     Example:
         >>> import jax, funcgrad as fg, funcgrad.numpy as fnp

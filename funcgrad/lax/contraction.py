@@ -1,4 +1,4 @@
-"""Products summed over axes."""
+"""Matrix products and tensor contractions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Dimensions = tuple[tuple[Axes, Axes], tuple[Axes, Axes]]
 
 
 def preferred(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
-    """Both operands in the dtype in which their products are to be summed.
+    """Both operands in the dtype in which products are summed.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -36,20 +36,20 @@ def preferred(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
 def dot_general(
     lhs: Any, rhs: Any, dimension_numbers: Dimensions, precision: Any = None, preferred_element_type: Any = None
 ) -> Any:
-    """Products of two arrays, summed over some axes of both, for each place along others that are walked together.
+    """Contracts some axes of two arrays, batched over others.
 
     Args:
-        lhs, rhs: arrays; where dtypes differ, they are promoted.
+        lhs, rhs: arrays; promoted if dtypes differ.
         dimension_numbers: ``((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch))``, axes of equal sizes.
         precision: ignored: products have the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
-        An array: the batch axes, those left of ``lhs``, those left of ``rhs``.
+        An array with the batch axes, the remaining axes of ``lhs``, and those of ``rhs``.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
-        ValueError: for axes out of range or given twice, or of different sizes.
+        TypeError: for operands that are not arrays, or axes that are not integers.
+        ValueError: for axes out of range or repeated, or of different sizes.
 
     Example:
         >>> import numpy as np
@@ -65,7 +65,7 @@ def dot_general(
     batch = axes_of("dot_general", bx, kinds[0].ndim), axes_of("dot_general", by, kinds[1].ndim)
     for mine, shared in zip(contract, batch, strict=True):
         if set(mine) & set(shared):
-            raise ValueError(f"dot_general: axes {mine} are summed over, and {shared} walked together: one is in both")
+            raise ValueError(f"dot_general: axes {mine} are contracted, and {shared} batched: one is in both")
     return c.dot(x, y, contract=contract, batch=batch)
 
 
@@ -80,7 +80,7 @@ def dot(
     """The product of vectors and matrices; or, with ``dimension_numbers``, ``dot_general``.
 
     Args:
-        lhs, rhs: arrays of one or two axes; where dtypes differ, they are promoted.
+        lhs, rhs: arrays of one or two axes; promoted if dtypes differ.
         dimension_numbers, precision, preferred_element_type: as for ``dot_general``.
 
     Returns:
@@ -88,7 +88,7 @@ def dot(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another number of axes, or sizes that do not fit.
+        ValueError: for another number of axes, or incompatible sizes.
 
     Example:
         >>> import numpy as np
@@ -104,7 +104,7 @@ def dot(
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
-    """Products of matrices, one for each place along the leading axes.
+    """Batched matrix products.
 
     Args:
         lhs, rhs: arrays of as many axes, three at least, the leading ones of equal sizes.
@@ -115,7 +115,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another number of axes, or sizes that do not fit.
+        ValueError: for another number of axes, or incompatible sizes.
 
     Example:
         >>> import numpy as np
@@ -137,21 +137,21 @@ def ragged_dot(
     preferred_element_type: Any = None,
     group_offset: Any = None,
 ) -> Any:
-    """The product of groups of rows with a matrix for each group, as a mixture of experts has it.
+    """The product of groups of rows with a matrix per group, as in a mixture of experts.
 
     Args:
         lhs: ``(m, k)``, rows in the order of their groups.
         rhs: ``(groups, k, n)``.
-        group_sizes: ``(groups,)``, integers: how many rows each has. Rows beyond their sum become zeros.
+        group_sizes: ``(groups,)``, integers: the number of rows of each group. Rows beyond their sum give zeros.
         precision, preferred_element_type: as for ``dot_general``.
-        group_offset: None: all groups are there.
+        group_offset: must be None.
 
     Returns:
         ``(m, n)``.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no integers.
-        ValueError: for shapes that do not fit, or an offset.
+        TypeError: for operands that are not arrays, or sizes that are not integers.
+        ValueError: for incompatible shapes, or an offset.
 
     Example:
         >>> import numpy as np
@@ -168,7 +168,7 @@ def ragged_dot(
         raise TypeError(f"ragged_dot: group_sizes must be integers, got {g}")
     if (a.ndim, b.ndim, g.shape) != (2, 3, b.shape[:1]) or a.shape[1] != b.shape[1]:
         raise ValueError(f"ragged_dot: wants (m, k), (groups, k, n) and (groups,), got {a}, {b} and {g}")
-    # Each row stands in the columns of its own group; of all groups' matrices on top of each other that is one product.
+    # Each row is placed in the columns of its group, so that one product with all stacked matrices suffices.
     ends = r.cumulative_sum(sizes, axis=0, reverse=False)
     shape = (a.shape[0], b.shape[0])
     row = s.iota(shape=shape, axis=0, dtype=g.dtype)

@@ -1,4 +1,4 @@
-"""Choices and barriers, as JAX calls them."""
+"""Branches and barriers, by JAX's names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["cond", "optimization_barrier", "platform_dependent", "switch"]
 
 
 class _Absent:
-    """Marks an operand that is not given, as None may be one."""
+    """Marks an operand that is not given, as None is a valid operand."""
 
     def __repr__(self) -> str:
         return "not given"
@@ -40,10 +40,10 @@ def cond(
     *operands: Any,
     operand: Any = _ABSENT,
 ) -> Any:
-    """One of two functions of the operands, as an array decides; see ``funcgrad.cond``.
+    """One of two functions of the operands, chosen by an array; see ``funcgrad.cond``.
 
     Args:
-        pred: one bool, or a number that counts as true unless it is zero.
+        pred: a scalar bool, or a number; nonzero is true.
         true_fun, false_fun: take the operands and return pytrees of the same structure, shapes and dtypes.
         operands: pytrees of arrays.
         operand: one operand, by name.
@@ -52,7 +52,7 @@ def cond(
         The chosen function's result.
 
     Raises:
-        TypeError: if results differ, something is no array, or operands are given in both ways.
+        TypeError: if the results differ, a leaf is not an array, or operands are given in both ways.
 
     Example:
         >>> print(cond(True, lambda x: x + 1.0, lambda x: x * 2.0, operand=3.0))
@@ -62,10 +62,10 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _ABSENT) -> Any:
-    """The function of that number, of the operands; see ``funcgrad.switch``.
+    """Calls the branch with that index on the operands; see ``funcgrad.switch``.
 
     Args:
-        index: one integer; below zero it is the first function's, beyond the last the last one's.
+        index: a scalar integer; clamped to the range of branches.
         branches: take the operands and return pytrees of the same structure, shapes and dtypes.
         operands: pytrees of arrays.
         operand: one operand, by name.
@@ -74,9 +74,9 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         The chosen function's result.
 
     Raises:
-        TypeError: if the index is no integer, results differ, something is no array, or operands are given in both
+        TypeError: if the index is not an integer, results differ, a leaf is not an array, or operands are given in both
             ways.
-        ValueError: if there are no functions.
+        ValueError: if ``branches`` is empty.
 
     Example:
         >>> print(switch(1, [lambda x: x + 1.0, lambda x: x * 2.0], 3.0))
@@ -110,18 +110,18 @@ def optimization_barrier(operand: Any, /) -> Any:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """The function for the present platform.
+    """Calls the function for the current platform.
 
     Args:
-        args: of the function.
+        args: the arguments of the function.
         default: the function for other platforms.
         per_platform: functions by the name of a platform: ``cpu``, ``cuda``, ``rocm`` or ``tpu``.
 
     Returns:
-        The chosen function's result.
+        The function's result.
 
     Raises:
-        NotImplementedError: where there is neither.
+        NotImplementedError: if there is neither a function for the platform nor a default.
 
     Example:
         >>> print(platform_dependent(3.0, cpu=lambda x: x + 1.0, default=lambda x: x + 1.0))

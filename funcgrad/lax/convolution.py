@@ -1,4 +1,4 @@
-"""Convolutions, with the layouts that JAX names by letters."""
+"""Convolutions, with axis layouts as letters, as in JAX."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ __all__ = [
 Padding = str | Sequence[tuple[int, int]]
 Letters = tuple[str, str, str] | ConvDimensionNumbers | None
 
-# ---------------------------------------------------------------- which axis is which
+# ---------------------------------------------------------------- layouts
 
 
 def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Letters) -> Any:
-    """Which axis is which in a convolution, as numbers.
+    """The axis roles of a convolution as numbers.
 
     Args:
         lhs_shape, rhs_shape: of the input and the kernel.
         dimension_numbers: three strings, a letter for each axis: ``N`` and ``C`` of the input and of the result for
-            batch and features, ``O`` and ``I`` of the kernel for features that come out and go in, any others for the
-            axes in space; ``("NCHW", "OIHW", "NCHW")``. None for batch, features, space in all.
+            batch and features, ``O`` and ``I`` of the kernel for output and input features, any others for the spatial
+            axes; ``("NCHW", "OIHW", "NCHW")``. None for batch, features, spatial axes in all.
 
     Returns:
-        A ``ConvDimensionNumbers``: for input, kernel and result the axes of batch or features out, of features, and in
-        space, in the order in which the kernel has them.
+        A ``ConvDimensionNumbers``: for input, kernel and result the axis of the batch or output features, of features,
+        and the spatial axes in the order of the kernel's.
 
     Raises:
-        TypeError: for another kind of description.
-        ValueError: for another number of axes, or letters that do not fit.
+        TypeError: for another type of ``dimension_numbers``.
+        ValueError: for a wrong number of axes, or inconsistent letters.
 
     Example:
         >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
@@ -101,21 +101,22 @@ def conv_general_dilated(
     """A convolution; the kernel is not reversed.
 
     Args:
-        lhs, rhs: the input and the kernel, of as many axes; where dtypes differ, they are promoted.
-        window_strides: from one place of the kernel to the next, along each axis in space.
-        padding: pairs, how many zeros are put before and after; ``"VALID"`` for none, or ``"SAME"``.
-        lhs_dilation, rhs_dilation: from one element of the input, or of the kernel, to the next; by default 1.
+        lhs, rhs: the input and the kernel, of as many axes; promoted if dtypes differ.
+        window_strides: the stride of the kernel along each spatial axis.
+        padding: pairs, the zeros added before and after; ``"VALID"`` for none, or ``"SAME"``.
+        lhs_dilation, rhs_dilation: the dilation of the input and of the kernel; by default 1.
         dimension_numbers: as for ``conv_dimension_numbers``.
-        feature_group_count, batch_group_count: into how many groups the input's features, or its batch, are split.
+        feature_group_count, batch_group_count: the number of groups into which the input's features, or its batch, are
+            split.
         precision: as for ``dot_general``.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes, groups or another number of entries that do not fit.
+        ValueError: for incompatible shapes, groups or numbers of entries.
 
     Example:
         >>> x, w = np.arange(5.0)[None, :, None], np.ones((3, 1, 1))
@@ -146,17 +147,17 @@ def conv(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """A convolution of an input (batch, features, space) with a kernel (features out, features in, space).
+    """A convolution of an input (batch, features, spatial) with a kernel (output features, input features, spatial).
 
     Args:
         lhs, rhs, window_strides, padding, precision, preferred_element_type: as for ``conv_general_dilated``.
 
     Returns:
-        An array: batch, features, space.
+        An array: batch, features, spatial.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv(np.ones((1, 1, 4)), np.ones((1, 1, 3)), (1,), "VALID"))
@@ -177,18 +178,18 @@ def conv_with_general_padding(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """``conv`` with padding of all kinds, and dilations.
+    """``conv`` with arbitrary padding and dilation.
 
     Args:
         lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation: as for ``conv_general_dilated``.
         precision, preferred_element_type: as there.
 
     Returns:
-        An array: batch, features, space.
+        An array: batch, features, spatial.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv_with_general_padding(np.ones((1, 1, 4)), np.ones((1, 1, 3)), (1,), [(1, 0)], None, (2,)))
@@ -201,7 +202,7 @@ def conv_with_general_padding(
 
 
 def _transposed_pads(size: int, stride: int, padding: str) -> tuple[int, int]:
-    """Padding with which a convolution of dilated inputs undoes the shapes of one with that padding."""
+    """Padding with which a convolution of dilated inputs inverts the shape change of one with that padding."""
     if padding not in ("SAME", "VALID"):
         raise ValueError(f'conv_transpose: padding must be pairs of integers, "VALID" or "SAME", got {padding!r}')
     total = size + stride - 2 + (max(size - stride, 0) if padding == "VALID" else 0)
@@ -220,17 +221,17 @@ def conv_transpose(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """A convolution of the input with zeros between its elements, for upsampling ("deconvolution").
+    """A convolution of the dilated input, for upsampling ("deconvolution").
 
     Args:
         lhs, rhs: the input and the kernel.
-        strides: by how much it upsamples, along each axis in space.
-        padding: ``"SAME"`` for results as many times larger, ``"VALID"`` for those that a convolution of that kind
-            takes back to the input's size; or pairs, as for ``conv_general_dilated``.
-        rhs_dilation: from one element of the kernel to the next; by default 1.
-        dimension_numbers: as for ``conv_dimension_numbers``; None for batch, space, features, and kernels of space,
-            features in, features out.
-        transpose_kernel: reverses the kernel and exchanges its features, so that it is the transpose of
+        strides: the upsampling factor along each spatial axis.
+        padding: ``"SAME"`` for results larger by the strides, ``"VALID"`` for the inverse of the shape change of a
+            valid convolution; or pairs, as for ``conv_general_dilated``.
+        rhs_dilation: the dilation of the kernel; by default 1.
+        dimension_numbers: as for ``conv_dimension_numbers``; None for batch, spatial, features, and kernels of spatial,
+            input features, output features.
+        transpose_kernel: reverses the kernel and swaps its feature axes, so that the result is the transpose of
             ``conv_general_dilated`` with the same kernel.
         precision, preferred_element_type: as for ``conv_general_dilated``.
 
@@ -239,7 +240,7 @@ def conv_transpose(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> x, w = np.array([1.0, 2.0])[None, :, None], np.ones((2, 1, 1))
@@ -264,7 +265,7 @@ def conv_transpose(
     return conv_general_dilated(x, w, (1,) * (ndim - 2), padding, strides, holes, numbers)
 
 
-# ---------------------------------------------------------------- the windows themselves
+# ---------------------------------------------------------------- patches
 
 
 def conv_general_dilated_patches(
@@ -278,20 +279,20 @@ def conv_general_dilated_patches(
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:
-    """The windows of the input, along the feature axis: for each feature all elements of the window.
+    """The windows of the input along the feature axis (im2col): for each feature all elements of the window.
 
     Args:
         lhs: the input.
-        filter_shape: how large the window is along each axis in space.
+        filter_shape: the size of the window along each spatial axis.
         window_strides, padding, lhs_dilation, rhs_dilation: as for ``conv_general_dilated``.
         dimension_numbers, precision, preferred_element_type: as there.
 
     Returns:
-        An array, with as many times more features as a window has elements.
+        An array, whose number of features is multiplied by the window's elements.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(conv_general_dilated_patches(np.array([[[1.0, 2.0, 3.0]]]), (2,), (1,), "VALID"))
@@ -321,14 +322,14 @@ def conv_general_dilated_local(
     dimension_numbers: Letters = None,
     precision: Any = None,
 ) -> Any:
-    """A convolution whose kernel is another one at each place.
+    """A convolution with a different kernel at each position.
 
     Args:
         lhs: the input.
-        rhs: the kernels, whose features in are those of ``conv_general_dilated_patches``, and whose axes in space are
+        rhs: the kernels, whose input features are those of ``conv_general_dilated_patches``, and whose spatial axes are
             the result's.
         window_strides, padding, lhs_dilation, rhs_dilation: as for ``conv_general_dilated``.
-        filter_shape: how large the window is along each axis in space.
+        filter_shape: the size of the window along each spatial axis.
         dimension_numbers, precision: as there.
 
     Returns:
@@ -336,7 +337,7 @@ def conv_general_dilated_local(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> x, w = np.array([[[1.0, 2.0, 3.0]]]), np.ones((1, 2, 2))
@@ -351,6 +352,6 @@ def conv_general_dilated_local(
     )  # fmt: skip
     image, kernel = transpose(patches, numbers.lhs_spec), transpose(w, numbers.rhs_spec)
     space = tuple(range(2, type_of(x).ndim))
-    found = dot(image, kernel, contract=((1,), (1,)), batch=(space, space))  # space, batch, features
+    found = dot(image, kernel, contract=((1,), (1,)), batch=(space, space))  # spatial, batch, features
     ordered = transpose(found, (len(space), len(space) + 1, *range(len(space))))
     return transpose(ordered, np.argsort(numbers.out_spec).tolist())

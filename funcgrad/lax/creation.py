@@ -1,4 +1,4 @@
-"""Creating arrays, and their properties: constants, ranges, dtypes, shapes, bits."""
+"""Creating arrays, and their properties: constants, ranges, dtypes, shapes, bit casts."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ __all__ = [
     "shape_as_value",
 ]  # fmt: skip
 
-# ---------------------------------------------------------------- made
+# ---------------------------------------------------------------- constants
 
 
 def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
-    """An array that is one number everywhere.
+    """An array filled with a number.
 
     Args:
         shape: of the result.
-        fill_value: an array or number without axes.
+        fill_value: a scalar array or number.
         dtype: of the result; by default that of the number.
-        sharding: where it is to be: a device or a sharding.
+        sharding: a device or sharding for the result.
 
     Returns:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for sizes that are no integers, or what is no number.
-        ValueError: for negative sizes, or a number that has axes.
+        TypeError: for sizes that are not integers, or a ``fill_value`` that is not a number.
+        ValueError: for negative sizes, or a ``fill_value`` that is not a scalar.
 
     Example:
         >>> print(full((2, 2), 3, "float32"))
@@ -54,20 +54,20 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: 
 def full_like(
     x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
 ) -> Any:
-    """An array that is one number everywhere, of the shape and dtype of another.
+    """An array filled with a number, with the shape and dtype of another.
 
     Args:
-        x: an array, or what has a ``shape`` and a ``dtype``.
-        fill_value: an array or number without axes.
-        dtype, shape: where they are not those of ``x``.
-        sharding: where it is to be: a device or a sharding.
+        x: an array, or an object with a ``shape`` and a ``dtype``.
+        fill_value: a scalar array or number.
+        dtype, shape: override those of ``x``.
+        sharding: a device or sharding for the result.
 
     Returns:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for sizes that are no integers, or what is no number.
-        ValueError: for negative sizes, or a number that has axes.
+        TypeError: for sizes that are not integers, or a ``fill_value`` that is not a number.
+        ValueError: for negative sizes, or a ``fill_value`` that is not a scalar.
 
     Example:
         >>> print(full_like(np.zeros(2, "int32"), 7))
@@ -80,7 +80,7 @@ def full_like(
 
 
 def empty(shape: Sequence[int], dtype: Any) -> Any:
-    """An array whose elements are to be written yet: zeros.
+    """An array to be filled later: zeros.
 
     Args:
         shape, dtype: of the result.
@@ -89,7 +89,7 @@ def empty(shape: Sequence[int], dtype: Any) -> Any:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for sizes that are no integers, or an unknown dtype.
+        TypeError: for sizes that are not integers, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -100,17 +100,17 @@ def empty(shape: Sequence[int], dtype: Any) -> Any:
 
 
 def iota(dtype: Any, size: int) -> Any:
-    """The numbers from 0 on.
+    """The integers from 0.
 
     Args:
         dtype: of the result.
-        size: how many.
+        size: the number of elements.
 
     Returns:
         A vector of that size and dtype.
 
     Raises:
-        TypeError: for a size that is no integer, or an unknown dtype.
+        TypeError: for a size that is not an integer, or an unknown dtype.
         ValueError: for a negative size.
 
     Example:
@@ -121,7 +121,7 @@ def iota(dtype: Any, size: int) -> Any:
 
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
-    """The numbers from 0 on along one axis, the same along the others.
+    """The integers from 0 along one axis, repeated along the others.
 
     Args:
         dtype, shape: of the result.
@@ -131,7 +131,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for sizes that are no integers, or an unknown dtype; bools cannot count.
+        TypeError: for sizes that are not integers, or an unknown dtype, or bool.
         ValueError: for negative sizes, or an axis out of range.
 
     Example:
@@ -174,7 +174,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
         A vector of int32s.
 
     Raises:
-        TypeError: for sizes that are no integers.
+        TypeError: for sizes that are not integers.
         ValueError: for negative ones.
 
     Example:
@@ -185,7 +185,7 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that several broadcast to, by NumPy's rule.
+    """The shape that several shapes broadcast to, by NumPy's rule.
 
     Args:
         shapes: sequences of integers.
@@ -194,7 +194,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         A tuple; ``()`` for no shapes.
 
     Raises:
-        TypeError: for sizes that are no integers.
+        TypeError: for sizes that are not integers.
         ValueError: where they do not broadcast.
 
     Example:
@@ -205,23 +205,23 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return _broadcast_shapes("broadcast_shapes", *sizes) if sizes else ()
 
 
-# ---------------------------------------------------------------- the same bits
+# ---------------------------------------------------------------- bit casts
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
-    """The same bits, read as another dtype.
+    """The same bits as another dtype.
 
     Args:
-        operand: an array or number: real numbers.
-        new_dtype: of as many bits; of fewer, and the parts of an element, the lowest first, are along a new last axis;
-            of more, and the last axis, along which the parts are, goes.
+        operand: a real array or number.
+        new_dtype: a dtype of the same width; for a narrower one the parts of an element, lowest first, form a new last
+            axis; for a wider one the last axis, which holds the parts, is removed.
 
     Returns:
         An array of that dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for bools and complex numbers.
-        ValueError: where the last axis has not as many elements as are needed for one.
+        ValueError: if the last axis does not have the right size for a wider dtype.
 
     Example:
         >>> print(bitcast_convert_type(np.float32(1), "int32"), bitcast_convert_type(np.uint16(258), "uint8"))

@@ -1,4 +1,4 @@
-"""Elementwise operations, one row each: strict about dtypes and ranks, as XLA is."""
+"""Elementwise operations, one row each: strict about dtypes and ranks, as in XLA."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Returns:
     An array of {result}.
 
 Raises:
-    TypeError: for operands that are no arrays or numbers, of different dtypes, or of one that it is not defined on.
-    ValueError: for shapes that do not fit.
+    TypeError: for operands that are not arrays or numbers, of different dtypes, or of one that it is not defined on.
+    ValueError: for incompatible shapes.
 
 Example:
     >>> print({name}({example}))
@@ -53,13 +53,13 @@ def _declare(
     shown: str,
     result: str = "",
 ) -> Callable[..., Any]:
-    """The function of that name, of operands of one dtype.
+    """Declares the function of that name, for operands of one dtype.
 
     Args:
         arguments: their names.
         body: in terms of primitives.
-        what, kinds, example, shown: for its docstring: the first line, dtypes, a call's arguments, what it prints.
-        result: the dtype of the result where it is not the operands'.
+        what, kinds, example, shown: for its docstring: the first line, dtypes, a call's arguments, its printed result.
+        result: the dtype of the result, if not that of the operands.
     """
     names = arguments.split()
     signature = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in names])
@@ -105,7 +105,7 @@ def _conjugate(x: Any) -> Any:
 
 
 def _numeric(name: str, primitive: Primitive) -> Callable[..., Any]:
-    """A primitive that takes bools too, without them."""
+    """A primitive that also takes bools, restricted to numbers."""
 
     def body(*xs: Any) -> Any:
         if type_of(xs[0]).dtype == dtypes.bool_:
@@ -116,7 +116,7 @@ def _numeric(name: str, primitive: Primitive) -> Callable[..., Any]:
 
 
 def _right_by_sign(x: Any, y: Any) -> Any:
-    """The shift that fills up with the sign's bit, of unsigned integers too."""
+    """The arithmetic right shift, for unsigned integers too."""
     kind = type_of(x).dtype
     if kind not in dtypes.UNSIGNED:
         return p.shift_right(x, y)
@@ -262,11 +262,11 @@ betainc = _declare(
     "betainc", "a b x", s.betainc, "The regularized incomplete beta function.", _FLOATS, "1.0, 1.0, 0.25", "0.25"
 )
 
-# ---------------------------------------------------------------- with rules of their own
+# ---------------------------------------------------------------- with their own argument rules
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:
-    """``x``, but no smaller than ``min`` and no larger than ``max``.
+    """``x`` clamped to the range from ``min`` to ``max``.
 
     Args:
         min, max: of the dtype of ``x`` and its shape, or scalars.
@@ -276,7 +276,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are no arrays or numbers, or of different dtypes.
+        TypeError: for operands that are not arrays or numbers, or of different dtypes.
         ValueError: for bounds of another shape.
 
     Example:
@@ -296,14 +296,14 @@ def pow(x: Any, y: Any) -> Any:
 
     Args:
         x: an array or number: floating or complex numbers.
-        y: of the dtype of ``x``, or integers; shapes fit as those of ``add``.
+        y: of the dtype of ``x``, or integers; shapes as for ``add``.
 
     Returns:
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are no arrays or numbers, or of dtypes that do not go together.
-        ValueError: for shapes that do not fit.
+        TypeError: for operands that are not arrays or numbers, or of incompatible dtypes.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(pow(np.array([2.0, 3.0]), 2), pow(2.0, -1.0))
@@ -323,7 +323,7 @@ def pow(x: Any, y: Any) -> Any:
 
 
 def integer_pow(x: Any, y: int) -> Any:
-    """A power whose exponent is an integer that is known.
+    """A power with a static integer exponent.
 
     Args:
         x: an array or number; of integers, the exponent must not be negative.
@@ -352,14 +352,14 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
     """The nearest whole number.
 
     Args:
-        x: an array or number: floating numbers.
-        rounding_method: where two are as near, the one farther from zero, or ``TO_NEAREST_EVEN`` the even one.
+        x: an array or number: floating-point numbers.
+        rounding_method: ties round away from zero, or with ``TO_NEAREST_EVEN`` to even.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
 
     Example:
         >>> x = np.array([0.5, 1.5, 2.5])
@@ -372,18 +372,18 @@ def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZER
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
-    """Numbers rounded to fewer bits of exponent and mantissa; the dtype stays.
+    """Numbers rounded to fewer exponent and mantissa bits, in the same dtype.
 
     Args:
-        operand: an array or number: floating numbers.
-        exponent_bits, mantissa_bits: how many bits, one and none at least.
+        operand: an array or number: floating-point numbers.
+        exponent_bits, mantissa_bits: the numbers of bits, at least one and zero.
 
     Returns:
         An array of the shape and dtype of the operand.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
-        ValueError: for fewer bits than that.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
+        ValueError: for fewer bits.
 
     Example:
         >>> print(reduce_precision(np.float32(1.001), 5, 3))
@@ -398,7 +398,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> An
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Any:
-    """An array in another dtype; of complex numbers the real parts, where that is real.
+    """An array cast to another dtype; a complex array cast to a real dtype keeps the real parts.
 
     Args:
         operand: an array or number.
@@ -428,8 +428,8 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: where ``pred`` is not of bools, or dtypes differ.
-        ValueError: where shapes differ.
+        TypeError: if ``pred`` is not bool, or dtypes differ.
+        ValueError: if shapes differ.
 
     Example:
         >>> print(select(np.array([True, False]), np.array([1, 2]), np.array([3, 4])))
@@ -445,15 +445,15 @@ def select_n(which: Any, *cases: Any) -> Any:
     """Elements of one of several arrays, by an array of indices, which are clamped.
 
     Args:
-        which: bools, for two cases at most, or int32s; of the shape of the cases or a scalar.
-        cases: one at least, of one dtype and one shape.
+        which: bools, for at most two cases, or int32; of the shape of the cases, or a scalar.
+        cases: at least one array, all of one dtype and shape.
 
     Returns:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: where ``which`` is not of bools or integers, or dtypes differ.
-        ValueError: where shapes differ, there is no case, or more than two for bools.
+        TypeError: if ``which`` is not bool or integer, or dtypes differ.
+        ValueError: if shapes differ, there is no case, or more than two for bools.
 
     Example:
         >>> print(select_n(np.array([2, 0]), np.array([1, 2]), np.array([3, 4]), np.array([5, 6])))

@@ -1,4 +1,4 @@
-"""The Fourier transform of the last axes, by its kind."""
+"""The Fourier transforms of the last axes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
 
     Args:
         x: an array: of real numbers for ``RFFT``, of complex ones for ``IRFFT``, of either for the others.
-        fft_type: ``"FFT"``, ``"IFFT"``, ``"RFFT"``, from real numbers to half of the spectrum, or ``"IRFFT"``, back.
-        fft_lengths: how long these axes are; for ``IRFFT``, in the result.
+        fft_type: ``"FFT"``, ``"IFFT"``, ``"RFFT"``, from real numbers to half of the spectrum, or its inverse
+            ``"IRFFT"``.
+        fft_lengths: the sizes of these axes; for ``IRFFT``, of the result.
 
     Returns:
         An array, complex; real for ``IRFFT``.
 
     Raises:
         TypeError: for operands that are not arrays, or other dtypes.
-        ValueError: for another kind, or lengths that are not the array's.
+        ValueError: for an unknown kind, or sizes that are not the array's.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""XLA's general gather and scatters, by JAX's description of which axis is which."""
+"""XLA's general gather and scatters, with JAX's dimension numbers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _written_dims(numbers: ScatterDimensionNumbers) -> ix.IndexDims:
 
 
 def _fill_value(dtype: np.dtype) -> Any:
-    """The default for reads out of bounds: NaN, or the integer dtype's smallest or, if unsigned, largest value."""
+    """The default for out-of-bounds reads: NaN, or for integers the smallest (signed) or largest (unsigned) value."""
     if dtypes.is_inexact(dtype):
         return dtype.type(np.nan)
     if dtype == dtypes.bool_:
@@ -76,27 +76,27 @@ def gather(
     mode: Any = None,
     fill_value: Any = None,
 ) -> Any:
-    """Windows of an array, one for each row of places.
+    """Windows of an array, one for each row of indices.
 
     Args:
         operand: an array.
-        start_indices: integers; along the last axis are the places of one window.
-        dimension_numbers: which axis is which: ``offset_dims`` of the result run inside a window,
-            ``collapsed_slice_dims`` of the operand have size 1 in it and are left out, ``start_index_map`` says which
-            axis of the operand each place is for, and the ``batching_dims`` of both are walked together.
-        slice_sizes: how large a window is along each axis of the operand.
+        start_indices: integers; the last axis has the coordinates of one window.
+        dimension_numbers: the axis roles: ``offset_dims`` of the result run inside a window, ``collapsed_slice_dims``
+            of the operand have size 1 in it and are omitted, ``start_index_map`` is the operand's axis of each
+            coordinate, and the ``batching_dims`` of both are batch axes.
+        slice_sizes: the size of a window along each axis of the operand.
         unique_indices: promises that no element is read twice.
-        indices_are_sorted: of no consequence.
-        mode: the treatment of windows out of bounds: ``"clip"``, the default, moves them inside, ``"fill"`` reads a
-            number there, and ``"promise_in_bounds"`` says that there are none.
-        fill_value: that number; by default NaN, or the smallest of signed, the largest of other integers.
+        indices_are_sorted: ignored.
+        mode: the treatment of windows out of bounds: ``"clip"``, the default, moves them inside, ``"fill"`` reads
+            ``fill_value``, and ``"promise_in_bounds"`` asserts that there are none.
+        fill_value: by default NaN, or the smallest signed or largest unsigned integer.
 
     Returns:
         An array of the operand's dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or places that are no integers.
-        ValueError: for a description that does not fit, or another mode.
+        TypeError: for operands that are not arrays, or indices that are not integers.
+        ValueError: for invalid dimension numbers, or an unknown mode.
 
     Example:
         >>> numbers = GatherDimensionNumbers(offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,))
@@ -143,23 +143,22 @@ _DOCUMENT = """{what}
 
 Args:
     operand: an array.
-    scatter_indices: integers; along the last axis are the places of one window.
-    updates: of the operand's dtype, a window for each row of places.
-    dimension_numbers: which axis is which: ``update_window_dims`` of the updates run inside a window,
-        ``inserted_window_dims`` of the operand have size 1 in it and are left out there,
-        ``scatter_dims_to_operand_dims`` says which axis of the operand each place is for, and the ``batching_dims`` of
-        both are walked together.
-    indices_are_sorted: of no consequence.
+    scatter_indices: integers; the last axis has the coordinates of one window.
+    updates: of the operand's dtype, a window for each row of indices.
+    dimension_numbers: the axis roles: ``update_window_dims`` of the updates run inside a window,
+        ``inserted_window_dims`` of the operand have size 1 in it and are omitted, ``scatter_dims_to_operand_dims`` is
+        the operand's axis of each coordinate, and the ``batching_dims`` of both are batch axes.
+    indices_are_sorted: ignored.
     unique_indices: promises that no element is written twice.
     mode: the treatment of windows out of bounds: ``"drop"``, the default, ``"clip"``, which moves them inside, or
-        ``"promise_in_bounds"``, that there are none.
+        ``"promise_in_bounds"``, which asserts that there are none.
 
 Returns:
     An array of the operand's shape and dtype.
 
 Raises:
-    TypeError: for operands that are not arrays, different dtypes, or places that are no integers.
-    ValueError: for a description or updates that do not fit, or another mode.
+    TypeError: for operands that are not arrays, different dtypes, or indices that are not integers.
+    ValueError: for invalid dimension numbers or updates, or an unknown mode.
 
 Example:
     >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
@@ -199,15 +198,15 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Any:
-    """An array with a function of windows of it in their place; once, where several windows have an element.
+    """An array with a function applied to windows of it; once for elements in several windows.
 
     Args:
         operand: an array.
-        scatter_indices: integers; along the last axis are the places of one window.
-        func: elementwise, of the operand's dtype.
+        scatter_indices: integers; the last axis has the coordinates of one window.
+        func: an elementwise function that preserves the dtype.
         dimension_numbers: as for ``scatter``.
         update_shape: the shape of updates.
-        indices_are_sorted: of no consequence.
+        indices_are_sorted: ignored.
         unique_indices: promises that no element is read twice.
         mode: as for ``scatter``.
 
@@ -215,9 +214,9 @@ def scatter_apply(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or places that are no integers, or where the function changes the
+        TypeError: for operands that are not arrays, indices that are not integers, or a function that changes the
             dtype.
-        ValueError: for a description that does not fit, or another mode.
+        ValueError: for invalid dimension numbers, or an unknown mode.
 
     Example:
         >>> numbers = ScatterDimensionNumbers((), (0,), (0,))

@@ -37,7 +37,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
     Args:
         x: ``(*, n, n)``, floating or complex: Hermitian, positive definite.
-        symmetrize_input: takes the mean of the matrix and its adjoint; else only the lower triangle is read.
+        symmetrize_input: whether to use the mean of the matrix and its adjoint; else only the lower triangle is read.
 
     Returns:
         ``(*, n, n)``, of the same dtype.
@@ -56,7 +56,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 
 def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
-    """The upper factor of a matrix to which the product of a vector with itself is added.
+    """The Cholesky update: the upper factor after adding the outer product of a vector with itself.
 
     Args:
         r_matrix: ``(n, n)``, the upper factor of the matrix.
@@ -67,7 +67,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(cholesky_update(np.array([[3.0]]), np.array([4.0])))
@@ -84,14 +84,14 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
 
 
 def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> list[Any]:
-    """Eigenvalues and eigenvectors of square matrices, complex, of length 1.
+    """Eigenvalues and normalized eigenvectors of square matrices, complex.
 
     Args:
         x: ``(*, n, n)``, floating or complex.
-        compute_left_eigenvectors, compute_right_eigenvectors: whether these are wanted.
+        compute_left_eigenvectors, compute_right_eigenvectors: whether to return them.
 
     Returns:
-        A list: the values ``(*, n)``, the left vectors, the columns of ``(*, n, n)``, if wanted, and the right ones.
+        A list: the values ``(*, n)``, the left vectors as columns of ``(*, n, n)``, if requested, and the right ones.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
@@ -105,7 +105,7 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
     values, *vectors = svd_eig.eig(x, vectors=compute_left_eigenvectors or compute_right_eigenvectors)
     found = [values]
     if compute_left_eigenvectors:
-        # The rows of the inverse are left vectors of the same values.
+        # The rows of the inverse are the left eigenvectors.
         left = m.adjoint(solving.inverse(vectors[0])[0])
         lengths = sqrt(s.reduce_sum(square(complex_abs(left)), axes=(type_of(left).ndim - 2,)))
         spread = s.broadcast(
@@ -130,9 +130,9 @@ def eigh(
     Args:
         x: ``(*, n, n)``, floating or complex.
         lower: which triangle is read.
-        symmetrize_input: takes the mean of the matrix and its adjoint first.
-        sort_eigenvalues: of no consequence: they are in ascending order.
-        subset_by_index: the first and the one after the last value that are wanted.
+        symmetrize_input: whether to use the mean of the matrix and its adjoint.
+        sort_eigenvalues: ignored: they are in ascending order.
+        subset_by_index: the range of values to return, ``(first, last + 1)``.
 
     Returns:
         The vectors, the columns of ``(*, n, n)``, and then the values ``(*, n)``.
@@ -158,13 +158,13 @@ def eigh(
 
 
 def hessenberg(a: Any) -> tuple[Any, Any]:
-    """A matrix made zero below its first diagonal by reflections on both sides; it has no derivative.
+    """The Hessenberg form of a matrix, by Householder reflections; not differentiable.
 
     Args:
         a: ``(*, n, n)``, floating or complex.
 
     Returns:
-        The matrix, below whose first diagonal are the reflections' vectors, and ``(*, n - 1)``, their factors; see
+        The matrix, with the Householder vectors below the subdiagonal, and the taus ``(*, n - 1)``; see
         ``householder_product``.
 
     Raises:
@@ -181,15 +181,15 @@ def hessenberg(a: Any) -> tuple[Any, Any]:
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
-    """A Hermitian matrix made tridiagonal by reflections on both sides; it has no derivative.
+    """The tridiagonal form of a Hermitian matrix, by Householder reflections; not differentiable.
 
     Args:
         a: ``(*, n, n)``, floating or complex.
         lower: which triangle is read.
 
     Returns:
-        The reflections' vectors packed into a matrix, the diagonal ``(*, n)``, the one beside it ``(*, n - 1)``, both
-        real, and the reflections' factors ``(*, n - 1)``.
+        The packed Householder vectors, the diagonal ``(*, n)``, the off-diagonal ``(*, n - 1)``, both real, and the
+        taus ``(*, n - 1)``.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
@@ -204,18 +204,18 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
 
 
 def householder_product(a: Any, taus: Any) -> Any:
-    """The product of reflections, its first columns.
+    """The first columns of a product of Householder reflections.
 
     Args:
-        a: ``(*, m, n)``, with ``m >= n``: below the diagonal the reflections' vectors.
-        taus: ``(*, k)``, ``k`` at most ``n``, their factors, of the same dtype.
+        a: ``(*, m, n)``, with ``m >= n``: the Householder vectors below the diagonal.
+        taus: ``(*, k)``, ``k`` at most ``n``, of the same dtype.
 
     Returns:
         ``(*, m, n)``.
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(householder_product(np.array([[1.0], [0.0]]), np.array([0.0])))
@@ -234,21 +234,21 @@ def householder_product(a: Any, taus: Any) -> Any:
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
-    """The product of reflections, times matrices.
+    """A product of Householder reflections, times matrices.
 
     Args:
-        a: ``(*, m, n)``: below the diagonal the reflections' vectors.
-        taus: ``(*, k)``, their factors, of the same dtype.
+        a: ``(*, m, n)``: the Householder vectors below the diagonal.
+        taus: ``(*, k)``, of the same dtype.
         c: matrices, of the same dtype.
-        left: whether the product is on their left.
-        transpose: the adjoint of the product instead.
+        left: whether the product is the left factor.
+        transpose: whether to use its adjoint instead.
 
     Returns:
         An array of the shape of ``c``.
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(ormqr(np.array([[1.0], [0.0]]), np.array([0.0]), np.array([[1.0], [2.0]])).ravel())
@@ -264,18 +264,18 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
 
 
 def lu(x: Any) -> tuple[Any, Any, Any]:
-    """Both triangular factors, of the matrix with its rows in another order.
+    """The LU decomposition with partial pivoting.
 
     Args:
         x: ``(*, m, n)``, floating or complex.
 
     Returns:
-        The factors in one matrix, without the ones on the diagonal of the lower; with which row each row was
-        interchanged, int32s ``(*, min(m, n))``; and the order of the rows ``(*, m)``.
+        Both factors in one matrix, without the lower one's unit diagonal; the pivots, int32s ``(*, min(m, n))``; and
+        the row permutation ``(*, m)``.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
 
     Example:
         >>> packed, pivots, order = lu(np.array([[0.0, 2.0], [4.0, 8.0]]))
@@ -290,11 +290,11 @@ def lu(x: Any) -> tuple[Any, Any, Any]:
 
 
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
-    """The order of rows that are interchanged in turn.
+    """The row permutation given by pivots.
 
     Args:
-        pivots: ``(*, k)``, int32s: with which row each is interchanged.
-        permutation_size: how many rows there are.
+        pivots: ``(*, k)``, int32s: the row that each row is interchanged with.
+        permutation_size: the number of rows.
 
     Returns:
         ``(*, permutation_size)``, int32s.
@@ -311,18 +311,18 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 
 
 def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
-    """A unitary and an upper triangular factor.
+    """The QR decomposition.
 
     Args:
         x: ``(*, m, n)``, floating or complex.
-        full_matrices: as many columns of the first as rows; then tall matrices have no derivative.
+        full_matrices: whether the first factor is square; for tall matrices it then has no derivative.
 
     Returns:
         ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is ``m`` or the smaller of both.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
         NonDifferentiableError: for the derivative of full factors of tall matrices.
 
     Example:
@@ -335,14 +335,14 @@ def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
 
 
 def schur(x: Any, *, compute_schur_vectors: bool = True) -> Any:
-    """A triangular factor between a unitary one and its adjoint; they have no derivative.
+    """The Schur decomposition; not differentiable.
 
     Args:
         x: ``(*, n, n)``, floating or complex.
-        compute_schur_vectors: whether the unitary one is wanted too.
+        compute_schur_vectors: whether to return the unitary factor too.
 
     Returns:
-        The triangular factor, of real matrices with blocks of two rows; and the unitary one, if it is wanted.
+        The triangular factor, quasi-triangular with 2x2 blocks for real matrices; and the unitary one, if requested.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
@@ -361,20 +361,20 @@ def schur(x: Any, *, compute_schur_vectors: bool = True) -> Any:
 def svd(
     x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None
 ) -> Any:
-    """Singular values between left and right vectors.
+    """The singular value decomposition.
 
     Args:
         x: ``(*, m, n)``, floating or complex.
-        full_matrices: as many vectors as rows and columns.
-        compute_uv: whether vectors are wanted.
-        subset_by_index: the first and the one after the last value that are wanted; not with ``full_matrices``.
+        full_matrices: whether both unitary factors are square.
+        compute_uv: whether to return the singular vectors.
+        subset_by_index: the range of values to return, ``(first, last + 1)``; not with ``full_matrices``.
 
     Returns:
-        The left vectors, columns, the values in descending order, and the right vectors, rows; or the values alone.
+        The left vectors as columns, the values in descending order, and the right vectors as rows; or only the values.
 
     Raises:
         TypeError: for operands that are not arrays, or of another dtype.
-        ValueError: for less than two axes, or some of the full vectors.
+        ValueError: for fewer than two axes, or a subset with ``full_matrices``.
 
     Example:
         >>> print(svd(np.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
@@ -414,14 +414,14 @@ def symmetric_product(
         a_matrix: ``(*, m, n)``, floating.
         c_matrix: ``(*, m, m)``, of the same dtype.
         alpha, beta: numbers.
-        symmetrize_output: of no consequence: both triangles are computed.
+        symmetrize_output: ignored: both triangles are computed.
 
     Returns:
         ``(*, m, m)``.
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(symmetric_product(np.array([[1.0, 2.0]]), np.array([[3.0]]), beta=1.0))
@@ -449,15 +449,15 @@ def triangular_solve(
         b: ``(*, k, n)``, or ``(*, n, k)`` if ``left_side``, or ``(*, n)``; of the same dtype.
         left_side: whether the matrix is on the left.
         lower: which triangle.
-        transpose_a, conjugate_a: the matrix's transpose, or conjugate, instead.
-        unit_diagonal: ones for the diagonal, which is not read.
+        transpose_a, conjugate_a: whether to use the matrix's transpose, or conjugate.
+        unit_diagonal: whether the diagonal is one; it is then not read.
 
     Returns:
         An array of the shape of ``b``.
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> a, b = np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([[4.0], [4.0]])
@@ -489,7 +489,7 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or of other dtypes.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> beside = np.ones(2)

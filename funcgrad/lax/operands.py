@@ -12,10 +12,10 @@ from funcgrad.numpy.promotion import astype
 
 
 def checked(name: str, x: Any) -> Any:
-    """``x``, an array or a number.
+    """``x``, checked to be an array or a number.
 
     Raises:
-        TypeError: for anything else, sequences of numbers too.
+        TypeError: for anything else, including sequences of numbers.
     """
     x = trees.array_of(x)
     if not is_array(x):
@@ -24,10 +24,10 @@ def checked(name: str, x: Any) -> Any:
 
 
 def same_dtype(name: str, *xs: Any) -> list[Any]:
-    """Arrays of one dtype; a Python number takes that of the arrays, which must be able to hold it.
+    """Arrays of one dtype; a Python number takes that dtype, which must be able to represent it.
 
     Raises:
-        TypeError: where arrays have different dtypes, or a number does not fit.
+        TypeError: if arrays have different dtypes, or a number is not representable.
     """
     xs = tuple(checked(name, x) for x in xs)
     types = [type_of(x) for x in xs]
@@ -43,10 +43,10 @@ def same_dtype(name: str, *xs: Any) -> list[Any]:
 
 
 def same_rank(name: str, xs: Sequence[Any]) -> None:
-    """Asks for as many axes in each array, but in scalars.
+    """Checks that all arrays except scalars have the same rank.
 
     Raises:
-        ValueError: where there are not.
+        ValueError: if ranks differ.
     """
     types = [type_of(x) for x in xs]
     if len({t.ndim for t in types} - {0}) > 1:
@@ -57,20 +57,20 @@ def same_rank(name: str, xs: Sequence[Any]) -> None:
 
 
 def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """The axes of a sequence, each once, counted from the front.
+    """The axes of a sequence as distinct non-negative integers.
 
     Raises:
         TypeError: for an argument that is not a sequence of integers.
-        ValueError: for one that is out of range, or there twice.
+        ValueError: for one that is out of range or repeated.
     """
     return validate.axes(name, validate.sequence(name, "axes", axes), ndim)
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple of integers that are not negative.
+    """A shape as a tuple of non-negative integers.
 
     Raises:
-        TypeError: for an argument that is not a sequence of integers that are known.
+        TypeError: for an argument that is not a sequence of concrete integers.
         ValueError: for negative ones.
     """
     return validate.shape(name, "shape", validate.sequence(name, "shape", shape))

@@ -1,4 +1,4 @@
-"""Collectives that are others under another name, or made of others."""
+"""Collectives derived from others."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["pbroadcast", "pswapaxes"]
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
-    """An axis of arrays exchanged with a named axis.
+    """Swaps an axis of arrays with a named axis.
 
     Args:
-        x: a pytree of arrays, whose axis has the size of the named one.
+        x: a pytree of arrays, whose axis has the size of the named axis.
         axis_name: as given to a surrounding ``vmap``.
-        axis: which.
+        axis: the axis of the arrays.
 
     Returns:
-        A pytree like it: at index ``i`` of the named axis are the elements ``i`` of all.
+        A pytree like it: index ``i`` of the named axis has the elements ``i`` of all.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
@@ -37,7 +37,7 @@ def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """The value at one index of a named axis, at all of its indices.
+    """The value at one index of a named axis, broadcast to all indices.
 
     Args:
         x: a pytree of arrays.
@@ -45,7 +45,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
         source: the index.
 
     Returns:
-        A pytree like it, the same at all indices.
+        A pytree like it, equal at all indices.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.

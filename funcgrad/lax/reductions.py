@@ -1,4 +1,4 @@
-"""Reductions over axes, by known operations and by any associative function, and running ones along an axis."""
+"""Reductions over axes by known or arbitrary associative functions, and cumulative reductions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _DOCUMENT = """{what}
 
 Args:
     operand: an array: {kinds}.
-    axes: over which, each once; none leaves the array as it is.
+    axes: the axes to reduce, without duplicates; without axes the array is unchanged.
 
 Returns:
     An array without these axes, of the same dtype.
 
 Raises:
-    TypeError: for operands that are not arrays, or another dtype, or axes that are no integers.
-    ValueError: for axes out of range, or given twice.
+    TypeError: for operands that are not arrays, or another dtype, or axes that are not integers.
+    ValueError: for axes out of range, or repeated.
 
 Example:
     >>> print({name}(np.array({example}), (1,)))
@@ -56,7 +56,7 @@ def _highest(dtype: np.dtype) -> Any:
 
 
 def _or_neutral(primitive: Primitive, neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
-    """A reduction that has no value over nothing, with one: that which changes no other."""
+    """A reduction without a value for empty arrays, extended by its neutral element."""
 
     def body(x: Any, axes: tuple[int, ...]) -> Any:
         kind = type_of(x)
@@ -68,7 +68,7 @@ def _or_neutral(primitive: Primitive, neutral: Callable[[np.dtype], Any]) -> Cal
 
 
 def _of_bits(of_bools: Primitive, pairwise: Primitive, neutral: int) -> Callable[..., Any]:
-    """A reduction of bools, and of the bits of integers."""
+    """A reduction of bools, applied to the bits of integers."""
 
     def body(x: Any, axes: tuple[int, ...]) -> Any:
         kind = type_of(x)
@@ -141,7 +141,7 @@ reduce_xor = _reduction(
     "Whether an odd number is true over axes; of integers, bit by bit.", "[[6, 3], [1, 1]]", "[5 0]",
 )  # fmt: skip
 
-# ---------------------------------------------------------------- any operation
+# ---------------------------------------------------------------- any associative function
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
@@ -155,10 +155,10 @@ MONOIDS: dict[str, tuple[Callable[..., Any], Callable[[np.dtype], Any]]] = {
 
 
 def monoid(name: str, computation: Callable[..., Any], dtype: np.dtype) -> str | None:
-    """The primitive that a function of two scalars is, if it is one of ``MONOIDS``; else None.
+    """The reduction primitive for a function of two scalars, if it is one of ``MONOIDS``; else None.
 
     Raises:
-        TypeError: where the function makes anything but one scalar of that dtype of two.
+        TypeError: if the function does not map two scalars to one scalar of that dtype.
     """
     scalar = ArrayType((), dtype)
     program = stage(lambda x, y: trees.leaves(computation(x, y)), [scalar, scalar], name=name)
@@ -173,11 +173,11 @@ def monoid(name: str, computation: Callable[..., Any], dtype: np.dtype) -> str |
 
 
 def fold(combine: Combine, xs: Sequence[Any], initial: Sequence[Any], axes: tuple[int, ...]) -> list[Any]:
-    """Arrays of one shape, reduced together over axes by halves: log2(n) steps of whole-array arithmetic.
+    """Reduces arrays of one shape over axes by recursive halving: log2(n) steps of whole-array arithmetic.
 
     Args:
-        combine: of the parts of two arrays, elementwise; associative.
-        initial: scalars, which are combined with the result.
+        combine: combines the parts of two arrays elementwise; associative.
+        initial: scalars to combine with the result.
     """
     shape = type_of(xs[0]).shape
     left = s.kept(shape, axes)
@@ -201,7 +201,7 @@ def fold(combine: Combine, xs: Sequence[Any], initial: Sequence[Any], axes: tupl
 
 
 def elementwise_of(computation: Callable[..., Any], several: bool) -> Combine:
-    """A function of two scalars, or of two tuples of them, for arrays: it may branch and loop."""
+    """A function of two scalars, or of two tuples of them, vectorized for arrays: it may branch and loop."""
 
     def combine(xs: Sequence[Any], ys: Sequence[Any]) -> list[Any]:
         kinds = [type_of(x) for x in xs]
@@ -228,23 +228,23 @@ def reduce(
     computation: Callable[[Any, Any], Any],
     dimensions: Sequence[int],
 ) -> Any:
-    """Arrays combined over axes, two elements at a time.
+    """Reduces arrays over axes with a binary function.
 
-    In which order is not fixed, so the function must be associative. It may be ``add``, ``mul``, ``max`` or ``min``,
-    which are compiled to reductions of their own.
+    The order is unspecified, so the function must be associative. ``add``, ``mul``, ``max`` and ``min`` are compiled to
+    their own reductions.
 
     Args:
         operands: an array, or a pytree of arrays of one shape.
-        init_values: one number for each, of its dtype, with which the result is combined, once.
-        computation: of two elements, or two pytrees of elements, to another.
-        dimensions: over which axes.
+        init_values: a number for each, of its dtype, which is combined with the result once.
+        computation: combines two elements, or two pytrees of elements, to one.
+        dimensions: the axes to reduce.
 
     Returns:
         An array without these axes, or a pytree of such, of the same dtypes.
 
     Raises:
-        TypeError: for operands that are not arrays, other dtypes, or a function that makes something else.
-        ValueError: for different shapes, axes out of range, or numbers with axes.
+        TypeError: for operands that are not arrays, other dtypes, or a function with other result types.
+        ValueError: for different shapes, axes out of range, or non-scalar initial values.
 
     Example:
         >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -276,14 +276,14 @@ def reduce(
     return trees.unflatten(tree, reduced)
 
 
-# ---------------------------------------------------------------- running along an axis
+# ---------------------------------------------------------------- cumulative
 
 _RUNNING = """{what}
 
 Args:
     operand: an array: {kinds}.
-    axis: along which.
-    reverse: from the end.
+    axis: the axis.
+    reverse: whether to start from the end.
 
 Returns:
     An array of the same shape and dtype.
@@ -313,7 +313,7 @@ def _running(
 
 
 def _running_logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
-    """By doubling, each pair of sums shifted by its own maximum."""
+    """By doubling, each pair of sums shifted by its maximum."""
     n = type_of(x).shape[axis]
     x = s.reverse(x, axes=(axis,)) if reverse else x
     step = 1

@@ -1,4 +1,4 @@
-"""Moving elements without computing: shapes, axes, joining and padding."""
+"""Shape operations: reshaping, axes, joining and padding."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def reshape(operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | 
     Args:
         operand: an array.
         new_sizes: the shape.
-        dimensions: in which order the axes are run through, the last one fastest.
+        dimensions: the order in which the operand's axes are read, the last one fastest.
 
     Returns:
         An array of that shape and the operand's dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no integers.
-        ValueError: for another number of elements, -1 among the sizes, or an order that has not each axis once.
+        TypeError: for operands that are not arrays, or sizes that are not integers.
+        ValueError: for a different number of elements, a size of -1, or an order that is not a permutation.
 
     Example:
         >>> import numpy as np
@@ -56,8 +56,8 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
         An array of the operand's dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
-        ValueError: where they are not each of the operand's once.
+        TypeError: for operands that are not arrays, or axes that are not integers.
+        ValueError: if they are not a permutation of the operand's axes.
 
     Example:
         >>> import numpy as np
@@ -69,18 +69,18 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Any:
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Any:
-    """An array with axes of size 1 more.
+    """An array with additional axes of size 1.
 
     Args:
         array: an array.
-        dimensions: where the result has them.
+        dimensions: their positions in the result.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
-        ValueError: for axes out of range, or given twice.
+        TypeError: for operands that are not arrays, or axes that are not integers.
+        ValueError: for axes out of range or repeated.
 
     Example:
         >>> import numpy as np
@@ -99,13 +99,13 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
     Args:
         array: an array.
-        dimensions: which axes.
+        dimensions: the axes.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
+        TypeError: for operands that are not arrays, or axes that are not integers.
         ValueError: for axes out of range, given twice, or of another size.
 
     Example:
@@ -122,19 +122,19 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Any:
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
-    """Neighbouring axes made one.
+    """Merges adjacent axes.
 
     Args:
         operand: an array.
-        start_dimension: the first of them.
-        stop_dimension: the one after the last of them; by default all to the end.
+        start_dimension: the first axis.
+        stop_dimension: the axis after the last one; by default the end.
 
     Returns:
         An array of the same dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for axes out of range, or no axis.
+        ValueError: for axes out of range, or an empty range.
 
     Example:
         >>> import numpy as np
@@ -150,18 +150,18 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Any:
-    """An array backwards along some axes.
+    """An array reversed along some axes.
 
     Args:
         operand: an array.
-        dimensions: which axes.
+        dimensions: the axes.
 
     Returns:
         An array of the same shape and dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no integers.
-        ValueError: for axes out of range, or given twice.
+        TypeError: for operands that are not arrays, or axes that are not integers.
+        ValueError: for axes out of range or repeated.
 
     Example:
         >>> import numpy as np
@@ -172,23 +172,23 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return s.reverse(x, axes=axes_of("rev", dimensions, type_of(x).ndim))
 
 
-# ---------------------------------------------------------------- repeated
+# ---------------------------------------------------------------- broadcasting
 
 
 def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Any:
-    """An array repeated along axes that it has not, and along those where its size is 1.
+    """An array broadcast along new axes, and along those where its size is 1.
 
     Args:
         operand: an array.
         shape: of the result.
-        broadcast_dimensions: for each axis of the operand, the result's; increasing.
+        broadcast_dimensions: the result's axis for each axis of the operand; increasing.
 
     Returns:
         An array of that shape and the operand's dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes or axes that are no integers.
-        ValueError: where the operand does not fit.
+        TypeError: for operands that are not arrays, or sizes or axes that are not integers.
+        ValueError: if the operand's shape is incompatible.
 
     Example:
         >>> import numpy as np
@@ -204,17 +204,17 @@ def broadcast_in_dim(operand: Any, shape: Sequence[int], broadcast_dimensions: S
 
 
 def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
-    """An array repeated along new leading axes.
+    """An array broadcast along new leading axes.
 
     Args:
         operand: an array.
-        sizes: of the new axes.
+        sizes: the sizes of the new axes.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no integers.
+        TypeError: for operands that are not arrays, or sizes that are not integers.
         ValueError: for negative sizes.
 
     Example:
@@ -229,18 +229,18 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Any:
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Any:
-    """An array with as many axes as that, new ones of size 1 in front.
+    """An array with new leading axes of size 1.
 
     Args:
         x: an array.
-        rank: how many axes.
+        rank: the number of axes of the result.
 
     Returns:
         An array of the same dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for fewer axes than there are.
+        ValueError: for fewer axes than the operand has.
 
     Example:
         >>> import numpy as np
@@ -255,7 +255,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
 
 
 def broadcast_like(arr: Any, like_arr: Any) -> Any:
-    """An array repeated to the shape of another, by NumPy's rule.
+    """An array broadcast to the shape of another, by NumPy's rule.
 
     Args:
         arr: an array.
@@ -282,18 +282,18 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Any:
-    """An array next to itself, so many times along each axis.
+    """An array repeated along each axis.
 
     Args:
         operand: an array.
-        reps: how often, for each of its axes.
+        reps: the number of repetitions for each axis.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or numbers that are no integers.
-        ValueError: for negative ones, or not one for each axis.
+        TypeError: for operands that are not arrays, or numbers that are not integers.
+        ValueError: for negative repetitions, or not one for each axis.
 
     Example:
         >>> import numpy as np
@@ -309,14 +309,14 @@ def tile(operand: Any, reps: Sequence[int]) -> Any:
     return s.reshape(spread, shape=tuple(r * n for r, n in zip(times, shape, strict=True)))
 
 
-# ---------------------------------------------------------------- joined and parted
+# ---------------------------------------------------------------- joining and splitting
 
 
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
-    """Arrays one after the other along an axis.
+    """Arrays joined along an existing axis.
 
     Args:
-        operands: arrays of one dtype, and of one shape but for that axis; one at least.
+        operands: at least one array; all of one dtype, and of one shape except for that axis.
         dimension: the axis.
 
     Returns:
@@ -324,7 +324,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or different dtypes.
-        ValueError: for no arrays, shapes that do not fit, or an axis out of range.
+        ValueError: for no arrays, incompatible shapes, or an axis out of range.
 
     Example:
         >>> import numpy as np
@@ -338,11 +338,11 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays one after the other along a new axis.
+    """Arrays joined along a new axis.
 
     Args:
-        operands: arrays of one dtype and one shape; one at least.
-        axis: where the result has it.
+        operands: at least one array; all of one dtype and one shape.
+        axis: the position of the new axis in the result.
 
     Returns:
         An array of that dtype.
@@ -365,15 +365,15 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
     Args:
         operand: an array.
-        sizes: how long each part is.
-        axis: along which.
+        sizes: the size of each part.
+        axis: the axis to split.
 
     Returns:
         A list of arrays of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no integers.
-        ValueError: for an axis out of range, or parts that are not the whole.
+        TypeError: for operands that are not arrays, or sizes that are not integers.
+        ValueError: for an axis out of range, or sizes whose sum is not the axis's size.
 
     Example:
         >>> import numpy as np
@@ -395,11 +395,11 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The slices of an array along an axis, without it.
+    """The slices of an array along an axis, which is removed.
 
     Args:
         x: an array.
-        axis: along which.
+        axis: the axis.
 
     Returns:
         A tuple of arrays of the same dtype.
@@ -419,20 +419,20 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Any:
-    """An array with a number before it, after it and between its elements.
+    """An array padded at both ends and between elements.
 
     Args:
         operand: an array.
-        padding_value: the number, of its dtype.
-        padding_config: for each axis how many before, after, and between each two; negative ones before and after
-            leave elements out.
+        padding_value: a scalar of the operand's dtype.
+        padding_config: for each axis the padding before, after, and between elements; negative padding at the ends
+            crops.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or a number of another dtype.
-        ValueError: for a number with axes, not three numbers for each axis, or more left out than there is.
+        TypeError: for operands that are not arrays, or a padding value of another dtype.
+        ValueError: for a non-scalar value, not three numbers for each axis, or too much cropping.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Windows of arrays: at places that are known, and at places that may be traced."""
+"""Slices with static and with dynamic positions."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ __all__ = [
     "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "index_take", "slice", "slice_in_dim",
 ]  # fmt: skip
 
-# ---------------------------------------------------------------- known places
+# ---------------------------------------------------------------- static positions
 
 
 def slice(
     operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Any:
-    """The part of an array between two corners.
+    """A static slice of an array.
 
     Args:
         operand: an array.
-        start_indices: the first place along each axis.
-        limit_indices: the place after the last.
-        strides: from one element to the next; by default 1.
+        start_indices: the first position along each axis.
+        limit_indices: the position after the last.
+        strides: the steps between elements; by default 1.
 
     Returns:
         An array of the same dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for corners outside of the array, or another number of them than axes.
+        ValueError: for positions out of bounds, or not one for each axis.
 
     Example:
         >>> print(slice(np.arange(6), (1,), (6,), (2,)))
@@ -56,12 +56,12 @@ def slice(
 
 
 def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
-    """The part of an array between two places along an axis.
+    """A static slice along one axis.
 
     Args:
         operand: an array.
-        start_index, limit_index: the first place, and the one after the last; None for all, negative from the end.
-        stride: from one element to the next.
+        start_index, limit_index: the first position, and the one after the last; None for all, negative from the end.
+        stride: the step between elements.
         axis: along which.
 
     Returns:
@@ -69,7 +69,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for places outside of the array, or an axis out of range.
+        ValueError: for positions out of bounds, or an axis out of range.
 
     Example:
         >>> print(slice_in_dim(np.arange(6), -3, None))
@@ -84,20 +84,20 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    """One slice of an array along an axis.
+    """A single slice of an array along an axis.
 
     Args:
         operand: an array.
-        index: which; negative from the end.
+        index: the position; negative from the end.
         axis: along which.
-        keepdims: whether the axis stays, with size 1.
+        keepdims: whether to keep the axis, with size 1.
 
     Returns:
         An array of the same dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an index that is outside, or an axis out of range.
+        ValueError: for an index or an axis out of range.
 
     Example:
         >>> print(index_in_dim(np.array([[1, 2], [3, 4]]), -1, keepdims=False))
@@ -112,11 +112,11 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     return part if keepdims else squeeze(part, (along,))
 
 
-# ---------------------------------------------------------------- places that may be traced
+# ---------------------------------------------------------------- dynamic positions
 
 
 def _starts(name: str, x: Any, start_indices: Any, negative: bool | Sequence[bool]) -> Any:
-    """The start of a window, as one array; ``negative``: the axes whose indices may count from the end."""
+    """The start of a window as one array; ``negative``: the axes whose indices may count from the end."""
     shape = type_of(x).shape
     allowed = [negative] * len(shape) if isinstance(negative, bool) else list(negative)
     if all(allowed):
@@ -136,21 +136,21 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Any:
-    """The part of an array that begins at places, which may be traced, and is of a size that is known.
+    """A slice of static size at positions that may be traced.
 
     Args:
         operand: an array.
-        start_indices: an integer for each axis: several, or a vector. Where the part would reach beyond the array, it
-            begins earlier.
-        slice_sizes: the shape of the part.
-        allow_negative_indices: whether negative places count from the end; for all axes or for each. Else they are 0.
+        start_indices: an integer for each axis: several, or a vector. They are clamped so that the slice is in bounds.
+        slice_sizes: the shape of the slice.
+        allow_negative_indices: whether negative positions count from the end, for all axes or for each; else they are
+            0.
 
     Returns:
         An array of the shape ``slice_sizes`` and the operand's dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, another number of places, or places that are no integers.
-        ValueError: for another number of sizes, negative ones, or ones larger than the array's.
+        TypeError: for operands that are not arrays, or positions that are not one integer for each axis.
+        ValueError: for a wrong number of sizes, negative ones, or ones larger than the array's.
 
     Example:
         >>> x = np.arange(5)
@@ -165,20 +165,20 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Any:
-    """An array with another in place of the part that ``dynamic_slice`` returns.
+    """An array with the slice that ``dynamic_slice`` returns replaced.
 
     Args:
         operand: an array.
-        update: of its dtype and as many axes, none longer.
+        update: of the same dtype and rank, and no larger along any axis.
         start_indices, allow_negative_indices: as for ``dynamic_slice``.
 
     Returns:
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, different dtypes, another number of places, or places that are no
-            integers.
-        ValueError: for an update that has another number of axes, or is too large.
+        TypeError: for operands that are not arrays, different dtypes, or positions that are not one integer for each
+            axis.
+        ValueError: for an update of another rank, or one that is too large.
 
     Example:
         >>> print(dynamic_update_slice(np.arange(5), np.array([7, 8]), (4,)))
@@ -189,7 +189,7 @@ def dynamic_update_slice(
 
 
 def _at(name: str, x: Any, index: Any, axis: int) -> tuple[list[Any], int]:
-    """The places of a window that begins at ``index`` along one axis."""
+    """The positions of a window that starts at ``index`` along one axis."""
     ndim = type_of(x).ndim
     along = validate.axis(name, axis, ndim)
     index = typed(checked(name, index))
@@ -201,12 +201,12 @@ def _at(name: str, x: Any, index: Any, axis: int) -> tuple[list[Any], int]:
 def dynamic_slice_in_dim(
     operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
 ) -> Any:
-    """``dynamic_slice`` along one axis, of the others all.
+    """``dynamic_slice`` along one axis, of all of the others.
 
     Args:
         operand: an array.
         start_index: an integer.
-        slice_size: how many slices.
+        slice_size: the number of slices.
         axis: along which.
         allow_negative_indices: as for ``dynamic_slice``.
 
@@ -214,7 +214,7 @@ def dynamic_slice_in_dim(
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or a place that is no integer.
+        TypeError: for operands that are not arrays, or a position that is not an integer.
         ValueError: for more slices than there are, or an axis out of range.
 
     Example:
@@ -230,20 +230,20 @@ def dynamic_slice_in_dim(
 def dynamic_index_in_dim(
     operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
 ) -> Any:
-    """One slice of an array along an axis; beyond the end, the last one.
+    """A single slice at a dynamic index along an axis; clamped.
 
     Args:
         operand: an array.
         index: an integer.
         axis: along which.
-        keepdims: whether the axis stays, with size 1.
+        keepdims: whether to keep the axis, with size 1.
         allow_negative_indices: as for ``dynamic_slice``.
 
     Returns:
         An array of the same dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or an index that is no integer.
+        TypeError: for operands that are not arrays, or an index that is not an integer.
         ValueError: for an axis out of range, or of size 0.
 
     Example:
@@ -257,11 +257,11 @@ def dynamic_index_in_dim(
 def dynamic_update_slice_in_dim(
     operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Any:
-    """``dynamic_update_slice`` along one axis, from the first element of the others.
+    """``dynamic_update_slice`` along one axis, starting at 0 along the others.
 
     Args:
         operand: an array.
-        update: of its dtype and as many axes, none longer.
+        update: of the same dtype and rank, and no larger along any axis.
         start_index: an integer.
         axis: along which.
         allow_negative_indices: as for ``dynamic_slice``.
@@ -270,8 +270,8 @@ def dynamic_update_slice_in_dim(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, different dtypes, or a place that is no integer.
-        ValueError: for an update that does not fit, or an axis out of range.
+        TypeError: for operands that are not arrays, different dtypes, or a position that is not an integer.
+        ValueError: for an incompatible update, or an axis out of range.
 
     Example:
         >>> print(dynamic_update_slice_in_dim(np.arange(4), np.array([7, 8]), 1, 0))
@@ -285,12 +285,12 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
 ) -> Any:
-    """An array with another in place of one slice along an axis.
+    """An array with a single slice along an axis replaced.
 
     Args:
         operand: an array.
-        update: of its dtype, the slice; with or without the axis.
-        index: an integer; beyond the end, it is the last slice.
+        update: the slice, of the same dtype, with or without the axis.
+        index: an integer; clamped.
         axis: along which.
         allow_negative_indices: as for ``dynamic_slice``.
 
@@ -298,8 +298,8 @@ def dynamic_update_index_in_dim(
         An array of the operand's shape and dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, different dtypes, or an index that is no integer.
-        ValueError: for an update that does not fit, or an axis out of range.
+        TypeError: for operands that are not arrays, different dtypes, or an index that is not an integer.
+        ValueError: for an incompatible update, or an axis out of range.
 
     Example:
         >>> print(dynamic_update_index_in_dim(np.zeros((2, 2), int), np.array([7, 8]), 1, 0))
@@ -313,20 +313,20 @@ def dynamic_update_index_in_dim(
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
-    """Slices of an array, one for each row of places along several axes.
+    """Slices of an array at rows of indices along several axes.
 
     Args:
         src: an array.
-        idxs: for each of ``axes`` a vector of integers, all of one length; negative ones count from the end, those
-            outside are moved inside.
-        axes: which.
+        idxs: for each of ``axes`` a vector of integers, all of one length; negative ones count from the end,
+            out-of-range ones are clamped.
+        axes: the indexed axes.
 
     Returns:
-        An array of the same dtype: the rows, then the axes that are left.
+        An array of the same dtype: the row axis, then the remaining axes.
 
     Raises:
-        TypeError: for operands that are not arrays, or places that are no integers.
-        ValueError: for axes out of range or given twice, or vectors that do not fit.
+        TypeError: for operands that are not arrays, or indices that are not integers.
+        ValueError: for axes out of range or repeated, or vectors of different lengths.
 
     Example:
         >>> print(index_take(np.array([[1, 2], [3, 4]]), (np.array([0, 1]), np.array([1, 0])), (0, 1)))

@@ -1,4 +1,4 @@
-"""Solvers of equations, differentiated implicitly, not through the steps of the solver."""
+"""Solvers of equations, differentiated implicitly instead of through the solver's steps."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def _negative(x: Any) -> Any:
 
 
 def custom_root(f: Function, initial_guess: Any, solve: Solver, tangent_solve: Solver, has_aux: bool = False) -> Any:
-    """A root of a function, however it was found; its derivative is that of the implicit function.
+    """A root of a function, by any solver; differentiated by the implicit function theorem.
 
     Args:
-        f: of a pytree of arrays, to one of the same structure and types, which is to be zero. What it closes over is
-            what the root is differentiated by.
-        initial_guess: where to begin; the root does not depend on it.
-        solve: ``(f, initial_guess)`` to the root; it may loop as long as values say.
-        tangent_solve: ``(g, y)`` to what solves ``g(x) = y`` for a linear ``g``.
-        has_aux: ``solve`` returns a pair of the root and something else, whose derivative is zero.
+        f: maps a pytree of arrays to one of the same structure and types. The root is differentiated with respect to
+            the values that it closes over.
+        initial_guess: the start of the search; the root does not depend on it.
+        solve: maps ``(f, initial_guess)`` to the root; it may contain a ``while_loop``.
+        tangent_solve: maps ``(g, y)``, with ``g`` linear, to the solution of ``g(x) = y``.
+        has_aux: whether ``solve`` returns a pair of the root and auxiliary data, whose derivative is zero.
 
     Returns:
         The root, or that pair.
 
     Raises:
-        TypeError: from ``f`` or the solvers, where structures differ.
+        TypeError: from ``f`` or the solvers, if structures differ.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -84,20 +84,20 @@ def custom_linear_solve(
     """The solution of ``matvec(x) = b`` by a given solver, differentiated by solving linear systems.
 
     Args:
-        matvec: linear, of a pytree of arrays to one of the same structure and types. What it closes over is
-            differentiated too.
+        matvec: a linear map from a pytree of arrays to one of the same structure and types. The solution is also
+            differentiated with respect to the values that it closes over.
         b: a pytree of arrays.
-        solve: ``(matvec, b)`` to the solution; it may loop as long as values say.
-        transpose_solve: ``(vecmat, b)`` to what solves the transposed equation, for reverse mode.
-        symmetric: ``matvec`` is its own transpose, and ``solve`` serves for both.
-        has_aux: the solvers return a pair of the solution and something else, whose derivative is zero.
+        solve: maps ``(matvec, b)`` to the solution; it may contain a ``while_loop``.
+        transpose_solve: maps ``(vecmat, b)`` to the solution of the transposed system, for reverse mode.
+        symmetric: whether ``matvec`` is its own transpose, so that ``solve`` serves for both.
+        has_aux: whether the solvers return a pair of the solution and auxiliary data, whose derivative is zero.
 
     Returns:
         The solution, or that pair.
 
     Raises:
-        NonDifferentiableError: in reverse mode, where nothing solves the transposed equation.
-        TypeError: from ``matvec`` or the solvers, where structures differ.
+        NonDifferentiableError: in reverse mode, without a solver of the transposed system.
+        TypeError: from ``matvec`` or the solvers, if structures differ.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

@@ -1,4 +1,4 @@
-"""Sorting, and the largest and smallest elements."""
+"""Sorting, top k, argmin and argmax."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key
 
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
-    """An array in ascending order along an axis; or several, in the order of the first of them.
+    """An array sorted along an axis in ascending order; or several, by the first of them.
 
     Args:
         operand: an array, or a sequence of arrays of one shape.
         dimension: the axis.
         is_stable: whether equal elements keep their order.
-        num_keys: how many of the arrays decide, the later ones where the earlier are equal.
+        num_keys: the number of arrays that are sort keys, in order of precedence.
 
     Returns:
         An array of that shape and dtype, NaN last; for a sequence, a tuple of them.
@@ -48,14 +48,14 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
-    """Two arrays in the order of the first.
+    """Two arrays, sorted by the first.
 
     Args:
         keys, values: arrays of one shape.
         dimension, is_stable: as for ``sort``.
 
     Returns:
-        Both, along the axis in ascending order of the keys.
+        Both, in ascending order of the keys along the axis.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -71,11 +71,11 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
-    """The ``k`` largest elements along an axis, the largest first, and where they are.
+    """The ``k`` largest elements along an axis in descending order, and their positions.
 
     Args:
-        operand: an array of real numbers or bools; NaN counts as larger than all.
-        k: how many, known.
+        operand: an array of real numbers or bools; NaN is larger than all numbers.
+        k: the number of elements, static.
         axis: along which.
 
     Returns:
@@ -83,7 +83,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
 
     Raises:
         TypeError: for operands that are not arrays, and complex numbers.
-        ValueError: for more than there are, or an axis out of range.
+        ValueError: for a ``k`` larger than the axis, or an axis out of range.
 
     Example:
         >>> import numpy as np
@@ -105,20 +105,20 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The ``k`` largest elements along an axis and where they are: all of them, whatever the target.
+    """As ``top_k``: the result is exact, whatever the recall target.
 
     Args:
-        operand: an array of floating numbers.
-        k: how many, known.
+        operand: an array of floating-point numbers.
+        k: the number of elements, static.
         reduction_dimension: the axis.
-        recall_target, reduction_input_size_override, aggregate_to_topk: of no consequence, as nothing is approximated.
+        recall_target, reduction_input_size_override, aggregate_to_topk: ignored, as the result is exact.
 
     Returns:
-        As of ``top_k``.
+        As for ``top_k``.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
-        ValueError: for more than there are, or an axis out of range.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
+        ValueError: for a ``k`` larger than the axis, or an axis out of range.
 
     Example:
         >>> import numpy as np
@@ -138,19 +138,19 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> tuple[Any, Any]:
-    """The ``k`` smallest elements along an axis and where they are: all of them, whatever the target.
+    """The ``k`` smallest elements along an axis, and their positions: exact, whatever the recall target.
 
     Args:
-        operand: an array of floating numbers.
+        operand: an array of floating-point numbers.
         k, reduction_dimension: as for ``approx_max_k``.
-        recall_target, reduction_input_size_override, aggregate_to_topk: of no consequence, as nothing is approximated.
+        recall_target, reduction_input_size_override, aggregate_to_topk: ignored, as the result is exact.
 
     Returns:
-        As of ``top_k``, the smallest first.
+        As for ``top_k``, in ascending order.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of floating numbers.
-        ValueError: for more than there are, or an axis out of range.
+        TypeError: for operands that are not arrays, or not of floating-point numbers.
+        ValueError: for a ``k`` larger than the axis, or an axis out of range.
 
     Example:
         >>> import numpy as np
@@ -171,19 +171,19 @@ def _arg_extreme(name: str, primitive: Any, operand: Any, axis: int, index_dtype
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Where the largest element along an axis is; of equal ones the first.
+    """The position of the largest element along an axis; the first one of equal elements.
 
     Args:
-        operand: an array of real numbers or bools; NaN counts as larger than all.
+        operand: an array of real numbers or bools; NaN is larger than all numbers.
         axis: along which.
-        index_dtype: of the result: integers.
+        index_dtype: the integer dtype of the result.
 
     Returns:
         An array without that axis.
 
     Raises:
         TypeError: for operands that are not arrays, complex numbers, or another dtype.
-        ValueError: for an axis out of range, or without elements.
+        ValueError: for an axis out of range or empty.
 
     Example:
         >>> import numpy as np
@@ -194,7 +194,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
-    """Where the smallest element along an axis is; of equal ones the first.
+    """The position of the smallest element along an axis; the first one of equal elements.
 
     Args:
         operand, axis, index_dtype: as for ``argmax``.
@@ -204,7 +204,7 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, complex numbers, or another dtype.
-        ValueError: for an axis out of range, or without elements.
+        ValueError: for an axis out of range or empty.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Reductions over windows that slide over an array."""
+"""Windowed reductions."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ Pads = list[tuple[int, int]]
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
 ) -> Pads:
-    """How many elements are put before and after an array, along each axis, by a name.
+    """The padding at both ends of each axis, for a named padding scheme.
 
     Args:
-        in_shape: the array's.
-        window_shape, window_strides: of what slides over it.
-        padding: ``"SAME"``, as many windows as there are elements, but for strides, what is put evenly on both sides
-            and one more after; ``"SAME_LOWER"``, one more before; or ``"VALID"``, none.
+        in_shape: the shape of the array.
+        window_shape, window_strides: the size and the strides of the window.
+        padding: ``"SAME"``, so that the output size is the input size over the stride, rounded up, with an odd element
+            of padding at the end; ``"SAME_LOWER"``, with it at the start; or ``"VALID"``, none.
 
     Returns:
         A list of pairs.
 
     Raises:
-        TypeError: for sizes that are no integers.
-        ValueError: for another name.
+        TypeError: for sizes that are not integers.
+        ValueError: for an unknown name.
 
     Example:
         >>> padtype_to_pads((5, 5), (3, 2), (1, 1), "SAME")
@@ -71,7 +71,7 @@ def window_of(
     """The parameters of a window with their defaults.
 
     Raises:
-        ValueError: for another number of entries than axes, or sizes below 1.
+        ValueError: for a number of entries that is not the number of axes, or sizes below 1.
     """
     ones = (1,) * len(shape)
     sizes = sizes_of(name, size)
@@ -99,15 +99,15 @@ def reduce_window_shape_tuple(
     """The shape of the result of ``reduce_window``.
 
     Args:
-        operand_shape: the array's.
+        operand_shape: the shape of the array.
         window_dimensions, window_strides, padding, base_dilation, window_dilation: as for ``reduce_window``.
 
     Returns:
         A tuple of integers.
 
     Raises:
-        TypeError: for sizes that are no integers.
-        ValueError: for another number of entries than axes, or sizes below 1.
+        TypeError: for sizes that are not integers.
+        ValueError: for a number of entries that is not the number of axes, or sizes below 1.
 
     Example:
         >>> reduce_window_shape_tuple((5, 5), (2, 2), (2, 2), "VALID")
@@ -121,7 +121,7 @@ def reduce_window_shape_tuple(
 
 
 def _is_neutral(value: Any, kind: str, dtype: np.dtype) -> bool:
-    """Whether a number is known, and changes nothing, nor do its derivatives."""
+    """Whether a number is concrete and the neutral element."""
     if differentiated_by(value):
         return False
     try:
@@ -140,27 +140,27 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Arrays combined over windows that slide over them, two elements at a time.
+    """Reduces windows that slide over arrays with a binary function.
 
-    In which order is not fixed, so the function must be associative. Where it is ``add``, ``max`` or ``min``, and the
-    number is the one that changes nothing, it is a primitive of its own.
+    The order is unspecified, so the function must be associative. ``add``, ``max`` and ``min`` with their neutral
+    element are primitives.
 
     Args:
         operand: an array, or a pytree of arrays of one shape.
-        init_value: one number for each, of its dtype: what is outside of the array, and in its holes; the result of a
-            window is combined with it, once.
-        computation: of two elements, or two pytrees of elements, to another.
-        window_dimensions: how large a window is along each axis.
-        window_strides: from one window to the next; by default 1.
-        padding: pairs, how many elements are put before and after the array; ``"VALID"`` for none, or ``"SAME"``.
-        base_dilation, window_dilation: from one element of the array, or of the window, to the next; by default 1.
+        init_value: a number for each, of its dtype: the value of padding and dilation holes, which is also combined
+            with each window's result once.
+        computation: combines two elements, or two pytrees of elements, to one.
+        window_dimensions: the window's size along each axis.
+        window_strides: the strides of the window; by default 1.
+        padding: pairs, the padding before and after each axis; ``"VALID"`` for none, or ``"SAME"``.
+        base_dilation, window_dilation: the dilation of the array and of the window; by default 1.
 
     Returns:
         An array of the same dtype, or a pytree of such.
 
     Raises:
-        TypeError: for operands that are not arrays, other dtypes, or a function that makes something else.
-        ValueError: for different shapes, or another number of entries than axes.
+        TypeError: for operands that are not arrays, other dtypes, or a function with other result types.
+        ValueError: for different shapes, or a number of entries that is not the number of axes.
 
     Example:
         >>> x = np.array([1.0, 3.0, 2.0, 5.0])
@@ -194,7 +194,7 @@ def reduce_window(
 
 
 def _combined(xs: list[Any], initial: list[Any], combine: Combine, window: w.Window) -> list[Any]:
-    """Windows combined along one axis after the other, the last axis first, by recursive halving."""
+    """Combines windows axis by axis, the last axis first, by recursive halving."""
     axes = window.axes(type_of(xs[0]).shape)
     params = dict(
         low=tuple(a.low for a in axes), high=tuple(a.high for a in axes),

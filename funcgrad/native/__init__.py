@@ -1,8 +1,8 @@
-"""Products and convolutions on the CPU by kernels of our own, which XLA calls through its foreign function interface.
+"""Native CPU kernels for products and convolutions, which XLA calls through its foreign function interface.
 
-They are a few hundred lines of C++ in ``source/``, compiled once by the machine's own compiler and kept among the
-user's caches. Without a compiler everything runs as XLA does it. The C twins of Python functions (``twins.py``) are
-compiled by the same rules. ``docs/how/native.md`` has the whole of it.
+They are a few hundred lines of C++ in ``source/``, compiled once by the system's compiler and cached in the user's
+cache folder. Without a compiler XLA's own code is used. The C twins of Python functions (``twins.py``) are compiled the
+same way. See ``docs/how/native.md``.
 """
 
 from funcgrad.native.library import library

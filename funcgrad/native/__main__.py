@@ -1,4 +1,4 @@
-"""``python -m funcgrad.native``: compiles native code now, so that the first process already has it."""
+"""``python -m funcgrad.native``: compiles native code in advance, for the first process too."""
 
 import importlib.util
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from funcgrad.native.build import kernels, twins_of
 
-#: Packages whose twins are compiled, where they are installed.
+#: Packages whose twins are compiled, if installed.
 PACKAGES = ("funcgrad", "compat")
 
 if __name__ == "__main__":

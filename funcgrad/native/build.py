@@ -1,4 +1,4 @@
-"""Compiling native code, by the machine's compilers: the kernels, and the C twins of Python functions."""
+"""Compiles native code with the system's compilers: the kernels, and the C twins of Python functions."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ import jax
 from funcgrad.core.cache_folder import cache_folder, refusal
 from funcgrad.native.machine import level
 
-#: How long a compiler may take, in seconds.
+#: The time limit of a compiler in seconds.
 PATIENCE = 300
 
 
 def compiler(variable: str, names: Sequence[str]) -> str | None:
-    """The compiler that an environment variable names, or the first of ``names`` that is installed."""
+    """The compiler named by an environment variable, or the first of ``names`` that is installed."""
     chosen = os.environ.get(variable)
     return next((found for name in ([chosen] if chosen else names) if (found := shutil.which(name))), None)
 
 
 class Library(ABC):
-    """Something compiled from source, kept among the user's caches.
+    """A library compiled from source, cached in the user's cache folder.
 
     Attributes:
-        name: what errors call it.
-        stem: what its file's name begins with.
-        needs: what it takes to compile it, for the error where that is not there.
+        name: its name in errors.
+        stem: the start of its file name.
+        needs: what compiling it requires, for the error if that is missing.
     """
 
     name: str
@@ -45,25 +45,26 @@ class Library(ABC):
 
     @abstractmethod
     def version(self) -> tuple[str, ...] | None:
-        """What its file depends on besides the source; the first is part of its name. None where there can be none."""
+        """What its file depends on besides the source; the first part is in its name. None if it cannot be compiled
+        here."""
 
     @abstractmethod
     def sources(self) -> Iterable[Path]:
-        """The files that it is made of."""
+        """Its source files."""
 
     @abstractmethod
     def command(self, into: Path) -> list[str] | None:
-        """The compiler's command line; None if there is no compiler, or not what it needs."""
+        """The compiler's command line; None if a requirement is missing."""
 
     def place(self) -> Path | None:
-        """Its file, if it may be kept anywhere."""
+        """The path of its file; None if there is no cache folder."""
         return _place(self)
 
     def build(self) -> Path:
-        """Compiles it, unless it is there, and waits for it.
+        """Compiles it, unless that is done, and waits for it.
 
         Raises:
-            RuntimeError: saying why there will be none: no compiler, no place to keep it, or the compiler's own words.
+            RuntimeError: naming the reason: no compiler, no cache folder, or the compiler's output.
         """
         file = self.place()
         if file is None:
@@ -92,8 +93,8 @@ class Library(ABC):
             beside.unlink(missing_ok=True)
 
     def tried(self) -> bool:
-        """Whether there is no use in compiling it in the background: it was tried, or cannot be. The attempt leaves a
-        note beside the file, so that it is not made again and again."""
+        """Whether compiling it in the background is pointless: it was tried before, or is impossible. An attempt leaves
+        a marker file, so that it is not repeated."""
         file = self.place()
         if file is None or file.exists() or self.command(file) is None:
             return True
@@ -101,7 +102,7 @@ class Library(ABC):
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file.with_suffix(".tried").touch(exist_ok=False)
         except OSError:
-            return True  # tried before, or nothing can be written
+            return True  # tried before, or the folder is not writable
         return False
 
 
@@ -118,13 +119,13 @@ def _place(library: Library) -> Path | None:
 
 @dataclass(frozen=True)
 class Kernels(Library):
-    """The kernels that XLA calls, of all files in ``source``."""
+    """The kernels that XLA calls, from all files in ``source``."""
 
     name = "native kernels"
     stem = "kernels"
     needs = "a C++ compiler: none of c++, g++ and clang++ is there, and no CXX is set"
     folder = Path(__file__).parent / "source"
-    #: ``-ffp-contract=fast`` lets a product and a sum be one instruction; nothing else about rounding is left to it.
+    #: ``-ffp-contract=fast`` allows fused multiply-add; all other rounding is exact.
     options = ("-O3", "-std=c++17", "-ffp-contract=fast", "-fPIC", "-shared", "-w")
 
     def version(self) -> tuple[str, ...] | None:
@@ -144,7 +145,7 @@ class Kernels(Library):
 
 @dataclass(frozen=True)
 class Twin(Library):
-    """The C twin of Python functions: an extension module of one file and its headers.
+    """The C twin of Python functions: an extension module from one file and its headers.
 
     Attributes:
         source: the file; its stem is the module's name.
@@ -183,7 +184,7 @@ class Twin(Library):
 
 
 def _with_headers(file: Path, include: Path) -> list[Path]:
-    """A C file and the headers that it includes by ``#include "..."``: beside it, or in a folder."""
+    """A C file and the headers that it includes by ``#include "..."``, recursively."""
     found, names = [file], re.findall(r'^#include "(.*)"', file.read_text(), re.MULTILINE)
     for name in names:
         beside = file.parent / name
@@ -192,17 +193,17 @@ def _with_headers(file: Path, include: Path) -> list[Path]:
 
 
 kernels = Kernels()
-#: The twins that this process has asked for.
+#: The twins requested in this process.
 twins: list[Twin] = []
 
 
 def twins_of(package: Path) -> list[Twin]:
-    """All twins that a package has."""
+    """All twins of a package."""
     return [Twin(file) for file in sorted(package.rglob("*.c"))]
 
 
 def build_for_the_next() -> None:
-    """Starts a process of low priority that compiles what is not there, and outlives this one."""
+    """Starts a detached process of low priority that compiles missing libraries."""
     wanted = [library for library in (kernels, *twins) if not library.tried()]
     if not wanted:
         return
@@ -213,10 +214,10 @@ def build_for_the_next() -> None:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
     except OSError:
-        return  # nothing can be started
+        return  # processes cannot be started
 
 
-# Not ``python -m funcgrad.native``, which imports all of funcgrad: only the modules that compiling needs.
+# Not ``python -m funcgrad.native``, which imports all of funcgrad: only the modules needed for compiling.
 _ALONE = """
 import os, pathlib, sys
 os.nice(19)

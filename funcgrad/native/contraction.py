@@ -1,4 +1,4 @@
-"""The contraction by our kernel: axes of both operands and of the result bear labels, as in ``einsum``."""
+"""The contraction by the native kernel: axes of operands and result are labelled, as in ``einsum``."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from funcgrad.native.library import SUFFIXES
 
 Labels = tuple[int, ...]
 
-#: Smaller products are as fast by XLA, which fuses some of them with other operations.
+#: Smaller products are as fast in XLA, which fuses some of them with other operations.
 _LEAST_WORK, _LEAST_ROWS, _LEAST_DEPTH = 1 << 15, 4, 8
-#: Offsets are of 32 bits.
+#: The kernel uses 32-bit offsets.
 MOST_ELEMENTS = 2**31 - 1
 
 
@@ -34,7 +34,7 @@ def labels_of(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> tupl
 
 
 def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
-    """Whether the kernel is faster than XLA; by sizes and dtype alone."""
+    """Whether the kernel is faster than XLA; depends only on sizes and dtype."""
     (cx, _), (bx, _) = contract, batch
     if x.dtype not in SUFFIXES:
         return False
@@ -49,7 +49,7 @@ def pays(x: ArrayType, y: ArrayType, contract: tuple, batch: tuple) -> bool:
 
 
 def plain(x: Labels, y: Labels, out: Labels) -> bool:
-    """Whether it is ``x @ y`` or ``x @ y.T`` without batches, where XLA's library is as fast, and fuses more."""
+    """Whether it is ``x @ y`` or ``x @ y.T`` without batches, for which XLA's library is as fast, and fuses more."""
     depth = tuple(label for label in x if label in y)
     rows, columns = (tuple(label for label in labels if label not in depth) for labels in (x, y))
     return x == (*rows, *depth) and y in ((*depth, *columns), (*columns, *depth)) and out == (*rows, *columns)

@@ -1,4 +1,4 @@
-"""The convolution by our kernel."""
+"""The convolution by the native kernel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from funcgrad.native.contraction import MOST_ELEMENTS
 from funcgrad.native.library import SUFFIXES
 from funcgrad.primitives.convolution import Config, conv
 
-#: Smaller ones are as fast by XLA.
+#: Smaller ones are as fast in XLA.
 _LEAST_WORK = 1 << 15
 
 
 def pays(x: ArrayType, w: ArrayType, config: Config) -> bool:
-    """Whether the kernel can do it and is faster than XLA; by sizes and dtype alone."""
+    """Whether the kernel supports it and is faster than XLA; depends only on sizes and dtype."""
     spatial = x.ndim - 2
     if x.dtype not in SUFFIXES or config.groups > 1 or not 1 <= spatial <= 2 or 0 in (*x.shape, *w.shape):
         return False
@@ -27,7 +27,7 @@ def pays(x: ArrayType, w: ArrayType, config: Config) -> bool:
     out, window = math.prod(a.out for a in axes), math.prod(a.window for a in axes)
     if out == 0 or any(a.out <= 0 for a in axes):
         return False
-    # Holes in the input are left out position by position, so these are to be neighbours, and all taps there at once.
+    # Dilated input is skipped per position, so the taps there must be adjacent and computed together.
     if any(d > 1 for d in config.lhs_dilation) and (any(s > 1 for s in config.strides) or window > out):
         return False
     padded = math.prod(a.size * a.base_dilation + abs(a.low) + abs(a.high) for a in axes)

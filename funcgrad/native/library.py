@@ -1,9 +1,9 @@
-"""The compiled kernels, if they are there.
+"""The compiled kernels, if available.
 
-Whether they are used is decided once, when a process first asks, and by what is on disk: a library that is finished
-meanwhile serves the next process. So within a process, and between processes that find the same, the same program gives
-the same bits. ``FUNCGRAD_NATIVE`` decides it beforehand: ``0`` for XLA's own way, ``1`` for the kernels, compiled right
-away if they are not there yet.
+Whether they are used is decided once per process, by what is on disk when it starts: a library that is finished later
+serves the next process. So within a process, and between processes that find the same library, a program gives the same
+bits. ``FUNCGRAD_NATIVE`` overrides this: ``0`` for XLA's own code, ``1`` for the kernels, compiled immediately if
+necessary.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from funcgrad.native import build
 
 SWITCH = "FUNCGRAD_NATIVE"
 SUFFIXES = {np.dtype(np.float32): "f32", np.dtype(np.float64): "f64"}
-#: What XLA finds them by.
+#: The names under which XLA finds them.
 NAMES = (
     *[f"funcgrad_{kind}_{suffix}" for kind in ("dot", "conv") for suffix in SUFFIXES.values()],
     "funcgrad_loop_f32",
@@ -31,14 +31,14 @@ class Library:
     """The kernels of this process.
 
     Attributes:
-        path: the file that is used; None before anybody asked, and where there is none.
+        path: the library's file; None before the first request, and if there is none.
     """
 
     def __init__(self) -> None:
         self.path: str | None = None
         self._decided: bool | None = None
         self._lock = threading.Lock()
-        # What is there when the process begins, not when it first asks.
+        # Decided when the process starts, not at the first request.
         self._found = self._look()
 
     def _look(self) -> bool:
@@ -48,7 +48,7 @@ class Library:
         return file is not None and file.is_file()
 
     def available(self) -> bool:
-        """Whether kernels are there for this process; they are XLA's from then on."""
+        """Whether the kernels are available to this process; registers them with XLA."""
         if self._decided is None:
             with self._lock:
                 if self._decided is None:
@@ -56,10 +56,10 @@ class Library:
         return self._decided
 
     def require(self) -> None:
-        """Has this process use the kernels from now on, compiled if they are not there.
+        """Makes this process use the kernels, compiling them if necessary.
 
         Raises:
-            RuntimeError: saying why there are none.
+            RuntimeError: naming the reason if they are unavailable.
         """
         build.kernels.build()
         with self._lock:

@@ -1,8 +1,9 @@
-"""Loops by our kernel, where each step treats rows alike, as recurrent layers do: from a ``scan`` to its instructions.
+"""Loops whose steps treat batch rows independently, such as recurrent layers, by a native kernel: compiles a ``scan``
+to its instructions.
 
-Everything in a step is then rows of numbers, as many as there are batch elements: a product with a matrix that is the
-same in all steps, a function element by element, a part of a row or several rows joined. A thread takes some rows
-through the whole loop, where XLA would start and end a dozen operations at every step, on one thread mostly.
+All values of a step are then rows, one per batch element, and all operations a product with a loop-invariant matrix, an
+elementwise function, a slice of a row, or a concatenation of rows. A thread takes some rows through the whole loop; XLA
+would start and end a dozen operations at each step, mostly on one thread.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ import numpy as np
 from funcgrad.core.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.core.primitive import Primitive
 
-#: As ``source/loop.cc`` numbers them.
+#: Opcodes, as in ``source/loop.cc``.
 _OPERATIONS = {name: i for i, name in enumerate(("add", "sub", "mul", "div", "max", "min", "neg", "tanh", "logistic"))}
 _COPY, _DOT = 9, 10
 _SLAB, _FIXED, _SLICE, _LITERAL, _RESULT = range(5)
-#: Fewer rows, steps or multiplications of all steps are as fast by XLA.
+#: Fewer rows, steps or total multiplications are as fast in XLA.
 _LEAST_ROWS, _LEAST_STEPS, _LEAST_WORK = 4, 4, 1 << 18
 
 _FLOAT = np.dtype(np.float32)
 
 
 class Place(NamedTuple):
-    """Where the rows of a value are, from which column on."""
+    """The storage of a value's rows, and its first column."""
 
     space: int
     which: int
@@ -35,7 +36,7 @@ class Place(NamedTuple):
 
 
 class Instruction(NamedTuple):
-    """One operation on rows; operands and result by their number. ``depth`` is a product's."""
+    """One operation on rows; operands and result by index. ``depth`` is the inner size of a product."""
 
     operation: int
     out: int
@@ -46,7 +47,7 @@ class Instruction(NamedTuple):
 
 
 class Unsuitable(Exception):
-    """A step that is more than rows."""
+    """A step that the kernel does not support."""
 
 
 class Code(NamedTuple):
@@ -60,7 +61,7 @@ class Code(NamedTuple):
 
 
 class _Translation:
-    """From the program of a step to instructions."""
+    """Translates the program of a step to instructions."""
 
     def __init__(self, program: Program, consts: int, carries: int):
         self.program, self.consts, self.carries = program, consts, carries
@@ -79,7 +80,7 @@ class _Translation:
         return rows.pop()
 
     def columns(self, type: ArrayType) -> int:
-        """Of a value of as many rows."""
+        """The number of columns of a value that has a row per batch element."""
         if type.dtype != _FLOAT or len(type.shape) != 2 or type.shape[0] != self.rows or not type.shape[1]:
             raise Unsuitable
         return type.shape[1]
@@ -100,7 +101,7 @@ class _Translation:
         )  # fmt: skip
 
     def _crossing(self) -> set[Any]:
-        """The values that are read after a product that came after them, and products' own."""
+        """The results of products, and values that are read after a later product."""
         since: dict[Any, int] = dict.fromkeys(self.program.inputs, 0)
         count, crossing = 0, set()
         aliases: dict[Any, Any] = {}
@@ -139,7 +140,7 @@ class _Translation:
         return Place(_LITERAL, len(self.literals) - 1)
 
     def operand(self, atom: Any, columns: int | None = None) -> Place:
-        """Where an operand is: a value of rows, one row for all of so many columns, or one number for all."""
+        """The location of an operand: rows, one row shared by all, or one scalar."""
         if type(atom) is Literal:
             if atom.type.shape or atom.type.dtype != _FLOAT:
                 raise Unsuitable
@@ -227,19 +228,19 @@ class _Translation:
         for i, atom in enumerate(carried):
             value = self.operand(atom)
             if value.space == _SLAB and value.which < self.carries and value.which != i:
-                raise Unsuitable  # two carries change places
+                raise Unsuitable  # two carries are swapped
             self.add(_COPY, Place(_SLAB, i), value, value, self.columns(atom.type))
 
 
 def _hoisted(program: Program, consts: Sequence[Any]) -> tuple[list[Equation], Program, list[Any]]:
-    """Loop-invariant computations, moved in front of the loop.
+    """Loop-invariant code motion.
 
     Args:
-        program: of a step.
+        program: the program of a step.
         consts: captured values.
 
     Returns:
-        Equations of the outside, the program of the rest, and what that has of the outside.
+        The hoisted equations, the remaining program, and the hoisted values that it reads.
     """
     same: dict[Any, Any] = dict(zip(program.inputs, consts))
     inner = list(program.inputs[: len(consts)])
@@ -262,7 +263,8 @@ def _hoisted(program: Program, consts: Sequence[Any]) -> tuple[list[Equation], P
 
 
 def translated(equation: Equation) -> list[Equation]:
-    """The loop by our kernel, with the computations before it; None if the kernel cannot run it, or not faster."""
+    """The loop by the native kernel, with the hoisted computations; None if the kernel does not support it or is
+    slower."""
     params = equation.params
     length, carries = params["length"], params["carries"]
     if length < _LEAST_STEPS or carries == 0 or params["program"].constants:

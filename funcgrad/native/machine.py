@@ -6,7 +6,7 @@ import platform
 from functools import cache
 from pathlib import Path
 
-#: Options of the compiler by the processor flags that they need (Linux's names), the best first.
+#: Compiler options by the CPU flags that they need (Linux's names), best first.
 _LEVELS = {
     "x86_64": (
         ("x86-64-v4", {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx2", "fma", "bmi2"}),
@@ -18,7 +18,7 @@ _LEVELS = {
 
 @cache
 def level() -> str | None:
-    """The ``-march`` to compile for; None where we have no kernels that are faster than XLA's."""
+    """The ``-march`` to compile for; None if there are no kernels that are faster than XLA's code."""
     found = _features()
     for march, needed in _LEVELS.get(platform.machine(), ()):
         if needed <= found:

@@ -1,6 +1,6 @@
-"""Programs with our kernels in place of the products and convolutions that they are faster for.
+"""Rewrites programs to call native kernels for the products and convolutions where they are faster.
 
-The kernels take arrays with their axes in any order, so what only turns an operand or a result around is taken in.
+The kernels take any axis order, so transposes of operands and results are absorbed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Dims = tuple[int, ...]
 
 @kept_with_program
 def rewritten(program: Program) -> Program:
-    """The program with our kernels in it, where they pay; the same one if they do nowhere."""
+    """The program with native kernels where they are faster; the same object if nowhere."""
     rewriting = _Rewriting(program)
     rules = {"dot": rewriting.dot, "conv": rewriting.conv, "scan": loop.translated}
     if not any(e.primitive.name in rules for e in program.equations):
@@ -28,7 +28,7 @@ def rewritten(program: Program) -> Program:
     found = [rules[e.primitive.name](e) if e.primitive.name in rules else [] for e in program.equations]
     if not any(found):
         return program
-    # The transpose of a result is written by the kernel, in its place.
+    # The kernel writes the transposed result directly.
     taken = {id(rewriting.turned_by[e.outputs[0]]) for e, new in zip(program.equations, found, strict=True)
              if new and e.outputs[0] in rewriting.turned_by and e.primitive.name != "scan"}  # fmt: skip
     equations: list[Equation] = []
@@ -39,11 +39,11 @@ def rewritten(program: Program) -> Program:
 
 
 class _Rewriting:
-    """Rewriting of the operations around the products of a program.
+    """Rewrites the operations around a program's products.
 
     Attributes:
-        made_by: the equations that turn or reverse something, by their results.
-        turned_by: the transpose that is all that is done with a result.
+        made_by: the equations that transpose or reverse, by their results.
+        turned_by: the transpose that is a result's only use.
     """
 
     def __init__(self, program: Program):
@@ -56,14 +56,15 @@ class _Rewriting:
         }
 
     def before(self, atom: Any) -> tuple[Any, Dims]:
-        """What was turned to give ``atom``, and the axes of ``atom`` by its own: axis d is what was axis order[d]."""
+        """The operand that was transposed to give ``atom``, and its axis order: axis d of ``atom`` is its axis
+        order[d]."""
         equation = self.made_by.get(atom)
         if equation is None or equation.primitive is not transpose:
             return atom, tuple(range(atom.type.ndim))
         return equation.inputs[0], equation.params["permutation"]
 
     def after(self, out: Any) -> tuple[Any, Dims]:
-        """What a result is turned into, and its axes by the result's."""
+        """The final transpose of a result, and its axes in terms of the result's."""
         equation = self.turned_by.get(out)
         if equation is None:
             return out, tuple(range(out.type.ndim))
@@ -111,5 +112,5 @@ class _Rewriting:
 
 
 def _before(labels: Dims, order: Dims) -> Dims:
-    """The labels of what was turned by ``order``, of those that it had afterwards."""
+    """The labels before a transpose by ``order``, given those after it."""
     return tuple(labels[order.index(d)] for d in range(len(order)))

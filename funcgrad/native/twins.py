@@ -1,8 +1,7 @@
-"""C twins: the functions of the recording path in C, which every operation pays for.
+"""C twins: C implementations of functions on the recording path, which every operation pays for.
 
-A file ``x.c`` beside the Python module that it is the twin of does what functions of that module do, with the same
-results. Where it is compiled, the module uses it; where it is not (no compiler, no Python headers, the first process of
-all), the Python functions run. Which of them it is changes no number.
+A file ``x.c`` next to a Python module implements functions of that module with identical results. If it is compiled,
+the module uses it; otherwise (no compiler, no Python headers, the very first process) the Python functions run.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from funcgrad.native.library import SWITCH
 
 
 def twin(source: Path, **names: Any) -> Any:
-    """The module compiled from a C file, given what it works with; None where it is not there.
+    """The extension module compiled from a C file, initialized with ``names``; None if it is unavailable.
 
     Args:
-        source: the file.
-        names: classes, functions and objects of Python that it needs.
+        source: the C file.
+        names: Python classes, functions and objects that it uses.
 
     Raises:
-        RuntimeError: if ``FUNCGRAD_NATIVE=1`` demands native code, and the compiler fails.
+        RuntimeError: if ``FUNCGRAD_NATIVE=1`` requires native code, and the compiler fails.
     """
     wanted = os.environ.get(SWITCH, "")
     if wanted == "0":

@@ -1,4 +1,4 @@
-"""Functions of neural networks: activations, convolution, pooling, attention, cross entropy, initializers."""
+"""Neural network functions: activations, convolution, pooling, attention, cross entropy, initializers."""
 
 from funcgrad.nn import initializers
 from funcgrad.nn.layers import *

@@ -1,4 +1,4 @@
-"""More activations, made of those in ``funcgrad.nn``, where they are listed too."""
+"""Activations derived from those in ``funcgrad.nn.layers``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _between(x: Any, low: float, high: float, name: str) -> Any:
-    """``x`` within bounds; outside of them and at them it does not move."""
+    """``x`` clamped, with derivative 0 at and outside the bounds."""
     (x,) = promoted(asoperand(x, name))
     least, most = p.number(low, x), p.number(high, x)
     return p.select(p.le(x, least), least, p.select(p.ge(x, most), most, x))
@@ -110,7 +110,7 @@ hard_swish = hard_silu
 
 
 def _below(x: Any, scale: Any) -> tuple[Any, Any]:
-    """Where ``x`` is positive, and ``exp(x / scale) - 1`` elsewhere, of which a large ``x`` makes no infinity."""
+    """``x`` where positive, and ``exp(x / scale) - 1`` elsewhere, without overflow for large ``x``."""
     positive = e.greater(x, 0)
     return positive, e.expm1(e.divide(e.where(positive, 0.0, x), scale))
 
@@ -121,7 +121,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
     Args:
         x: a real array or number.
-        alpha: how far below zero it goes; a real number, or an array that broadcasts with ``x``.
+        alpha: minus the lower limit; a real number, or an array that broadcasts with ``x``.
 
     Returns:
         An array of the shapes of ``x`` and ``alpha`` broadcast together, in their promoted floating dtype.
@@ -140,7 +140,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
 
 @composite
 def selu(x: Any) -> Any:
-    """``elu`` scaled so that it keeps the mean 0 and the variance 1 of independent numbers.
+    """``elu`` scaled so that it preserves mean 0 and variance 1 of independent inputs.
 
     Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-normalizing neural networks" (2017).
 
@@ -227,7 +227,7 @@ def squareplus(x: Any, b: Any = 4.0) -> Any:
 
     Args:
         x: an array or number, complex ones too.
-        b: how smooth it is, 0 is ``relu``; a number, or an array that broadcasts with ``x``.
+        b: the smoothness; 0 gives ``relu``; a number, or an array that broadcasts with ``x``.
 
     Returns:
         An array of the shapes of ``x`` and ``b`` broadcast together, in their promoted floating dtype.
@@ -256,7 +256,7 @@ def glu(x: Any, axis: int = -1) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where the size is odd, or the axis is not there.
+        ValueError: if the size is odd, or the axis out of range.
 
     Example:
         >>> print(glu([2.0, 0.0]))

@@ -1,4 +1,4 @@
-"""Attention: values averaged by how well their keys fit a query."""
+"""Attention: averages of values, weighted by the match of keys and query."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def dot_product_attention(
 
     Args:
         query: ``(*, t, heads, d)``; all three floating, with or without a batch axis in front.
-        key, value: ``(*, s, groups, d)``: as many heads, or fewer, each of which serves as many queries' heads.
+        key, value: ``(*, s, groups, d)``: as many heads, or fewer, each shared by several query heads.
         bias: broadcasts to ``(*, heads, t, s)``.
-        mask: booleans, False where a query does not look; broadcasts as ``bias`` does. A query that looks nowhere gets
-            the average.
+        mask: booleans, False to exclude a key; broadcasts as ``bias`` does. A query with all keys excluded gets the
+            plain average.
         scale: by default ``1 / sqrt(d)``.
-        is_causal: a query does not look at keys of higher positions.
+        is_causal: whether to exclude keys at later positions.
 
     Returns:
         ``(*, t, heads, d)``. The softmax is computed in float32 at least.
 
     Raises:
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> ones = np.ones((1, 2, 1, 4))
@@ -71,7 +71,7 @@ def dot_product_attention(
         earlier = np.tril(np.ones(type_of(scores).shape[-2:], bool))
         mask = earlier if mask is None else e.logical_and(mask, earlier)
     if mask is not None:
-        # Not minus infinity, of which there is no softmax where a query looks nowhere.
+        # A finite number: minus infinity would give NaN for a query with all keys excluded.
         scores = e.where(mask, scores, float(np.finfo(wide).min))
     weights = softmax(scores, axis=-1)
     out = einsum("bhts,bshd->bthd", astype(weights, v.dtype), value)

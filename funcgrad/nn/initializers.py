@@ -1,7 +1,7 @@
-"""Random numbers to begin with: each function returns one of a key, a shape and a dtype.
+"""Initializers: each returns a function of a key, a shape and a dtype.
 
-Numbers are drawn so that what goes into a layer and what comes out of it have about the same variance. A weight's last
-two axes are what goes in and what comes out, and those before are places, of which each goes in and comes out.
+The variance is chosen so that a layer's inputs and outputs have about the same variance. A weight's last two axes are
+inputs and outputs, and the axes before them positions, which multiply both fans.
 
 Sources: Y. LeCun et al., "Efficient BackProp" (1998); X. Glorot, Y. Bengio, "Understanding the difficulty of training
 deep feedforward neural networks" (2010); K. He et al., "Delving deep into rectifiers" (2015); A. Saxe et al., "Exact
@@ -38,12 +38,12 @@ __all__ = [
 Initializer = Callable[..., Any]
 Axes = int | Sequence[int]
 
-#: The standard deviation of a normal variable that is cut off at two of its own.
+#: The standard deviation of a normal variable truncated at two standard deviations.
 _CUT = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2)))
 
 
 def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
-    """Zeros; the key does not matter.
+    """Zeros; the key is ignored.
 
     Args:
         key: anything.
@@ -54,7 +54,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         An array of ``shape`` and ``dtype``.
 
     Raises:
-        TypeError: for a shape that is no sequence, or what is no dtype.
+        TypeError: for a shape that is not a sequence, or an invalid dtype.
         ValueError: for a negative size.
 
     Example:
@@ -65,7 +65,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
-    """Ones; the key does not matter.
+    """Ones; the key is ignored.
 
     Args:
         key: anything.
@@ -76,7 +76,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         An array of ``shape`` and ``dtype``.
 
     Raises:
-        TypeError: for a shape that is no sequence, or what is no dtype.
+        TypeError: for a shape that is not a sequence, or an invalid dtype.
         ValueError: for a negative size.
 
     Example:
@@ -87,7 +87,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
 
 
 def constant(value: Any, dtype: Any = np.float32) -> Initializer:
-    """All elements ``value``, which broadcasts to the shape.
+    """An array filled with ``value``, broadcast to the shape.
 
     Args:
         value: a number, or an array that broadcasts to the shape.
@@ -97,7 +97,7 @@ def constant(value: Any, dtype: Any = np.float32) -> Initializer:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        TypeError: when called, for a value that is no array.
+        TypeError: when called, for a value that is not an array.
         ValueError: when called, for a value that does not broadcast to the shape, or a negative size.
 
     Example:
@@ -108,11 +108,11 @@ def constant(value: Any, dtype: Any = np.float32) -> Initializer:
 
 
 def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
-    """Evenly distributed from 0 to ``scale``.
+    """Uniformly distributed between 0 and ``scale``.
 
     Args:
         scale: a positive number.
-        dtype: floating; by default.
+        dtype: the default dtype, floating-point.
 
     Returns:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
@@ -152,12 +152,12 @@ def normal(stddev: float = 1e-2, dtype: Any = np.float32) -> Initializer:
 def truncated_normal(
     stddev: float = 1e-2, dtype: Any = np.float32, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
-    """Normally distributed around 0, between bounds.
+    """Normally distributed around 0, truncated.
 
     Args:
-        stddev: the standard deviation of the distribution before it is cut off.
-        dtype: floating; by default.
-        lower, upper: the bounds, numbers of standard deviations.
+        stddev: the standard deviation before truncation.
+        dtype: the default dtype, floating-point.
+        lower, upper: the bounds in standard deviations.
 
     Returns:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
@@ -201,16 +201,15 @@ def variance_scaling(
     batch_axis: Axes = (),
     dtype: Any = np.float32,
 ) -> Initializer:
-    """Numbers of variance ``scale / n``.
+    """Random values with variance ``scale / n``.
 
     Args:
         scale: see above; positive.
-        mode: what ``n`` is: ``"fan_in"``, as many numbers as go in; ``"fan_out"``, as come out; ``"fan_avg"``,
-            the mean of both.
-        distribution: ``"normal"``, ``"uniform"``, or ``"truncated_normal"``, cut off at two standard
-            deviations.
-        in_axis, out_axis: the axes of what goes in, and of what comes out, each an int or several.
-        batch_axis: axes of weights that do not belong together.
+        mode: selects ``n``: ``"fan_in"``, the number of inputs; ``"fan_out"``, that of outputs; ``"fan_avg"``, their
+            mean.
+        distribution: ``"normal"``, ``"uniform"``, or ``"truncated_normal"``, truncated at two standard deviations.
+        in_axis, out_axis: the axes of inputs and of outputs, each an int or several.
+        batch_axis: axes of independent weights.
         dtype: floating, for ``"normal"`` complex too; by default.
 
     Returns:
@@ -219,7 +218,7 @@ def variance_scaling(
     Raises:
         TypeError: when called, for an argument that is not a key, or another dtype.
         ValueError: for another mode or distribution; when called, for a shape of one axis or a negative size, and for
-            axes that are not there.
+            axes out of range.
 
     Example:
         >>> w = variance_scaling(1.0, "fan_in", "normal")(random.key(0), (400, 100))
@@ -255,16 +254,16 @@ def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Ca
     initializer.__doc__ = f"""{of}: ``variance_scaling`` by {scale} and ``"{mode}"``, from a {words} distribution.
 
     Args:
-        in_axis, out_axis: the axes of what goes in, and of what comes out, each an int or several.
-        batch_axis: axes of weights that do not belong together.
-        dtype: floating; by default.
+        in_axis, out_axis: the axes of the inputs and the outputs, each an int or several.
+        batch_axis: axes of independent weights.
+        dtype: the default dtype, floating-point.
 
     Returns:
         A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
         TypeError: when called, for an argument that is not a key, or another dtype.
-        ValueError: when called, for a shape of one axis or a negative size, and for axes that are not there.
+        ValueError: when called, for a shape of one axis or a negative size, and for axes out of range.
 
     Example:
         >>> {name}()(random.key(0), (3, 4)).shape
@@ -279,7 +278,7 @@ he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's, for re
 he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's, for rectifiers")
 lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's")
 lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's")
-#: The same under their authors' first names.
+#: The same initializers by their authors' first names.
 xavier_normal, xavier_uniform, kaiming_normal, kaiming_uniform = glorot_normal, glorot_uniform, he_normal, he_uniform
 
 
@@ -319,7 +318,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
 
 
 def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float32) -> Initializer:
-    """Kernels of convolutions that keep lengths: an orthogonal matrix at the middle place, zeros at the others.
+    """Norm-preserving convolution kernels: an orthogonal matrix at the centre, zeros elsewhere.
 
     Source: L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
 
@@ -333,8 +332,8 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
 
     Raises:
         TypeError: when called, for an argument that is not a key, or another dtype.
-        ValueError: when called, for a shape without one to three axes of places, or with fewer outputs (the
-            last axis) than inputs.
+        ValueError: when called, for a shape without one to three spatial axes, or with fewer outputs (the last axis)
+            than inputs.
 
     Example:
         >>> kernel = delta_orthogonal()(random.key(0), (3, 3, 2, 4))

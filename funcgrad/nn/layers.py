@@ -1,7 +1,7 @@
-"""Functions of neural networks: activations, convolution, pooling, cross entropy; images are (batch, channels, ...).
+"""Neural network functions: activations, convolution, pooling, cross entropy; images are (batch, channels, ...).
 
-They are plain functions of arrays, with their parameters as arguments. ``x`` is an array of any shape where nothing
-else is said; integers become floats first.
+They are pure functions of arrays, with parameters as arguments. ``x`` is an array of any shape by default; integers are
+converted to floats.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
         [0. 2.]
     """
     positive = e.greater(x, 0)
-    # The exponential never sees a large x, whose infinity would make a NaN of the other side's derivative.
+    # The exponential never sees a large x: infinity would give a NaN derivative for the other branch.
     return e.where(positive, x, e.multiply(alpha, e.expm1(e.where(positive, 0.0, x))))
 
 
@@ -194,7 +194,7 @@ def gelu(x: Any, approximate: str | bool = "none") -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one for ``"none"``.
-        ValueError: for another ``approximate``.
+        ValueError: for an unknown ``approximate``.
 
     Example:
         >>> print(gelu(0.0))
@@ -216,7 +216,7 @@ Spatial = int | Sequence[int]
 
 
 def _each(value: Spatial, axes: int, name: str, what: str, least: int = 1) -> tuple[int, ...]:
-    """One number for each spatial axis."""
+    """One number per spatial axis."""
     values = validate.integers(name, what, value, least)
     values = values if isinstance(value, Sequence | np.ndarray) else values * axes
     if len(values) != axes:
@@ -237,22 +237,22 @@ def conv(
     """The convolution (cross-correlation) of images with kernels, over any number of spatial axes.
 
     Args:
-        x: (batch, channels, ...), or (channels, ...) of a single image; integers become floats, as those of
+        x: (batch, channels, ...), or (channels, ...) of a single image; integers are converted to floats, also in
             ``weight``.
         weight: (outputs, channels / groups, ...).
         bias: (outputs,).
-        stride: how far the kernel moves along each spatial axis, or along all.
-        padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` as many as keep the
-            size, one more at the far end where that is odd.
-        dilation: how far apart the kernel's elements meet the image's.
-        groups: outputs and channels are split into so many groups, which do not see each other.
+        stride: the kernel's step along each spatial axis, or along all.
+        padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` preserves the size, with an
+            odd zero at the far end.
+        dilation: the distance of the kernel's elements.
+        groups: the number of groups of outputs and channels, which are convolved separately.
 
     Returns:
         (batch, outputs, ...), or (outputs, ...) of a single image, in the promoted floating dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, and for numbers that are no integers.
-        ValueError: naming the shapes, where they do not fit; for another ``padding``, or a number that is too small.
+        TypeError: for operands that are not arrays, and for numbers that are not integers.
+        ValueError: naming incompatible shapes; for an unknown ``padding``, or a number that is too small.
 
     Example:
         >>> conv(np.ones((2, 3, 8, 8), "float32"), np.ones((5, 3, 3, 3), "float32"), padding=1).shape
@@ -315,24 +315,23 @@ def _pooling(
 
 
 def max_pool(x: Any, size: Spatial, stride: Spatial | None = None, padding: Spatial = 0, dilation: Spatial = 1) -> Any:
-    """The largest element of each window; the first of equals has the derivative.
+    """The maximum of each window; the first of equal elements has the derivative.
 
     Args:
-        x: (batch, channels, ...) of real numbers or bools; (channels, ...) where ``size`` names the spatial
-            axes.
-        size: of the window: an int, or one for each spatial axis; so the others.
-        stride: how far the window moves; its size unless given.
-        padding: at both ends; never the largest.
-        dilation: how far apart the elements of a window are.
+        x: (batch, channels, ...) of real numbers or bools; (channels, ...) if ``size`` has an entry for each spatial
+            axis.
+        size: the window's size: an int, or one per spatial axis, as for the others.
+        stride: the window's step; by default its size.
+        padding: at both ends, of minus infinity.
+        dilation: the distance of the window's elements.
 
     Returns:
-        An array of the dtype of ``x``, with one element per window along the spatial axes; none where no window
-        fits.
+        An array of the dtype of ``x``, with one element per window along the spatial axes; empty if no window fits.
 
     Raises:
         TypeError: for operands that are not arrays, or a complex one.
-        ValueError: for padding of more than half a window, a size, stride or dilation that is not positive,
-            another number of them than spatial axes, or too few axes.
+        ValueError: for padding of more than half a window, a size, stride or dilation that is not positive or not one
+            per spatial axis, or too few axes.
 
     Example:
         >>> print(max_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
@@ -348,18 +347,18 @@ def avg_pool(
     """The mean of each window.
 
     Args:
-        x: (batch, channels, ...); (channels, ...) where ``size`` names the spatial axes.
+        x: (batch, channels, ...); (channels, ...) if ``size`` has an entry for each spatial axis.
         size, stride: as for ``max_pool``.
         padding: zeros at both ends.
-        count_include_pad: whether a mean counts the padding.
+        count_include_pad: whether padding counts in the mean.
 
     Returns:
         A floating array (float32 for integers), with one element per window along the spatial axes.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for padding of more than half a window, a size or stride that is not positive, another
-            number of them than spatial axes, or too few axes.
+        ValueError: for padding of more than half a window, a size or stride that is not positive or not one per spatial
+            axis, or too few axes.
 
     Example:
         >>> print(avg_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
@@ -373,25 +372,24 @@ def avg_pool(
     return p.div(window_sum(x, window=window), count)
 
 
-# ---------------------------------------------------------------- classes
+# ---------------------------------------------------------------- classification
 
 
 @composite
 def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any:
-    """Ones at the labels along a new axis of ``num_classes``, zeros elsewhere (everywhere, for a label out of range).
+    """Ones at the labels along a new axis of ``num_classes``, zeros elsewhere; all zeros for a label out of range.
 
     Args:
         x: the labels, integers of any shape.
-        num_classes: how many there are.
-        dtype: that of the result.
-        axis: where the new axis is in it.
+        num_classes: the number of classes.
+        dtype: the dtype of the result.
+        axis: the position of the new axis in the result.
 
     Returns:
-        An array of ``dtype``, float32 by default, and of the shape of ``x`` with an axis of ``num_classes``
-        more.
+        An array of ``dtype``, float32 by default, and of the shape of ``x`` with an additional axis of ``num_classes``.
 
     Raises:
-        TypeError: for labels, or a ``num_classes``, that are no integers.
+        TypeError: for labels, or a ``num_classes``, that are not integers.
         ValueError: for a negative ``num_classes``, or an ``axis`` that is not there.
 
     Example:
@@ -413,21 +411,21 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
 def standardize(
     x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: float = 1e-5, where: Any = None
 ) -> Any:
-    """``x`` less its mean, over its standard deviation.
+    """``x`` minus its mean, divided by its standard deviation.
 
     Args:
-        x: an array that has the axes.
+        x: an array.
         axis: an int, or several, over which mean and variance are taken; None for all.
         mean, variance: arrays or numbers that broadcast with ``x``, instead of those of ``x``.
         epsilon: is added to the variance.
-        where: bools that broadcast to ``x``: which elements count.
+        where: bools that broadcast to ``x``: the elements to include in mean and variance.
 
     Returns:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis that is not there or named twice, or shapes that do not broadcast.
+        ValueError: for an axis out of range or repeated, or shapes that do not broadcast.
 
     Example:
         >>> print(standardize(np.array([1.0, 2.0, 3.0])).round(3))
@@ -437,7 +435,7 @@ def standardize(
     mean = r.mean(x, axis, keepdims=True, where=where) if mean is None else mean
     centred = e.subtract(x, mean)
     if variance is None:
-        # Not by abs, whose kink would be where an element is the mean.
+        # Not by abs, which has no derivative at the mean.
         squares = e.real(e.multiply(centred, e.conj(centred)))
         variance = r.mean(squares, axis, keepdims=True, where=where)
     return e.multiply(centred, e.rsqrt(e.add(variance, epsilon)))
@@ -454,17 +452,16 @@ def cross_entropy(
         labels: integers, of the shape of ``logits`` without ``axis``; or floating probabilities, of the same
             shape.
         axis: an int.
-        label_smoothing: how much of each label is spread evenly over all classes, a number.
-        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one number per example.
+        label_smoothing: the part of each label that is spread evenly over all classes.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one number per label.
 
     Returns:
         A floating array of shape ``()``; for ``"none"``, of that of ``logits`` without ``axis``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where the shapes do not fit, or labels are neither; for an axis that is not there, another
-            ``reduction``.
-        IndexError: for labels that are no class, where they are known: NumPy arrays and lists.
+        ValueError: for incompatible shapes, labels of another kind, an axis out of range, or an unknown ``reduction``.
+        IndexError: for labels out of range, if they are concrete: NumPy arrays and lists.
 
     Example:
         >>> print(cross_entropy(np.array([[0.0, 1000.0]]), np.array([1])))

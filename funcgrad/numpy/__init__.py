@@ -1,17 +1,17 @@
-"""The array API: NumPy's names, over arrays and tracers, with funcgrad's promotion.
+"""The array API: NumPy's functions for arrays and tracers, with funcgrad's promotion.
 
-What a function says nothing of is as in NumPy's function of that name. In all of them:
+Unless documented otherwise, functions behave like NumPy's of the same name. In all of them:
 
 - ``x``, ``y``, ``x1``, ``x2``, ``a``, and each of ``xs`` and ``arrays``, is an array, traced or not, a number, or
   nested lists of these, of any shape and dtype; several broadcast against each other, and promote.
-- ``axis`` is an integer, from behind if negative; where several may be given, a tuple of them; None for all.
-- ``keepdims`` leaves axes that are reduced in place, of size one.
-- ``dtype`` is that of the result, and of sums on the way to it.
-- ``shape`` is an integer or a sequence of them; ``device``, where a new array is, is JAX's.
-- ``where`` marks the elements that count, and ``initial`` is what a reduction begins with.
+- ``axis`` is an integer, negative from the end; a tuple where several are allowed; None for all.
+- ``keepdims`` keeps reduced axes, with size one.
+- ``dtype`` is that of the result and of intermediate sums.
+- ``shape`` is an integer or a sequence of them; ``device`` is a JAX device for a new array.
+- ``where`` selects the elements to include, and ``initial`` is the start value of a reduction.
 
-They raise TypeError for operands that are not arrays or have an unsupported dtype, and ValueError for shapes that do
-not fit.
+They raise TypeError for operands that are not arrays or have an unsupported dtype, and ValueError for incompatible
+shapes.
 """
 
 import importlib
@@ -104,7 +104,7 @@ __array_namespace_info__ = _inspection.Info
 
 
 def __getattr__(name: str) -> object:
-    """``funcgrad.fft`` as NumPy names it, and ``funcgrad.special`` where SciPy looks for it."""
+    """``funcgrad.fft`` under NumPy's name, and ``funcgrad.special`` under SciPy's."""
     if name in ("fft", "special"):
         return importlib.import_module(f"funcgrad.{name}")  # which are written in terms of this package
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Integers by their bits and divisors, and floating numbers by their parts."""
+"""Bits and divisors of integers, and the parts of floating-point numbers."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def _bit_order(bitorder: str, name: str) -> np.ndarray:
 
 @composite
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
-    """Eight booleans packed into each uint8, padded with zeros at the end.
+    """Packs groups of eight booleans into uint8, padded with zeros at the end.
 
     Args:
-        x: an array of bools or integers, which are compared with zero.
-        axis: along which axis; by default all elements in a row.
+        x: an array of bools or integers, where nonzero is true.
+        axis: the axis; by default the flattened array.
         bitorder: ``"big"``, the first one is the highest bit, or ``"little"``.
 
     Returns:
-        A uint8 array, an eighth as long along ``axis``, rounded up; without one, a vector.
+        A uint8 array, an eighth as long along ``axis``, rounded up; a vector without ``axis``.
 
     Raises:
         TypeError: for operands that are not arrays, and floating or complex numbers.
-        ValueError: for another ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
+        ValueError: for an unknown ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(packbits([1, 0, 1, 0, 0, 0, 0, 1, 1]))
@@ -61,20 +61,20 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
 
 @composite
 def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
-    """The bits of bytes: eight 0s and 1s, uint8, for each.
+    """Unpacks bytes to bits: eight 0s and 1s, uint8, for each.
 
     Args:
         x: a uint8 array.
-        axis: along which axis; by default all elements in a row.
-        count: how many bits to keep (0s follow where there are fewer); if negative, how many to leave out.
+        axis: the axis; by default the flattened array.
+        count: the number of bits to keep, zero-padded; if negative, the number to drop.
         bitorder: as for ``packbits``.
 
     Returns:
-        A uint8 array, eight times, or ``count``, as long along ``axis``; without one, a vector.
+        A uint8 array, ``count`` or eight times as long along ``axis``; a vector without ``axis``.
 
     Raises:
         TypeError: for anything but uint8.
-        ValueError: for another ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
+        ValueError: for an unknown ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(unpackbits(np.array([5], np.uint8)))
@@ -96,7 +96,7 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
 
 
 def bitwise_count(x: Any, /) -> Any:
-    """How many bits of the absolute value are 1: uint8.
+    """The number of 1 bits of the absolute value, as uint8.
 
     Args:
         x: integers.
@@ -105,7 +105,7 @@ def bitwise_count(x: Any, /) -> Any:
         A uint8 array of the shape of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or not of integers; bools are none.
+        TypeError: for operands that are not arrays of integers; bools are not accepted.
 
     Example:
         >>> print(bitwise_count([7, -8]))
@@ -125,7 +125,7 @@ def gcd(x: Any, y: Any, /) -> Any:
     """The greatest common divisor of integers.
 
     Args:
-        x, y: integers; beside them, bools are 0 and 1.
+        x, y: integers; bools among them count as 0 and 1.
 
     Returns:
         An array of the broadcast shape and the promoted dtype.
@@ -146,7 +146,7 @@ def lcm(x: Any, y: Any, /) -> Any:
     """The least common multiple of integers.
 
     Args:
-        x, y: integers; beside them, bools are 0 and 1.
+        x, y: integers; bools among them count as 0 and 1.
 
     Returns:
         An array of the broadcast shape and the promoted dtype.
@@ -165,7 +165,7 @@ def lcm(x: Any, y: Any, /) -> Any:
     return p.mul(p.div(x, p.select(none, p.number(1, divisor), divisor)), y)
 
 
-# ---------------------------------------------------------------- floating numbers
+# ---------------------------------------------------------------- floating-point numbers
 
 
 _FIELDS = {2: (10, 15), 4: (23, 127), 8: (52, 1023)}
@@ -173,16 +173,16 @@ _FIELDS = {2: (10, 15), 4: (23, 127), 8: (52, 1023)}
 
 @composite
 def frexp(x: Any, /) -> tuple[Any, Any]:
-    """The mantissa, from 0.5 up to 1, and the exponent of 2, int32, of which a number is the product.
+    """The mantissa, in [0.5, 1), and the exponent of 2, int32, whose product is the number.
 
-    Subnormal numbers count as zero, as XLA has them.
+    Subnormal numbers are treated as zero, as in XLA.
 
     Args:
         x: an array or number; integers and bools are taken as float32.
 
     Returns:
-        Two arrays of the shape of ``x``: the mantissa, of its dtype, and the exponent, int32. Infinite
-        numbers and NaN are their own mantissa, with the exponent 0.
+        Two arrays of the shape of ``x``: the mantissa, of its dtype, and the exponent, int32. Infinities and NaN are
+        their own mantissa, with exponent 0.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -206,7 +206,7 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
 
 
 def _times_power(x: Any, exponent: Any) -> Any:
-    """``x`` times 2 to an integer power, in two steps: one alone may overflow where the product does not."""
+    """``x`` times 2 to an integer power, in two steps, since a single factor may overflow."""
     half = p.div(exponent, p.number(2, exponent))
     for part in (half, p.sub(exponent, half)):
         x = p.mul(x, p.power(p.number(2, x), p.cast(part, dtype=type_of(x).dtype)))
@@ -219,13 +219,13 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
 
     Args:
         x: an array or number; integers and bools are taken as float32.
-        exponent: integers; bools are none.
+        exponent: integers; bools are not accepted.
 
     Returns:
-        An array of the broadcast shape and the dtype that ``x`` is taken in.
+        An array of the broadcast shape and the floating dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or exponents that are no integers.
+        TypeError: for operands that are not arrays, or exponents that are not integers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -241,7 +241,7 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
 
 @composite
 def spacing(x: Any, /) -> Any:
-    """The distance to the next number, away from zero, with the sign of ``x``.
+    """The distance to the next representable number, away from zero, with the sign of ``x``.
 
     Args:
         x: real numbers; integers and bools are taken as float32.

@@ -27,11 +27,11 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class FloatLimits:
-    """The limits of a floating dtype, as Python numbers: beside an array they take its dtype.
+    """The limits of a floating dtype as weak Python numbers.
 
     Attributes:
         dtype: the floating dtype.
-        bits, precision, nmant: how wide it is; how many decimals it has; how many bits after the first one.
+        bits, precision, nmant: the width; the number of decimal digits; the number of mantissa bits.
         eps, epsneg: the distance from 1 to the next larger and the next smaller number.
         max, min: the largest finite number, and its negative.
         smallest_normal, tiny: the smallest positive number of full precision.
@@ -116,12 +116,12 @@ def iinfo(dtype: Any, /) -> Any:
 
 
 def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
-    """Whether arrays of one dtype become arrays of another without loss, by the rules of promotion.
+    """Whether a cast between dtypes is allowed, by the rules of promotion.
 
     Args:
         from_: a dtype or an array.
         to: a dtype.
-        casting: ``"no"``, only to the same dtype; ``"safe"``; ``"same_kind"``, also to a smaller one of its kind;
+        casting: ``"no"``, only to the same dtype; ``"safe"``; ``"same_kind"``, also to a narrower one of its kind;
             ``"unsafe"``, always.
 
     Returns:
@@ -129,7 +129,7 @@ def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
 
     Raises:
         TypeError: for an unknown dtype.
-        ValueError: for another ``casting``.
+        ValueError: for an unknown ``casting``.
 
     Example:
         >>> can_cast("int8", "int16"), can_cast("int16", "int8"), can_cast("int16", "int8", "same_kind")
@@ -168,11 +168,11 @@ def promote_types(type1: Any, type2: Any) -> np.dtype:
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind, a class of NumPy's such as ``numpy.floating``; bfloat16 is floating.
+    """Whether a dtype belongs to a kind, a NumPy class such as ``numpy.floating``; bfloat16 is floating.
 
     Args:
         dtype: a dtype or its name.
-        kind: a class of NumPy's, or a dtype, which must be the same.
+        kind: a NumPy scalar class, or a dtype to compare with.
 
     Returns:
         A Python bool.
@@ -196,7 +196,7 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind.
+    """Whether a dtype belongs to a kind.
 
     Args:
         dtype: a dtype or its name.

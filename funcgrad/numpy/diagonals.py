@@ -1,4 +1,4 @@
-"""Diagonals and triangles: where they are, and matrices made of them."""
+"""Diagonals and triangles: their indices, and matrices made from them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """The positions of the main diagonal of an array of ``ndim`` axes of size ``n``.
 
     Args:
-        n: how many, an int.
-        ndim: of how many axes, an int.
+        n: the size, an int.
+        ndim: the number of axes, an int.
 
     Returns:
         A tuple of ``ndim`` equal vectors of ``n`` positions, int64.
@@ -48,11 +48,11 @@ def diag_indices_from(x: Any) -> tuple[Any, ...]:
         x: an array of at least two axes.
 
     Returns:
-        A tuple of as many equal vectors as axes, int64.
+        A tuple of one equal vector per axis, int64.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for less than two axes, or axes of several sizes.
+        ValueError: for fewer than two axes, or axes of different sizes.
 
     Example:
         >>> print(*diag_indices_from(np.zeros((2, 2))))
@@ -84,9 +84,9 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices of elements on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
-        n: how many rows, an int.
-        k: the diagonal, counted upwards from the main one.
-        m: how many columns; by default as many.
+        n: the number of rows, an int.
+        k: the diagonal; positive above the main one.
+        m: the number of columns; by default ``n``.
 
     Returns:
         A pair of vectors, rows and columns, int64.
@@ -106,9 +106,9 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The indices of elements on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
-        n: how many rows, an int.
-        k: the diagonal, counted upwards from the main one.
-        m: how many columns; by default as many.
+        n: the number of rows, an int.
+        k: the diagonal; positive above the main one.
+        m: the number of columns; by default ``n``.
 
     Returns:
         A pair of vectors, rows and columns, int64.
@@ -129,14 +129,14 @@ def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
 
     Args:
         x: a matrix.
-        k: the diagonal, counted upwards from the main one.
+        k: the diagonal; positive above the main one.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for operands that are not arrays, or a ``k`` that is no int.
-        ValueError: for other than two axes.
+        TypeError: for operands that are not arrays, or a ``k`` that is not an int.
+        ValueError: for an array that is not 2-d.
 
     Example:
         >>> print(*tril_indices_from(np.zeros((1, 2))))
@@ -151,14 +151,14 @@ def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
 
     Args:
         x: a matrix.
-        k: the diagonal, counted upwards from the main one.
+        k: the diagonal; positive above the main one.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for operands that are not arrays, or a ``k`` that is no int.
-        ValueError: for other than two axes.
+        TypeError: for operands that are not arrays, or a ``k`` that is not an int.
+        ValueError: for an array that is not 2-d.
 
     Example:
         >>> print(*triu_indices_from(np.zeros((1, 2))))
@@ -170,18 +170,18 @@ def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
 
 @composite
 def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
-    """The positions that ``mask_func(matrix, k)``, such as ``triu``, leaves of an ``n`` by ``n`` matrix.
+    """The positions that ``mask_func(matrix, k)``, such as ``triu``, keeps of an ``n`` by ``n`` matrix.
 
     Args:
-        n: how many rows and columns, an int.
+        n: the number of rows and columns, an int.
         mask_func: a function of a matrix of ones and ``k``.
-        k: its second argument, a diagonal's number.
+        k: its second argument, the diagonal.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for an ``n`` that is no int, and what is no function.
+        TypeError: for an ``n`` that is not an int, and an argument that is not a function.
         ValueError: for a negative ``n``.
 
     Example:
@@ -195,17 +195,17 @@ def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
-    """The matrix with the elements of ``v``, in a row, on its ``k``-th diagonal.
+    """The matrix with the flattened elements of ``v`` on its ``k``-th diagonal.
 
     Args:
         v: an array or a number.
-        k: the diagonal, counted upwards from the main one.
+        k: the diagonal; positive above the main one.
 
     Returns:
         A square matrix of the dtype of ``v``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is not an int.
 
     Example:
         >>> print(diagflat([[1, 2]]))
@@ -221,15 +221,16 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     Args:
         x: an array of at least two axes; if more, all of one size.
         val: a number, or a vector that is repeated along the diagonal.
-        wrap: go on with the diagonal where a tall matrix begins anew.
-        inplace: False for a new array; True, as in NumPy, changes ``x``, which must be a copy that may be written to.
+        wrap: whether the diagonal restarts in a tall matrix.
+        inplace: False for a new array; True, as in NumPy, writes to ``x``, which must be writable.
 
     Returns:
         With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
 
     Raises:
-        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
-        ValueError: for less than two axes, or more of several sizes.
+        TypeError: for ``inplace=True`` with an immutable array, for no array, and for values that the dtype cannot
+            hold.
+        ValueError: for fewer than two axes, or more of different sizes.
 
     Example:
         >>> print(fill_diagonal(np.zeros((2, 2), int), 5, inplace=False))
@@ -253,21 +254,21 @@ def _with_diagonal(x: Any, val: Any, wrap: bool) -> Any:
 
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum along the diagonal of two axes.
+    """The sum along a diagonal of two axes.
 
     Args:
         x: an array of at least two axes.
-        offset: how many columns above the main diagonal; negative, how many rows below.
-        axis1, axis2: that of the rows, and that of the columns.
+        offset: the diagonal; positive above the main one.
+        axis1, axis2: the axis of the rows and that of the columns.
         dtype: the dtype to sum in.
 
     Returns:
-        The other axes; of that dtype, by default int64 for integers and booleans, uint64 for unsigned ones, otherwise
-        that of ``x``.
+        An array of the other axes; of ``dtype``, by default int64 for integers and booleans, uint64 for unsigned ones,
+        otherwise that of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or no dtype.
-        ValueError: for fewer than two axes, one out of range, or twice the same.
+        TypeError: for operands that are not arrays, or an invalid dtype.
+        ValueError: for fewer than two axes, an axis out of range, or equal axes.
 
     Example:
         >>> print(trace(np.array([[1.0, 2.0], [3.0, 4.0]])))

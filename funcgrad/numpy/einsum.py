@@ -46,17 +46,17 @@ def einsum(
     Args:
         subscripts: such as ``"ij,jk->ik"``; or, as in NumPy, operands and lists of ints in turn.
         operands: an array or number for each part between commas, with an axis for each letter.
-        optimize: how opt_einsum shall look for the order of products.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        optimize: opt_einsum's strategy for the order of products.
+        precision: ignored: products have the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array of the promoted dtype, with an axis for each letter of the result.
 
     Raises:
-        TypeError: for operands that are not arrays, and labels that are no ints.
-        ValueError: quoting the subscripts, where they are not well formed or do not fit the operands; for ``optimize``
-            that opt_einsum does not know.
+        TypeError: for operands that are not arrays, and labels that are not ints.
+        ValueError: quoting the subscripts, if they are malformed or do not match the operands; for an ``optimize`` that
+            opt_einsum does not accept.
 
     Example:
         >>> import numpy as np
@@ -72,7 +72,7 @@ def einsum(
     if preferred_element_type is not None:
         arrays = [astype(x, preferred_element_type) for x in arrays]
     if type_of(arrays[0]).dtype == dtypes.bool_:
-        # Products are "and", sums "or": whether there is any.
+        # For booleans products are "and", sums "or".
         return not_equal(einsum(subscripts, *[astype(x, dtypes.int32) for x in arrays], optimize=optimize), 0)
     sizes = _sizes(subscripts, terms, [type_of(x).shape for x in arrays])
     missing = [label for label in output if label not in sizes]
@@ -93,7 +93,7 @@ def einsum(
 
 
 def _from_lists(arguments: tuple) -> tuple[str, tuple]:
-    """NumPy's other notation, arrays and lists of ints in turn, as subscripts and operands."""
+    """Converts NumPy's alternative notation, arrays and lists of ints in turn, to subscripts and operands."""
     pairs, rest = len(arguments) // 2, len(arguments) % 2
 
     def letters(numbers: Any) -> str:
@@ -153,7 +153,7 @@ def _sizes(subscripts: str, terms: Sequence[Labels], shapes: Sequence[tuple[int,
 
 
 def _plain(x: Any, labels: Labels, sizes: dict[Label, int]) -> Term:
-    """The operand with each label once: diagonals taken, and axes that only broadcast left out."""
+    """The operand with each label once: diagonals extracted, and broadcast axes removed."""
     shape = type_of(x).shape
     kept = [i for i, label in enumerate(labels) if shape[i] == sizes[label]]
     if len(kept) != len(labels):
@@ -190,14 +190,14 @@ def _path(terms: Sequence[Term], output: Labels, sizes: dict[Label, int], optimi
 
 
 def _summed(term: Term, needed: set[Label]) -> Term:
-    """The sum over the labels that nothing needs any more."""
+    """The sum over the labels that are no longer needed."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
     return (reduce_sum(x, axes=axes), tuple(label for label in labels if label in needed)) if axes else term
 
 
 def _product(left: Term, right: Term, needed: set[Label]) -> Term:
-    """The product of two terms, summed over the labels that nothing else needs."""
+    """The product of two terms, summed over the labels that are not needed elsewhere."""
     (x, a), (y, b) = _summed(left, needed | set(right[1])), _summed(right, needed | set(left[1]))
     shared = [label for label in a if label in b]
     summed = [label for label in shared if label not in needed]
@@ -215,7 +215,7 @@ def _product(left: Term, right: Term, needed: set[Label]) -> Term:
 
 
 def _spread(x: Any, labels: Labels, result: Labels) -> Any:
-    """``x`` with its axes in the order of ``result``, of size one where it has none."""
+    """``x`` with its axes in the order of ``result``, with size one for missing ones."""
     mine = [label for label in result if label in labels]
     x = transpose(x, [labels.index(label) for label in mine])
     sizes = dict(zip(mine, type_of(x).shape, strict=True))

@@ -1,4 +1,4 @@
-"""Fourier transforms along several axes, of any size and norm, of the primitives; called by ``funcgrad.fft``."""
+"""Fourier transforms along several axes, of any size and norm, from primitives; used by ``funcgrad.fft``."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from funcgrad.primitives.shape import pad, slice_
 
 Axes = Sequence[int] | None
 
-#: The norm of the inverse direction, by that of the forward one.
+#: The norm of the inverse transform that belongs to a forward norm.
 OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
 def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> Any:
-    """A transform of XLA's, which divides the inverse by ``n``, normalized according to ``norm``."""
+    """XLA's transform, whose inverse is divided by ``n``, normalized according to ``norm``."""
     norm = checked_norm(norm, name)
     wanted = OPPOSITE[norm] if not inverse else norm
     factor = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[OPPOSITE[wanted]]
@@ -31,7 +31,7 @@ def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> A
 
 
 def checked_norm(norm: str | None, name: str) -> str:
-    """One of the three, ``"backward"`` if not given."""
+    """A valid norm; ``"backward"`` by default."""
     return validate.one_of(name, "norm", "backward" if norm is None else norm, OPPOSITE)
 
 
@@ -47,7 +47,7 @@ def transformable(x: Any, name: str, real: bool = False) -> Any:
 
 
 def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> Any:
-    """``x`` cut, or filled up with zeros at the end, to ``sizes`` along ``axes``."""
+    """``x`` cropped or zero-padded at the end to ``sizes`` along ``axes``."""
     shape = list(type_of(x).shape)
     for n, axis in zip(sizes, axes, strict=True):
         if n < 1:
@@ -85,7 +85,7 @@ def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], 
 
 
 def _along(x: Any, axes: Sequence[int], inverse: bool) -> Any:
-    """Transforms along ``axes``, the last first; an axis that is there twice is transformed twice."""
+    """Transforms along ``axes``, the last first; repeated axes are transformed repeatedly."""
     group: list[int] = []
     for axis in reversed(axes):
         if axis in group or len(group) == 3:
@@ -96,7 +96,7 @@ def _along(x: Any, axes: Sequence[int], inverse: bool) -> Any:
 
 
 def complex_transform(x: Any, s: Axes, axes: Axes, norm: str | None, inverse: bool, name: str) -> Any:
-    """Of complex numbers to complex ones; a real array becomes complex."""
+    """Complex to complex; a real array becomes complex."""
     x = transformable(x, name)
     sizes, chosen = _sizes_and_axes(x, s, axes, name)
     x = _resized(x, sizes, chosen, name)
@@ -109,7 +109,7 @@ def _check_real_axes(axes: Sequence[int], name: str) -> None:
 
 
 def transform_of_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
-    """Of real numbers; the last axis has the first half of the coefficients."""
+    """Real to complex; the last axis has the first half of the coefficients."""
     x = transformable(x, name, real=True)
     sizes, chosen = _sizes_and_axes(x, s, axes, name)
     _check_real_axes(chosen, name)
@@ -118,7 +118,7 @@ def transform_of_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) 
 
 
 def transform_to_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
-    """Of the first half of the coefficients, along the last axis, to real numbers."""
+    """Complex to real, from the first half of the coefficients along the last axis."""
     x = transformable(x, name)
     sizes, chosen = _sizes_and_axes(x, s, axes, name)
     _check_real_axes(chosen, name)
@@ -132,5 +132,5 @@ def transform_to_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) 
 
 
 def size_of_one(n: int | None) -> Axes:
-    """The sizes along one axis."""
+    """``s`` for a single axis."""
     return None if n is None else (n,)

@@ -1,4 +1,4 @@
-"""Functions applied to parts of arrays, and choices between values."""
+"""Functions applied to parts of arrays, and selection between values."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
     """``func1d`` of each vector along an axis; the axes of its results replace that axis.
 
     Args:
-        func1d: of a vector and the other arguments; called for one after the other, so it may look at values.
-        axis: along which the vectors lie.
+        func1d: a function of a vector and the other arguments; called once per vector, so it may read values.
+        axis: the axis of the vectors.
         x: an array of at least one axis.
         args, kwargs: further arguments of ``func1d``.
 
     Returns:
-        An array of the dtype that ``func1d`` returns, and of the shape of ``x`` with that of its results in place of
-        ``axis``.
+        An array of the dtype that ``func1d`` returns, and of the shape of ``x`` with ``axis`` replaced by the axes of
+        its results.
 
     Raises:
         TypeError: for operands that are not arrays, ``x`` or a result.
-        ValueError: where there are no vectors; NumPy's ``AxisError`` for an axis out of range.
+        ValueError: if there are no vectors; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(apply_along_axis(lambda v: v[0] + v[-1], 1, np.array([[1, 2, 3], [4, 5, 6]])))
@@ -54,18 +54,18 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
-    """``func(x, axis)`` for one axis after the other; where it takes the axis away, one of size one is put there.
+    """Applies ``func(x, axis)`` for each axis in turn; a removed axis is restored with size one.
 
     Args:
-        func: of an array and an axis.
+        func: a function of an array and an axis.
         x: an array.
         axes: an int, or a sequence of them.
 
     Returns:
-        What the last call returns, with as many axes as ``x``.
+        The result of the last call, with as many axes as ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or axes that are no ints.
+        TypeError: for operands that are not arrays, or axes that are not ints.
         ValueError: NumPy's ``AxisError`` for an axis out of range.
 
     Example:
@@ -83,7 +83,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
-    """For each place, the element of the first choice whose condition holds there, or ``default``.
+    """Elementwise, the first choice whose condition holds, or ``default``.
 
     Args:
         condlist: arrays of bools; other numbers are true unless zero.
@@ -95,7 +95,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another number of conditions than choices, or none; for shapes that do not broadcast.
+        ValueError: for different numbers of conditions and choices, or none; for shapes that do not broadcast.
 
     Example:
         >>> x = np.array([-2.0, 0.5, 3.0])
@@ -115,19 +115,19 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
-    """For each element, the function of it whose condition holds there; of several, the last one's.
+    """Elementwise, the function whose condition holds; the last one's if several do.
 
     Args:
         condlist: a condition, or several, of the shape of ``x``.
-        funclist: functions of an array and ``args`` and ``kw``, or numbers; one more than there are conditions is for
-            where none holds, which is 0 otherwise. Every function is called with all of ``x``.
+        funclist: functions of an array and ``args`` and ``kw``, or numbers; an additional one applies where no
+            condition holds, by default 0. Each function is called with all of ``x``.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where the numbers of conditions and functions, or their shapes, do not fit.
+        ValueError: for mismatched numbers of conditions and functions, or incompatible shapes.
 
     Example:
         >>> x = np.array([-1.0, 2.0])
@@ -154,15 +154,15 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
 
 class vectorize:  # NumPy's name
-    """A function of numbers as one of arrays, which broadcast: it is called for each place.
+    """A function of scalars as a function of arrays, which broadcast: it is called for each element.
 
-    Being called so often, it may look at values; ``funcgrad.vmap`` calls once, and is fast.
+    So it may read values; ``funcgrad.vmap``, which calls it once, is faster.
 
     Args:
-        pyfunc: of numbers; or, with a signature, of small arrays.
+        pyfunc: a function of scalars; or, with a signature, of small arrays.
         otypes: the dtypes of the results; by default those of the first call.
-        excluded: numbers and names of arguments that are passed as they are.
-        signature: such as ``"(m,n),(n)->(m)"``: the axes, last in each argument, that one call gets.
+        excluded: positions and names of arguments that are passed unchanged.
+        signature: such as ``"(m,n),(n)->(m)"``: the trailing axes of each argument that a call receives.
 
     Example:
         >>> f = vectorize(lambda a, b: a if a > b else b)
@@ -223,7 +223,7 @@ class vectorize:  # NumPy's name
 
 
 def _rows(x: Any, shape: tuple[int, ...], own: int) -> Any:
-    """``x`` spread over the calls: one row for each."""
+    """``x`` broadcast over the calls: one row for each."""
     last = type_of(x).shape[type_of(x).ndim - own :]
     return reshape(broadcast_to(x, (*shape, *last)), (-1, *last)) if last else ravel(broadcast_to(x, shape))
 

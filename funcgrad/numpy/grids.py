@@ -1,4 +1,4 @@
-"""Coordinates of the places of an array."""
+"""Coordinate arrays."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -> Any:
-    """The coordinates of every place of an array of a shape, along a new first axis.
+    """The coordinates of every element of an array of a shape, along a new first axis.
 
     Args:
         dimensions: the shape, a sequence of ints.
         dtype: of the coordinates.
-        sparse: return one array per axis instead, of size one along the others.
+        sparse: whether to return one array per axis instead, of size one along the others.
 
     Returns:
-        An array of the shape ``(len(dimensions), *dimensions)``, int64 unless told otherwise; sparse, a tuple of
+        An array of the shape ``(len(dimensions), *dimensions)``, int64 by default; sparse, a tuple of
         arrays.
 
     Raises:
-        TypeError: for dimensions that are no ints, or an unknown dtype.
+        TypeError: for dimensions that are not ints, or an unknown dtype.
         ValueError: for negative ones.
 
     Example:
@@ -55,10 +55,10 @@ def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -
 
 
 def ix_(*sequences: Any) -> tuple[Any, ...]:
-    """Positions along each axis, shaped so that together they select the grid of all combinations.
+    """Index vectors for each axis, shaped so that together they select the grid of all combinations.
 
     Args:
-        sequences: vectors of integers, or of bools: where they are true.
+        sequences: vectors of integers, or of bools, which select where they are true.
 
     Returns:
         A tuple of arrays, one per vector, of its dtype (int64 for bools), of size one along the other axes.
@@ -99,17 +99,17 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
     """Coordinate arrays from coordinate vectors.
 
     Args:
-        xs: vectors; arrays of more axes are taken in a row, numbers as one element.
+        xs: vectors; arrays are flattened, numbers are one element.
         indexing: ``"xy"``, with the first two axes swapped, or ``"ij"``.
-        sparse: of size one along the other axes, to be broadcast.
-        copy: of no consequence, as arrays never change.
+        sparse: whether results have size one along the other axes, to be broadcast.
+        copy: ignored, as arrays are immutable.
 
     Returns:
-        A list of arrays, one per vector, each of its dtype, with an axis for each.
+        A list of arrays, one per vector and of its dtype, with an axis for each.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another ``indexing``.
+        ValueError: for an unknown ``indexing``.
 
     Example:
         >>> print(*meshgrid([1, 2], [5, 6]))
@@ -129,10 +129,10 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
 
 
 class _Grid:
-    """``numpy.mgrid`` and ``numpy.ogrid``: slices in brackets, one per axis, make coordinates.
+    """``numpy.mgrid`` and ``numpy.ogrid``: indexing with slices, one per axis, returns coordinates.
 
-    ``mgrid`` has them in whole, along a new first axis, ``ogrid`` one array per axis, of size one along the others. A
-    step that is an imaginary number counts the elements, both ends included.
+    ``mgrid`` returns dense coordinates along a new first axis, ``ogrid`` one array per axis, of size one along the
+    others. An imaginary step is the number of elements, both ends included.
 
     Example:
         >>> print(mgrid[0:2, 0:2])

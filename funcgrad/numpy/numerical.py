@@ -1,4 +1,4 @@
-"""Small numerical analysis: differences, integrals, interpolation, polynomials, comparisons within a tolerance."""
+"""Numerical analysis: differences, integrals, interpolation, convolution, comparison within a tolerance."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
-    """The differences of neighbours along an axis, ``n`` times over.
+    """The ``n``-th differences of neighbours along an axis.
 
     Args:
         x: an array of at least one axis.
         n: an int.
-        prepend, append: values to put before and after ``x`` first, if there are differences to take: a number, or an
-            array that fits except along the axis.
+        prepend, append: values to add before and after ``x`` first: a number, or an array of compatible shape.
 
     Returns:
-        The shape of ``x`` with ``n`` elements less along the axis, at least none; of the dtype that ``x`` and the
-        values promote to. Of booleans, whether neighbours differ.
+        An array of the shape of ``x`` with up to ``n`` fewer elements along the axis; of the promoted dtype of ``x``
+        and the values. For booleans, whether neighbours differ.
 
     Raises:
-        TypeError: for operands that are not arrays, and an ``n`` that is no int.
-        ValueError: for a negative ``n``, an axis out of range, and values that do not fit.
+        TypeError: for operands that are not arrays, and an ``n`` that is not an int.
+        ValueError: for a negative ``n``, an axis out of range, and incompatible values.
 
     Example:
         >>> print(diff(np.array([1, 4, 9])))
@@ -72,19 +71,19 @@ def _as_end(end: Any, x: Any, axis: int) -> Any:
 
 @composite
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of samples ``y`` at places ``x`` (or ``dx`` apart), by straight lines between them.
+    """The integral of samples ``y`` at points ``x`` (or ``dx`` apart), by the trapezoidal rule.
 
     Args:
         y: an array of at least one axis.
-        x: a vector of places along the axis, or an array as ``y``.
-        dx: a number, or the widths between neighbours.
+        x: a vector of points along the axis, or an array like ``y``.
+        dx: the spacing, a number, or one per interval.
 
     Returns:
-        The shape of ``y`` without the axis; of the dtype that all promote to, float32 for integers and booleans.
+        An array of the shape of ``y`` without the axis, of the promoted dtype, float32 for integers and booleans.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an axis out of range, and places that do not fit.
+        ValueError: for an axis out of range, and incompatible points.
 
     Example:
         >>> print(trapezoid(np.array([0.0, 1.0, 4.0])))
@@ -102,21 +101,21 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 @composite
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """The values at ``x`` of the line through the points ``(xp, fp)``, with ``xp`` increasing.
+    """Linear interpolation at ``x`` of the points ``(xp, fp)``, with ``xp`` increasing.
 
     Args:
         x: real numbers of any shape.
-        xp: the places of the points, a real vector.
+        xp: the positions of the points, a real vector.
         fp: their values, a vector of the same size, real or complex.
-        left, right: the values before the first point and after the last; by default theirs.
-        period: after which the points come again; they need not be in order then.
+        left, right: the values below the first point and above the last; by default theirs.
+        period: the period of the data; the points need not be sorted then.
 
     Returns:
-        The shape of ``x``, of the dtype that the three promote to, float32 for integers.
+        An array of the shape of ``x``, of the promoted dtype of the three, float32 for integers.
 
     Raises:
-        TypeError: for operands that are not arrays, and for complex places.
-        ValueError: for points that are not two vectors of one size, or none.
+        TypeError: for operands that are not arrays, and for complex ``x`` or ``xp``.
+        ValueError: for points that are not two nonempty vectors of one size.
 
     Example:
         >>> print(interp(1.5, np.array([1.0, 2.0]), np.array([10.0, 20.0])))
@@ -137,7 +136,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     else:
         above = e.clip(searchsorted(xp, x, "right"), 1, size - 1)
         below = p.sub(above, np.int64(1))
-        # They are inside: to be told so is cheaper than to look.
+        # In bounds by construction: the promise is cheaper than a check.
         x0, x1, f0, f1 = (take(v, at, mode="clip") for v in (xp, fp) for at in (below, above))
         width = p.sub(x1, x0)
         flat = p.eq(width, p.number(0, width))
@@ -149,7 +148,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 
 
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
-    """All places brought into one period, the points in order, and one more of them at either end."""
+    """Maps positions to one period, sorts the points, and repeats one at each end."""
     x, xp = remainder(x, period), remainder(xp, period)
     order = argsort(xp)
     xp, fp = take(xp, order, mode="clip"), take(fp, order, mode="clip")
@@ -159,7 +158,7 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
 
 @composite
 def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """The differences of neighbours, of all elements in a row.
+    """The differences of neighbours, of the flattened array.
 
     Args:
         x: an array or a number.
@@ -185,9 +184,9 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """The derivative of samples along each axis: second-order differences inside, one-sided ones at the ends.
 
     Args:
-        varargs: the distance of the samples, or their places: one for all axes, or one for each.
+        varargs: the spacing of the samples, or their positions: one for all axes, or one for each.
         axis: one axis or several, by default all.
-        edge_order: 1, or 2 for differences of the second order at the ends too.
+        edge_order: 1, or 2 for second-order differences at the ends too.
 
     Returns:
         An array for one axis, a tuple of them for several.
@@ -220,11 +219,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _slopes(f: Any, widths: Any, edge_order: int) -> Any:
-    """Along the last axis; ``widths`` are the distances of neighbours."""
+    """The derivative along the last axis; ``widths`` are the distances of neighbours."""
     slope = e.divide(diff(f), widths)
     before, after = widths[:-1], widths[1:]
     total = e.add(before, after)
-    # The slopes to either side, each weighed by the width of the other.
+    # The slopes on both sides, each weighted by the width of the other.
     inner = e.divide(e.add(e.multiply(slope[..., :-1], after), e.multiply(slope[..., 1:], before)), total)
     first, last = slope[..., :1], slope[..., -1:]
     if edge_order == 2:
@@ -236,19 +235,19 @@ def _slopes(f: Any, widths: Any, edge_order: int) -> Any:
 
 @composite
 def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.283185307179586) -> Any:
-    """Angles without jumps: by multiples of the period, neighbours are brought within half of one.
+    """Angles without jumps: differences of neighbours are reduced to at most half a period, by multiples of the period.
 
     Args:
-        x: an array of at least one axis, real.
-        discont: smaller jumps than this stay; at least half of the period.
-        period: an int for angles that are integers to stay so.
+        x: a real array of at least one axis.
+        discont: smaller jumps are kept; at least half the period.
+        period: an int preserves integer dtypes.
 
     Returns:
-        The shape of ``x``; of its dtype if that is floating, otherwise of integers for an ``int`` as the period, else
+        An array of the shape of ``x``; of its dtype if that is floating, of integers for an ``int`` period, else
         floating.
 
     Raises:
-        TypeError: for operands that are not arrays, for complex numbers, and a period that is no number.
+        TypeError: for operands that are not arrays, for complex numbers, and a period that is not a number.
         ValueError: for an axis out of range.
 
     Example:
@@ -282,15 +281,15 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
 
     Args:
         x, y: vectors of ``n`` and ``m`` elements.
-        mode: ``"full"``, all ``n + m - 1`` places where they overlap; ``"same"``, the middle ``max(n, m)`` of them;
-            ``"valid"``, those where the shorter one overlaps completely.
+        mode: ``"full"``, all ``n + m - 1`` positions of overlap; ``"same"``, the middle ``max(n, m)`` of them;
+            ``"valid"``, those with complete overlap.
 
     Returns:
-        A vector of the dtype that the two promote to.
+        A vector of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an unknown mode, an empty operand, or what is not a vector.
+        ValueError: for an unknown mode, an empty operand, or one that is not a vector.
 
     Example:
         >>> print(convolve(np.array([1.0, 2.0]), np.array([1.0, 1.0, 1.0])))
@@ -313,18 +312,18 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
 
 @composite
 def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
-    """The correlation of two vectors: the sums of products of ``x``, moved on step by step, and ``y`` conjugated.
+    """The cross-correlation of two vectors: sums of products of shifted ``x`` with the conjugate of ``y``.
 
     Args:
         x, y: vectors of ``n`` and ``m`` elements.
         mode: as for ``convolve``.
 
     Returns:
-        A vector of the dtype that the two promote to.
+        A vector of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an unknown mode, an empty operand, or what is not a vector.
+        ValueError: for an unknown mode, an empty operand, or one that is not a vector.
 
     Example:
         >>> print(correlate([1, 2, 3], [0, 1]))
@@ -341,16 +340,16 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
 
 @composite
 def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
-    """The cross product of vectors of three, or of two, along an axis; of two and two only its third part.
+    """The cross product of vectors of three or two elements along an axis; of two and two only the third component.
 
     Args:
-        x, y: numbers with three or two elements along the axis; the other axes broadcast.
+        x, y: arrays with three or two elements along the axis; the other axes broadcast.
         axisa, axisb, axisc: the axis of the vectors in ``x``, in ``y`` and in the result.
-        axis: all three.
+        axis: overrides all three.
 
     Returns:
-        The broadcast shape with three along ``axisc``; of two and two without that axis. Of the dtype that both promote
-        to.
+        An array of the broadcast shape with three elements along ``axisc``, or without that axis for two and two; of
+        the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for booleans.
@@ -373,7 +372,7 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     third = e.subtract(e.multiply(a[0], b[1]), e.multiply(a[1], b[0]))
     if sizes == (2, 2):
         return third
-    # A vector of two has a third part of zero.
+    # The third component of a vector of two is zero.
     a, b = ([*v, p.mul(v[0], p.number(0, v[0]))][:3] for v in (a, b))
     parts = [e.subtract(e.multiply(a[i], b[j]), e.multiply(a[j], b[i])) for i, j in ((1, 2), (2, 0))]
     return moveaxis(stack([*parts, third], -1), -1, axisc)
@@ -384,10 +383,10 @@ def kron(x: Any, y: Any) -> Any:
     """The Kronecker product: a block ``x[i, j] * y`` for each element of ``x``.
 
     Args:
-        x, y: arrays or numbers; the one of fewer axes gets more in front, of size 1.
+        x, y: arrays or numbers; leading axes of size 1 are added to the one of lower rank.
 
     Returns:
-        The product of the two sizes along each axis, of the dtype that the two promote to.
+        An array whose sizes are the products of the operands' sizes, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -409,7 +408,7 @@ def kron(x: Any, y: Any) -> Any:
 
 @composite
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether equal within ``atol + rtol * |y|``; infinities equal themselves.
+    """Elementwise, whether equal within ``atol + rtol * |y|``; infinities equal themselves.
 
     Args:
         x, y: numbers or booleans; they broadcast together.
@@ -435,7 +434,7 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 @composite
 def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether all elements are close, as ``isclose`` has it.
+    """Whether all elements are close, as in ``isclose``.
 
     Args:
         x, y: numbers or booleans; they broadcast together.
@@ -458,7 +457,7 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 @composite
 def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
-    """Whether of one shape, with equal elements.
+    """Whether two arrays have equal shapes and elements.
 
     Args:
         x, y: numbers or booleans of any shapes.
@@ -483,7 +482,7 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
 
 @composite
 def array_equiv(x: Any, y: Any) -> Any:
-    """Whether the two broadcast together, with equal elements.
+    """Whether two arrays broadcast together with equal elements.
 
     Args:
         x, y: numbers or booleans of any shapes.
@@ -507,18 +506,18 @@ def array_equiv(x: Any, y: Any) -> Any:
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    """``x`` with numbers in place of NaN and the infinities: 0, and the largest and smallest of the dtype.
+    """``x`` with NaN and infinities replaced: by 0, and the largest and smallest number of the dtype.
 
     Args:
-        x: an array or a number; of a complex one, either part by itself.
-        copy: False to change ``x`` itself, where it may be written to.
-        nan, posinf, neginf: the numbers to put, other than these.
+        x: an array or a number; the parts of a complex one are replaced separately.
+        copy: False to write to ``x`` itself, if it is writable.
+        nan, posinf, neginf: the replacements.
 
     Returns:
-        The shape and the dtype of ``x``; integers and booleans as they are.
+        An array of the shape and the dtype of ``x``; integers and booleans are unchanged.
 
     Raises:
-        TypeError: for operands that are not arrays, and a real number to put that is none.
+        TypeError: for operands that are not arrays, or replacements that are not real numbers.
 
     Example:
         >>> print(nan_to_num(np.array([1.0, np.nan])))

@@ -1,4 +1,4 @@
-"""Python's operators and NumPy's methods on tracers, in terms of the functions of this package."""
+"""Python's operators and NumPy's methods on tracers, defined by this package's functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from funcgrad.runtime.process import in_child, process
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
-    #: What it is of operands of one type.
+    #: The primitive itself, for operands of one type.
     primitive = getattr(function, "primitive", None)
 
     def method(self: Any, other: Any) -> Any:
@@ -91,7 +91,7 @@ def _format(self: Any, spec: str) -> str:
 
 
 def _round(self: Any, ndigits: Any = None) -> Any:
-    """Whole numbers have no derivative; digits of a number look as if they had that of the number."""
+    """``round(x)`` is an integer, which has no derivative; ``round(x, n)`` would seem to have that of ``x``."""
     if ndigits is not None:
         frame = sys._getframe(1)
         check_constant(self, "round(x, n)", frame)
@@ -104,7 +104,7 @@ def _round(self: Any, ndigits: Any = None) -> Any:
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
-    # A copy would be unknown to the interpreter that traces it.
+    # The tracer itself: its interpreter would not know a copy.
     return self
 
 
@@ -117,7 +117,7 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 
 def _device(self: Any) -> Any:
-    """Where the array is; None where that is decided when its program is run."""
+    """The device of the array; None if that is decided when its program runs."""
     try:
         return self._concrete("device").device
     except ConcretizationError:
@@ -186,14 +186,14 @@ _METHODS: dict[str, Any] = {
 }
 
 
-#: Operators of which JAX's own, outside of a trace, divide infinities and sign zeros by other rules than ours.
+#: Operators whose JAX version, outside traces, differs from ours in division of infinities or signs of zeros.
 _OURS = ("floordiv", "mod", "divmod")
-#: Operators that give other dtypes there: a whole number and a Python float are float32 here, and not float64.
+#: Operators whose JAX version gives other dtypes: an integer with a Python float is float32 here, not float64.
 _MIXED = ("add", "sub", "mul", "truediv", "pow")
 
 
 def _outside(ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Our operator for JAX's arrays: computes deferred operands, for code that works only on computed arrays."""
+    """Our operator for JAX's arrays: computes deferred operands for code that requires computed arrays."""
 
     def method(self: Any, other: Any) -> Any:
         result = ours(self, other)
@@ -205,7 +205,7 @@ def _outside(ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """JAX's own operator, but ours where whole numbers become floating ones, or are raised to large powers."""
+    """JAX's operator, but ours for integers that become floating, or are raised to large powers."""
     theirs, ours = getattr(JaxArray, name), _outside(ours)
     always = "truediv" in name or "pow" in name
 
@@ -218,7 +218,7 @@ def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 
 def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX's own method, but ours for whole numbers; NumPy's functions call it with ``out=None``."""
+    """JAX's method, but ours for integers; NumPy's functions call it with ``out=None``."""
 
     def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
         if out is not None or self.dtype.kind not in "biu":
@@ -229,7 +229,7 @@ def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable
 
 
 def _is_ours(part: Any) -> bool:
-    """Whether a part of an index is one that JAX does not know."""
+    """Whether a part of an index is one that JAX does not support."""
     return isinstance(part, Tracer) or (part.__class__ not in _PARTS and trees.is_other_array(type(part)))
 
 
@@ -237,7 +237,7 @@ _PARTS = frozenset((int, slice, type(None), type(...), np.ndarray))
 
 
 def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """JAX's own indexing; ours by traced positions and lists; and an error for a number out of bounds."""
+    """JAX's indexing; ours for traced positions and lists; and an error for an integer out of bounds."""
 
     def method(self: Any, index: Any) -> Any:
         kind = index.__class__
@@ -255,7 +255,7 @@ def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 class _At:
-    """``x.at`` of an array outside of a trace: JAX's own, but ours for traced positions and traced values."""
+    """``x.at`` of an array outside traces: JAX's, but ours for traced positions and values."""
 
     __slots__ = ("array", "theirs")
 
@@ -289,10 +289,10 @@ _INEXACT = frozenset((float, complex))
 
 
 def install() -> None:
-    """Gives ``Tracer`` its operators and methods, and JAX's arrays those operators that would differ.
+    """Installs the operators and methods of ``Tracer``, and replaces operators of JAX's arrays that would differ.
 
-    So what is computed outside of a trace has the dtypes and values that it has inside. The others stay JAX's, which
-    call an executable in less time than ours.
+    So computations outside traces have the same dtypes and values as inside. JAX's other operators are kept, which are
+    faster.
     """
     for name, function in _BINARY.items():
         setattr(Tracer, f"__{name}__", _operator(function))
@@ -316,7 +316,7 @@ def install() -> None:
 
 
 def _in_forked_child() -> None:
-    """Has operators of JAX's arrays be ours where JAX's own cannot run: ours are NumPy's there."""
+    """Uses our operators for JAX's arrays in a forked child, where they run by NumPy and JAX's cannot."""
     if not process.forked:
         return
     for name in (*_BINARY, *_COMPARISON):

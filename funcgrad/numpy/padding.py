@@ -1,4 +1,4 @@
-"""Borders around arrays, in all of NumPy's modes."""
+"""Padding of arrays, in all of NumPy's modes."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ Pair = tuple[Any, Any]
 
 @composite
 def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """``x`` with a border.
+    """``x`` padded at the ends of its axes.
 
     Args:
         x: an array or number of any dtype.
         pad_width: an int, a pair for all axes, a pair per axis, or a dict of them by axis.
-        mode: how to fill the border: ``"constant"``; ``"edge"``, the last element; ``"reflect"``, the elements
-            mirrored at the last one; ``"symmetric"``, mirrored behind it; ``"wrap"``, those of the other end;
+        mode: how to fill the padding: ``"constant"``; ``"edge"``, the last element; ``"reflect"``, mirrored without
+            repeating the last element; ``"symmetric"``, mirrored with it; ``"wrap"``, from the other end;
             ``"linear_ramp"``, from the last element to an end value; ``"maximum"``, ``"minimum"``, ``"mean"`` or
-            ``"median"`` of the last elements; ``"empty"``, anything. Or a function as NumPy has it, of
-            ``(vector, pad_width, axis, kwargs)``, that returns the vector, padded with zeros, filled in.
-        kwargs: ``constant_values``, ``end_values``, ``stat_length`` (how many elements the four look at) and
-            ``reflect_type`` (``"odd"``: what is mirrored is also turned around the last element), each as NumPy's.
+            ``"median"`` of the last elements; ``"empty"``, unspecified. Or a function as in NumPy, of ``(vector,
+            pad_width, axis, kwargs)``, that returns the zero-padded vector filled in.
+        kwargs: ``constant_values``, ``end_values``, ``stat_length`` (the number of elements of a statistic) and
+            ``reflect_type`` (``"odd"``: reflected values are also mirrored at the last element's value), as in NumPy.
 
     Returns:
         An array of the dtype of ``x``, each axis longer by its two widths.
 
     Raises:
         TypeError: for operands that are not arrays, or ``"median"`` of complex numbers.
-        ValueError: for an unknown mode, an argument that the mode does not have, nothing to make a border of, or widths
-            that are negative or do not broadcast to a pair per axis.
+        ValueError: for an unknown mode, an argument that the mode does not have, an empty axis, or widths that are
+            negative or do not broadcast to a pair per axis.
 
     Example:
         >>> print(pad([1, 2, 3], (0, 3), "reflect"))
@@ -100,7 +100,7 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def _constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
-    """One value, a pair for all axes, or a pair per axis; the corners are the later axis's."""
+    """One value, a pair for all axes, or a pair per axis; the corners belong to the later axis."""
     n = type_of(x).ndim
     values = astype(asoperand(values, "pad"), type_of(x).dtype)
     if type_of(values).ndim == 0:
@@ -132,17 +132,17 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str, argument: A
 
 
 def _ends(value: Any, ndim: int) -> list[Pair]:
-    """For each axis the values for its two ends."""
+    """The values for both ends of each axis."""
     if value is None:
         return [(None, None)] * ndim
     return [tuple(pair) for pair in np.broadcast_to(np.asarray(value), (ndim, 2)).tolist()]
 
 
-# ---------------------------------------------------------------- borders that repeat elements
+# ---------------------------------------------------------------- padding by repeated elements
 
 
 def _mirrored(places: np.ndarray, n: int) -> np.ndarray:
-    """Mirrored at the ends, which are not repeated, as often as it takes."""
+    """Mirrored at the ends, without repeating them, as many times as necessary."""
     period = max(2 * (n - 1), 1)
     around = places % period
     return np.minimum(around, period - around) if n > 1 else np.zeros_like(places)
@@ -162,9 +162,9 @@ _PLACES: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 
 
 def _turned(x: Any, padded: Any, places: np.ndarray, axis: int, before: int, mode: str) -> Any:
-    """A mirrored border turned around the ends: each mirror that is passed changes the sign once more.
+    """A mirrored padding with odd reflection: the sign changes with each reflection.
 
-    What continues ``f`` evenly as ``f(2a - t) = 2 f(a) - f(t)`` at both ends gains their distance with every length.
+    The odd continuation ``f(2a - t) = 2 f(a) - f(t)`` at both ends adds the difference of the ends with each length.
     """
     n = type_of(x).shape[axis]
     length = n - (mode == "reflect")
@@ -179,13 +179,13 @@ def _turned(x: Any, padded: Any, places: np.ndarray, axis: int, before: int, mod
 
 
 def _line(x: Any, axis: int, factors: np.ndarray) -> Any:
-    """``x``, of size one along an axis, times each of the factors."""
+    """``x``, of size one along an axis, times a vector of factors."""
     shape = [1] * type_of(x).ndim
     shape[axis] = len(factors)
     return p.mul(x, factors.astype(type_of(x).dtype).reshape(shape))
 
 
-# ---------------------------------------------------------------- borders that are computed
+# ---------------------------------------------------------------- computed padding
 
 
 def _ramp(edge: Any, end: Any, width: int, axis: int) -> Any:

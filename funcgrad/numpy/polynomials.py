@@ -36,14 +36,14 @@ def _coefficients(x: Any, name: str) -> Any:
 
 @composite
 def polyval(p: Any, x: Any) -> Any:
-    """The polynomial with coefficients ``p`` at ``x``: by Horner's scheme.
+    """The polynomial with coefficients ``p`` at ``x``, by Horner's scheme.
 
     Args:
         p: a vector, the highest power first; or a number.
         x: numbers of any shape.
 
     Returns:
-        The shape of ``x``, of the dtype that the two promote to.
+        The shape of ``x``, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -68,7 +68,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
         a1, a2: vectors, the highest power first; or numbers.
 
     Returns:
-        A vector as long as the longer one, of the dtype that the two promote to.
+        A vector as long as the longer one, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -89,7 +89,7 @@ def polysub(a1: Any, a2: Any) -> Any:
         a1, a2: vectors, the highest power first; or numbers.
 
     Returns:
-        A vector as long as the longer one, of the dtype that the two promote to.
+        A vector as long as the longer one, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and two operands of booleans.
@@ -116,7 +116,7 @@ def polymul(a1: Any, a2: Any) -> Any:
         a1, a2: vectors, the highest power first; or numbers.
 
     Returns:
-        A vector of ``n + m - 1``, of the dtype that the two promote to.
+        A vector of ``n + m - 1``, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -131,7 +131,7 @@ def polymul(a1: Any, a2: Any) -> Any:
 
 @composite
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
-    """The quotient and the remainder of two polynomials; the remainder has as many coefficients as it can need.
+    """The quotient and the remainder of two polynomials; the remainder has a static number of coefficients.
 
     Args:
         u: the dividend: a vector, the highest power first, or a number.
@@ -139,7 +139,7 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 
     Returns:
         Two vectors, of ``max(n - m + 1, 1)`` and ``max(m - 1, 1)`` elements, the second ``u`` itself if it is shorter;
-        of the dtype that the two promote to, float32 for integers.
+        of the promoted dtype, float32 for integers.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -171,10 +171,10 @@ def polyder(p: Any, m: int = 1) -> Any:
         m: an int.
 
     Returns:
-        A vector of ``m`` elements less, at least none; of the dtype of ``p``.
+        A vector with up to ``m`` fewer elements, of the dtype of ``p``.
 
     Raises:
-        TypeError: for operands that are not arrays, and an ``m`` that is no int.
+        TypeError: for operands that are not arrays, and an ``m`` that is not an int.
         ValueError: for a negative ``m``, and coefficients that are no vector.
 
     Example:
@@ -196,13 +196,13 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     Args:
         p: a vector, the highest power first; or a number.
         m: an int.
-        k: the constants, the first integral's first, or one for all; by default 0.
+        k: the integration constants, the first integral's first, or one for all; by default 0.
 
     Returns:
-        A vector of ``m`` elements more, of the dtype that ``p`` and ``k`` promote to, float32 for integers.
+        A vector with ``m`` more elements, of the promoted dtype of ``p`` and ``k``, float32 for integers.
 
     Raises:
-        TypeError: for operands that are not arrays, and an ``m`` that is no int.
+        TypeError: for operands that are not arrays, and an ``m`` that is not an int.
         ValueError: for a negative ``m``, another number of constants, and coefficients that are no vector.
 
     Example:
@@ -223,19 +223,19 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 @composite
 def poly(seq_of_zeros: Any) -> Any:
-    """The polynomial with given roots, or the characteristic one of a square matrix; its first coefficient is 1.
+    """The monic polynomial with given roots, or the characteristic polynomial of a square matrix.
 
     Args:
         seq_of_zeros: ``(n,)`` or ``(n, n)``, or one root.
 
     Returns:
-        ``(n + 1,)``: real, where the roots or the matrix are real, or roots known to be pairs of conjugates; otherwise
+        ``(n + 1,)``: real, if the roots or the matrix are real, or concrete roots are conjugate pairs; otherwise
         complex. Of the precision of the roots, float32 for integers.
 
     Raises:
         TypeError: for operands that are not arrays, and a matrix of float16 or bfloat16.
         ValueError: for anything but a vector or a square matrix.
-        LinAlgError: for a matrix of numbers that are not finite.
+        LinAlgError: for a matrix with nonfinite elements.
 
     Example:
         >>> print(poly([1.0, 2.0]))
@@ -263,17 +263,16 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 
     Args:
         p: a vector, the highest power first.
-        strip_zeros: whether to look for zeros at either end first; False for use under ``jit``, where the first
-            coefficient must then not be zero.
+        strip_zeros: whether to strip zeros at both ends first; False for use under ``jit``, where the first coefficient
+            must then not be zero.
 
     Returns:
-        A vector with one root less than coefficients from the first that is not zero; complex128 for coefficients of
-        float64 and complex128, otherwise complex64.
+        A vector of the roots; complex128 for coefficients of float64 and complex128, otherwise complex64.
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
         ValueError: for coefficients that are no vector.
-        LinAlgError: for numbers that are not finite; without ``strip_zeros``, for a first coefficient of zero.
+        LinAlgError: for nonfinite coefficients; without ``strip_zeros``, for a first coefficient of zero.
         ConcretizationError: for a traced array with ``strip_zeros``.
 
     Example:
@@ -301,16 +300,16 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:
-    """The polynomial of a degree that fits points best, by least squares.
+    """The least-squares polynomial fit of a degree.
 
     Args:
-        x: the places, a vector.
-        y: the values there, as many; a matrix has a polynomial in each column.
+        x: the positions, a vector.
+        y: the values, as many; a matrix gives a polynomial per column.
         deg: an int.
-        rcond: how small, relative to the largest, a singular value may be that still counts.
-        full: also return the residuals, the rank, the singular values and ``rcond``.
-        w: the weights of the points' distances, a vector.
-        cov: also return the coefficients' covariances, scaled by how well it fits; unscaled if ``"unscaled"``.
+        rcond: the singular value cutoff, relative to the largest.
+        full: whether to return the residuals, the rank, the singular values and ``rcond`` too.
+        w: the weights of the residuals, a vector.
+        cov: whether to return the coefficients' covariances too, scaled by the residuals; unscaled if ``"unscaled"``.
 
     Returns:
         ``(deg + 1,)`` or ``(deg + 1, k)``, the highest power first, of the dtype that ``x`` and ``y`` promote to,
@@ -319,11 +318,10 @@ def polyfit(
 
     Raises:
         TypeError: for operands that are not arrays, for float16 and bfloat16, a ``y`` of other than one or two axes,
-            and a ``deg`` that is no int.
+            and a ``deg`` that is not an int.
         ValueError: for a negative degree, no points, another number of values or weights, and too few points for
             ``cov``.
-        LinAlgError: for numbers that are not finite, and with ``cov`` for places that do
-            not determine the polynomial.
+        LinAlgError: for nonfinite numbers, and with ``cov`` for positions that do not determine the polynomial.
 
     Example:
         >>> print(np.round(polyfit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]), 1), 6))
@@ -344,7 +342,7 @@ def polyfit(
         weights = astype(asoperand(w, "polyfit"), type_of(x).dtype)
         left = e.multiply(left, expand_dims(weights, 1))
         right = e.multiply(right, expand_dims(weights, 1) if type_of(y).ndim == 2 else weights)
-    # Columns of one length: powers are of very different size.
+    # Normalized columns: powers differ by orders of magnitude.
     scale = e.sqrt(r.sum(e.multiply(left, left), 0))
     scaled = e.divide(left, scale)
     found, residuals, rank, values = lstsq(scaled, right, rcond)

@@ -1,4 +1,4 @@
-"""Where elements are that are not zero, and the numbers of places."""
+"""The positions of nonzero elements, and flat indices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from funcgrad.runtime.deferred import ready
 
 
 def known(x: Any, what: str) -> np.ndarray:
-    """The values of an array that decide about a shape.
+    """The concrete values of an array that determines a shape.
 
     Raises:
         ConcretizationError: if it is traced.
@@ -51,19 +51,19 @@ def _has_value(x: Tracer) -> bool:
 
 @composite
 def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Any, ...]:
-    """Where elements are not zero, in order: for each axis a vector of positions, int64.
+    """The positions of nonzero elements, in order: for each axis a vector of indices, int64.
 
     Args:
         x: an array of at least one axis.
-        size: how many positions there shall be, for use under ``jit``: more are cut off, and where there are fewer
-            ``fill_value`` follows.
+        size: the static number of positions, for use under ``jit``: the result is truncated, or padded with
+            ``fill_value``.
 
     Returns:
         A tuple of as many vectors as axes.
 
     Raises:
-        TypeError: for operands that are not arrays, and a ``size`` or ``fill_value`` that is no int.
-        ValueError: for an array without axes, and a negative ``size``.
+        TypeError: for operands that are not arrays, and a ``size`` or ``fill_value`` that is not an int.
+        ValueError: for a 0-d array, and a negative ``size``.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -83,7 +83,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     line, size = ravel(mask), validate.integer("nonzero", "size", size, 0)
     if not type_of(line).size:
         return tuple(broadcast_to(np.int64(fill_value), (size,)) for _ in shape)
-    # The k-th place is the first up to which there are k + 1.
+    # The k-th position is the first with k + 1 nonzero elements up to it.
     counts = r.cumulative_sum(p.cast(line, dtype=dtypes.int64), axis=0, reverse=False)
     places = searchsorted(counts, np.arange(1, size + 1))
     there = p.lt(places, np.int64(type_of(line).size))
@@ -91,7 +91,7 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
 
 
 def flatnonzero(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
-    """Where elements are not zero, of all in one row.
+    """The flat indices of nonzero elements.
 
     Args:
         x: an array or a number.
@@ -113,11 +113,11 @@ def flatnonzero(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
 
 @composite
 def argwhere(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
-    """Where elements are not zero: a row of coordinates for each.
+    """The positions of nonzero elements: a row of coordinates for each.
 
     Args:
         x: an array or a number.
-        size, fill_value: as for ``nonzero``; of a number there are as many rows as it has.
+        size, fill_value: as for ``nonzero``; for a number ``size`` is ignored.
 
     Returns:
         ``(count, x.ndim)``, int64.
@@ -138,22 +138,23 @@ def argwhere(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
-    """``x`` where ``condition`` is nonzero, ``y`` elsewhere; with ``condition`` alone, where it is: ``nonzero``.
+    """``x`` where ``condition`` is nonzero, ``y`` elsewhere; with only ``condition``, the same as ``nonzero``.
 
-    No cotangent reaches the side that is not chosen, but its derivative is computed: keep both sides finite.
+    The cotangent of the unselected side is zero, but its derivative is computed: keep both sides finite.
 
     Args:
-        condition: booleans, or what is compared with zero.
+        condition: booleans, or numbers, where nonzero is true.
         x, y: both or neither; the three broadcast together.
         size, fill_value: with ``condition`` alone, as for ``nonzero``.
 
     Returns:
-        The broadcast shape, of the dtype that ``x`` and ``y`` promote to; with ``condition`` alone, as ``nonzero``.
+        An array of the broadcast shape, of the promoted dtype of ``x`` and ``y``; with only ``condition``, as
+        ``nonzero``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for one of ``x`` and ``y`` without the other, shapes that do not broadcast, and, alone, no axes; for
-            ``size`` beside ``x`` and ``y``.
+        ValueError: for only one of ``x`` and ``y``, shapes that do not broadcast, a 0-d ``condition`` alone, or
+            ``size`` with ``x`` and ``y``.
         ConcretizationError: for a traced condition alone, without ``size``.
 
     Example:
@@ -169,25 +170,25 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return e.where(condition, x, y)
 
 
-# ---------------------------------------------------------------- numbers of places
+# ---------------------------------------------------------------- flat indices
 
 
 @composite
 def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "raise") -> tuple[Any, ...]:
-    """The coordinates, one array per axis, of places in an array of ``shape`` that are numbered in a row.
+    """The coordinates, one array per axis, of flat indices into an array of ``shape``.
 
     Args:
         indices: integers; negative ones count from the end.
         shape: an int, or a sequence of ints.
-        order: ``"C"``, the last axis runs fastest, or ``"F"``, the first.
-        mode: ``"raise"`` for places outside, or ``"clip"`` them; traced ones are clipped in any case.
+        order: ``"C"``, row-major, or ``"F"``, column-major.
+        mode: ``"raise"`` or ``"clip"`` for indices out of bounds; traced ones are always clipped.
 
     Returns:
         A tuple of arrays of the shape of ``indices``, int64.
 
     Raises:
-        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
-        ValueError: for a place outside that is not traced, another mode or order, and negative sizes.
+        TypeError: for operands that are not arrays of integers, and a shape that is not ints.
+        ValueError: for a concrete index out of bounds, an unknown mode or order, and negative sizes.
 
     Example:
         >>> print(*unravel_index([5, 2], (2, 3)))
@@ -213,20 +214,22 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
 
 @composite
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise", order: str = "C") -> Any:
-    """The number, of all in a row, of each place that is given by its coordinates.
+    """The flat indices of coordinates.
 
     Args:
         multi_index: one array of integers per axis.
         dims: the shape, an int or a sequence of ints.
-        mode: for coordinates outside: ``"raise"`` (traced ones: clip), ``"clip"`` or ``"wrap"``; one, or one per axis.
+        mode: for coordinates out of bounds: ``"raise"`` (``"clip"`` if traced), ``"clip"`` or ``"wrap"``; one, or one
+            per axis.
         order: as for ``unravel_index``.
 
     Returns:
         The shape that the coordinates broadcast to, int64.
 
     Raises:
-        TypeError: for operands that are not arrays of integers, and a shape that is no ints.
-        ValueError: for a coordinate outside, numbers of arrays or shapes that do not fit, and another mode or order.
+        TypeError: for operands that are not arrays of integers, and a shape that is not ints.
+        ValueError: for a coordinate out of bounds, a wrong number of arrays, incompatible shapes, and an unknown mode
+            or order.
 
     Example:
         >>> print(ravel_multi_index(([1, 0], [2, 2]), (2, 3)))

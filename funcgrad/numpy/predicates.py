@@ -1,4 +1,4 @@
-"""Predicates of arrays as Python booleans, and of elements: finite, real, close."""
+"""Predicates of arrays as Python booleans, and elementwise ones: complex, real, close."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def iscomplex(x: Any) -> Any:
 
 
 def isreal(x: Any) -> Any:
-    """Whether each element has no imaginary part but zero.
+    """Whether each element has a zero imaginary part.
 
     Args:
         x: an array or number.
@@ -64,10 +64,10 @@ def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex.
 
     Args:
-        x: an array, number or nested sequence of them; its values are not looked at.
+        x: an array, number or nested sequence of them; its values are not read.
 
     Returns:
-        A Python bool, of a traced array too.
+        A Python bool, for a traced array too.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -83,10 +83,10 @@ def isrealobj(x: Any) -> bool:
     """Whether the dtype is not complex.
 
     Args:
-        x: an array, number or nested sequence of them; its values are not looked at.
+        x: an array, number or nested sequence of them; its values are not read.
 
     Returns:
-        A Python bool, of a traced array too.
+        A Python bool, for a traced array too.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -99,7 +99,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def isscalar(x: Any) -> bool:
-    """Whether it is a number of Python's or NumPy's, rather than an array.
+    """Whether the argument is a Python or NumPy scalar.
 
     Args:
         x: anything; a string counts as a scalar, too.
@@ -115,13 +115,13 @@ def isscalar(x: Any) -> bool:
 
 
 def iterable(x: Any) -> bool:
-    """Whether it has elements: an array with axes, or another object that can be iterated over.
+    """Whether the argument can be iterated over: an array with axes, or another iterable.
 
     Args:
         x: anything.
 
     Returns:
-        A Python bool, of a traced array too.
+        A Python bool, for a traced array too.
 
     Example:
         >>> iterable([1]), iterable(np.ones(()))
@@ -136,17 +136,17 @@ def iterable(x: Any) -> bool:
 
 @composite
 def real_if_close(x: Any, tol: float = 100) -> Any:
-    """The real part, where all imaginary ones are within ``tol`` of the dtype's ``eps``; else ``x``.
+    """The real part, if all imaginary parts are within ``tol`` times the dtype's ``eps``; else ``x``.
 
     Args:
         x: an array or number.
-        tol: in units of ``eps``; if at most 1, the distance itself.
+        tol: in units of ``eps``; if at most 1, the absolute tolerance.
 
     Returns:
-        An array of the shape of ``x``, real or of its dtype; a real ``x`` as it is.
+        An array of the shape of ``x``, real or of its dtype; a real ``x`` is unchanged.
 
     Raises:
-        TypeError: for operands that are not arrays, and a ``tol`` that is no number.
+        TypeError: for operands that are not arrays, and a ``tol`` that is not a number.
         ConcretizationError: for a traced complex array under ``jit``.
 
     Example:

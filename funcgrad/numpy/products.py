@@ -17,7 +17,7 @@ from funcgrad.runtime.call_cache import composite
 
 
 def _promoted(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
-    """Both operands in one dtype: in which products are summed, if that is given."""
+    """Both operands in the common dtype, or in the dtype of sums if given."""
     x, y = promoted_pair(asoperand(x, name), asoperand(y, name))
     return (x, y) if dtype is None else (astype(x, dtype), astype(y, dtype))
 
@@ -26,10 +26,10 @@ def matmul(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: 
     """The matrix product; leading axes broadcast, a 1-d operand is a row on the left and a column on the right.
 
     Args:
-        x, y: arrays of any dtype, of at least one axis; the last of ``x`` is as long as the last but one, or only one,
-            of ``y``.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        x, y: arrays of any dtype, of at least one axis; the last axis of ``x`` has the size of the last but one, or
+            only, axis of ``y``.
+        precision: ignored: products are of the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array of the promoted dtype, of the leading axes, the rows of ``x`` and the columns of ``y``; a 1-d operand
@@ -37,7 +37,7 @@ def matmul(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: 
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: naming both operands, where their shapes do not fit.
+        ValueError: naming both operands, if their shapes are incompatible.
 
     Example:
         >>> matmul(np.ones((2, 3)), np.ones((3, 4))).shape
@@ -52,15 +52,15 @@ def dot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any
 
     Args:
         x, y: arrays or numbers of any dtype.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        precision: ignored: products are of the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where the sizes that are summed over differ.
+        ValueError: if the contracted sizes differ.
 
     Example:
         >>> print(dot([1, 2], [3, 4]))
@@ -82,15 +82,15 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
     Args:
         x, y: arrays of any dtype, as long as each other along each pair of axes.
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        precision: ignored: products are of the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
 
     Raises:
-        TypeError: for operands that are not arrays, and axes that are no ints or no pair.
-        ValueError: where the sizes or the numbers of axes differ, and for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, and axes that are not ints or no pair.
+        ValueError: if the sizes or the numbers of axes differ, and for an axis out of range or repeated.
 
     Example:
         >>> print(tensordot([[1, 2], [3, 4]], [1, 1], axes=1))
@@ -117,8 +117,8 @@ def inner(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: A
 
     Args:
         x, y: arrays of any dtype, with last axes of one length; or numbers, which multiply.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        precision: ignored: products are of the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         An array of the promoted dtype, of the other axes of ``x``, then those of ``y``.
@@ -140,7 +140,7 @@ def outer(x: Any, y: Any, /) -> Any:
     """All products of an element of ``x`` and one of ``y``.
 
     Args:
-        x, y: arrays or numbers of any dtype; their elements are taken in order.
+        x, y: arrays or numbers of any dtype; they are flattened.
 
     Returns:
         A matrix of the promoted dtype, a row for each element of ``x``, a column for each of ``y``.
@@ -158,12 +158,12 @@ def outer(x: Any, y: Any, /) -> Any:
 
 
 def vdot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
-    """The sum of products of all elements, ``x`` conjugated.
+    """The sum of products of all elements, with ``x`` conjugated.
 
     Args:
-        x, y: arrays or numbers of any dtype, of as many elements; they are taken in order.
-        precision: of no consequence: products are of the highest precision.
-        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
+        x, y: arrays or numbers of any dtype, with equal numbers of elements; they are flattened.
+        precision: ignored: products are of the highest precision.
+        preferred_element_type: the dtype of products, sums and the result.
 
     Returns:
         A scalar of the promoted dtype.
@@ -181,19 +181,18 @@ def vdot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: An
 
 
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
-    """The sum of products along an axis, counted from the end, ``x`` conjugated; the other axes broadcast.
+    """The sum of products along an axis, with ``x`` conjugated; the other axes broadcast.
 
     Args:
         x, y: arrays of any dtype but both bool, of at least one axis.
-        axis: one that is as long in both.
+        axis: a negative integer; the axis must have the same size in both.
 
     Returns:
         An array of the promoted dtype, of the broadcast axes without that one.
 
     Raises:
         TypeError: for operands that are not arrays, or two arrays of bools.
-        ValueError: where the two are not equally long along that axis or have none such, or the others do not
-            broadcast.
+        ValueError: if the sizes along the axis differ, it is out of range, or the other axes do not broadcast.
 
     Example:
         >>> print(vecdot([[1, 2], [3, 4]], [1, 1]))
@@ -208,7 +207,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
 
 
 def matvec(x: Any, y: Any, /) -> Any:
-    """The products of matrices and vectors: over the last axes; those before broadcast.
+    """Products of matrices and vectors, over the last axes; leading axes broadcast.
 
     Args:
         x: matrices, an array of at least two axes and any dtype.
@@ -219,7 +218,7 @@ def matvec(x: Any, y: Any, /) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where the shapes do not fit.
+        ValueError: if the shapes are incompatible.
 
     Example:
         >>> print(matvec([[1, 2], [3, 4]], [1, 1]))
@@ -233,7 +232,7 @@ def matvec(x: Any, y: Any, /) -> Any:
 
 @composite
 def vecmat(x: Any, y: Any, /) -> Any:
-    """The products of vectors, conjugated, and matrices: over the vectors' axis; axes before broadcast.
+    """Products of conjugated vectors and matrices, over the vectors' axis; leading axes broadcast.
 
     Args:
         x: vectors, an array of at least one axis and any dtype.
@@ -244,7 +243,7 @@ def vecmat(x: Any, y: Any, /) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for a number, vectors for matrices, and shapes that do not fit.
+        ValueError: for a number, vectors for matrices, and incompatible shapes.
 
     Example:
         >>> print(vecmat([1, 1], [[1, 2], [3, 4]]))

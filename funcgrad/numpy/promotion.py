@@ -19,9 +19,9 @@ from funcgrad.runtime.deferred import ready
 
 
 def placed(x: Any, device: Any) -> Any:
-    """``x`` on a device (or with a sharding), where it is an array; None leaves it where it is.
+    """``x`` moved to a device (or a sharding), if it is an array; unchanged for None.
 
-    Where traced arrays are is decided when their program is run.
+    The device of traced arrays is decided when their program runs.
     """
     if device is None:
         return x
@@ -69,7 +69,8 @@ def operands(arrays: Any, name: str) -> list[Any]:
 
 
 def beside(like: Any, x: Any, name: str = "argument") -> Any:
-    """``x`` as an operand beside ``like``: in sequences too, Python numbers take its dtype, if that holds them."""
+    """``x`` as an operand to be combined with ``like``: Python numbers, in sequences too, take its dtype if
+    representable."""
     if not isinstance(x, list | tuple):
         return asoperand(x, name)
     leaves: list[Any] = []
@@ -88,14 +89,14 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
 
     Raises:
         TypeError: for anything else in them.
-        ValueError: where they are ragged.
+        ValueError: for ragged sequences.
     """
     leaves: list[Any] = []
     _collect(x, leaves)
     if any(map(trees.is_other_array, set(map(type, leaves)))):
         return from_sequence(_converted(x), dtype)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
-        # In the dtype that is wanted at once: a float64 must not be a float32 in between.
+        # Directly in the final dtype: a float64 must not pass through float32.
         try:
             plain = np.asarray([e if type(e) in PYTHON_NUMBERS else np.asarray(e, dtype) for e in x], dtype)
         except ValueError:
@@ -118,13 +119,13 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
 
 
 def _shown(x: Any) -> str:
-    """A sequence as a message quotes it."""
+    """A sequence, shortened for a message."""
     text = repr(x)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _converted(x: Sequence[Any]) -> list[Any]:
-    """A nested sequence with arrays of this library in the place of others."""
+    """A nested sequence with other libraries' arrays converted."""
     return [_converted(e) if isinstance(e, list | tuple) else trees.array_of(e) for e in x]
 
 
@@ -142,12 +143,12 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     Args:
         x: an array, number or nested sequence of them.
         dtype: a dtype or its name.
-        copy: of no consequence, as arrays never change.
-        device: where an array is to be.
+        copy: ignored, as arrays are immutable.
+        device: the device of the result.
 
     Returns:
-        An array of the shape of ``x``, or a NumPy scalar. The real part, where ``x`` is complex and the dtype
-        is neither that nor bool.
+        An array of the shape of ``x``, or a NumPy scalar; the real part, if ``x`` is complex and the dtype is neither
+        complex nor bool.
 
     Raises:
         TypeError: for operands that are not arrays, or an unknown dtype.
@@ -173,7 +174,7 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
 
 Convert = Callable[[Any], Any]
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
-#: By the kinds of the operands: the conversion of each, None for none.
+#: By the kinds of the operands: the conversion of each, or None.
 _promotions: Cache[tuple, list[Convert | None]] = Cache(Group("promotions", 8192))
 
 
@@ -185,7 +186,7 @@ def promoted(*xs: Any, floating: bool = False) -> list[Any]:
 
 
 def promoted_pair(x: Any, y: Any, floating: bool = False) -> tuple[Any, Any]:
-    """``promoted`` for two operands, as nearly all functions of arrays have."""
+    """``promoted`` for two operands, the most common case."""
     traced_x, traced_y = isinstance(x, Tracer), isinstance(y, Tracer)
     if (traced_x and (traced_y or isinstance(y, np.generic))) or (traced_y and isinstance(x, np.generic)):
         dtype = x.type.dtype if traced_x else x.dtype
@@ -197,8 +198,8 @@ def promoted_pair(x: Any, y: Any, floating: bool = False) -> tuple[Any, Any]:
 
 
 def _kind(x: Any) -> Any:
-    """The key of ``x`` for promotion: the type of an array, the class of a Python number, which has to be given a dtype
-    even where it has the right one."""
+    """The promotion key of ``x``: the type of an array, or the class of a Python number, which must be converted to a
+    typed scalar in any case."""
     if isinstance(x, Tracer):
         return x.type
     return x.__class__ if x.__class__ in PYTHON_NUMBERS else type_of(x)
@@ -232,23 +233,23 @@ def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Conv
 
 
 def _weak(x: Any, dtype: np.dtype) -> Any:
-    """A weak ``x`` in another dtype, still weak: Python numbers stay Python numbers."""
+    """A weak ``x`` in another dtype, still weak; Python numbers stay Python numbers."""
     if isinstance(x, int | float):
         return complex(x) if dtypes.is_complex(dtype) else float(x) if dtypes.is_inexact(dtype) else int(x)
     return cast(x, dtype=dtype, weak=True)
 
 
 def result_type(*xs: Any) -> np.dtype:
-    """The dtype that the operands (arrays, scalars or dtypes) promote to.
+    """The common dtype of the operands (arrays, scalars or dtypes).
 
     Args:
-        xs: at least one. Python numbers, and ``int``, ``float`` and ``complex``, yield to the dtypes of arrays.
+        xs: at least one. Python numbers, and ``int``, ``float`` and ``complex``, are weak.
 
     Returns:
         A ``numpy.dtype``.
 
     Raises:
-        TypeError: for what is neither an array nor a dtype.
+        TypeError: for an argument that is neither an array nor a dtype.
         ValueError: for no operands.
 
     Example:
@@ -262,7 +263,7 @@ def result_type(*xs: Any) -> np.dtype:
         if is_array(x):
             pairs.append((type_of(x).dtype, type_of(x).weak))
         else:
-            # By identity: a dtype equals the Python type that it is named after.
+            # By identity: a dtype equals the Python type of the same name.
             pairs.append((dtypes.canonical(x), any(x is kind for kind in (int, float, complex))))
     dtype, weak = pairs[0]
     for other, other_weak in pairs[1:]:

@@ -1,6 +1,6 @@
-"""NumPy's own functions on traced arrays: the three protocols by which they hand a call over to its arguments.
+"""NumPy's functions on traced arrays: the three protocols by which NumPy dispatches to its arguments.
 
-There is no table of functions: ``numpy.f`` of a traced array is ``funcgrad.numpy.f``, found by its name.
+There is no table of functions: ``numpy.f`` on a traced array calls ``funcgrad.numpy.f``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from funcgrad.numpy.indexing.writable import Writable
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.primitives.shape import reshape
 
-# A binary function, folded along an axis, is the reduction or the running reduction of another name.
+# A binary function reduced or accumulated along an axis is a function of another name.
 _REDUCED = {
     "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
     "logical_and": "all", "logical_or": "any", "logaddexp": "logsumexp",
@@ -32,7 +32,7 @@ _NO_VALUE = np._NoValue
 
 
 def _namespace(module: str) -> ModuleType | None:
-    """The module that answers for ``numpy`` or one of its parts: ``numpy.linalg`` is ``funcgrad.linalg``."""
+    """The module that implements ``numpy`` or one of its submodules: ``funcgrad.linalg`` for ``numpy.linalg``."""
     part = module.removeprefix("numpy").removeprefix(".") if module.partition(".")[0] == "numpy" else "numpy"
     name = f"funcgrad.{part or 'numpy'}"
     try:
@@ -55,7 +55,7 @@ def _find(module: str, name: str, what: str) -> Callable[..., Any]:
 
 
 def _without_defaults(what: str, kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The keyword arguments that say something; NumPy passes some on that do not."""
+    """The keyword arguments without those that NumPy passes with their default values."""
     if not kwargs:
         return kwargs
     given = {k: v for k, v in kwargs.items() if v is not _NO_VALUE}
@@ -76,7 +76,7 @@ def _call(what: str, function: Callable[..., Any], args: Sequence[Any], kwargs: 
     try:
         return function(*args, **kwargs)
     except TypeError as error:
-        # A message of Python's about the signature names our function; the user called NumPy's.
+        # Python's message about the signature names our function; the user called NumPy's.
         if error.__traceback__ is not None and error.__traceback__.tb_next is None:
             raise TypeError(f"{what} of a traced array: {error}") from None
         raise
@@ -100,7 +100,7 @@ def _array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
 
 
 def _elementwise(what: str, name: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    # A universal function that NumPy does not have is one of scipy.special.
+    # A universal function that is not NumPy's is one of scipy.special.
     function = _find("numpy" if hasattr(np, name) else "numpy.special", name, what)
     if not kwargs:
         return _call(what, function, inputs, kwargs)
@@ -121,7 +121,7 @@ def _array_function(
 
 
 def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleType:
-    """The module with the functions for arrays, as the Python array API standard wants it."""
+    """The module of array functions, as in the Python array API standard."""
     if api_version not in (None, *_VERSIONS):
         raise ValueError(f"__array_namespace__: there is no version {api_version!r} here, only {', '.join(_VERSIONS)}")
     namespace = _namespace("numpy")
@@ -130,10 +130,10 @@ def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleT
 
 
 def _traced_namespace(self: Tracer) -> Any:
-    """The method, hidden from callers that look for it only to find out whether the array is writable.
+    """The method ``__array_namespace__``, hidden from callers that only test whether the array is writable.
 
-    No protocol says so of an array. What libraries ask instead takes every array they do not know for one that may be;
-    one that may not is copied first, and a copy may be written to.
+    No protocol defines writability. Libraries treat unknown arrays as writable; for read-only ones they make a copy
+    first, which may be written to.
     """
     if sys._getframe(1).f_code.co_name == "is_writeable_array":
         raise AttributeError("__array_namespace__")
@@ -141,7 +141,8 @@ def _traced_namespace(self: Tracer) -> Any:
 
 
 def _dlpack(theirs: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX's ``__dlpack__``, without the version where it refuses it: consumers can read an unversioned capsule."""
+    """JAX's ``__dlpack__``, without the version argument if JAX rejects it: consumers can read an unversioned
+    capsule."""
 
     def method(
         self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,
@@ -159,8 +160,8 @@ _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 def install() -> None:
     """Installs NumPy's protocols on ``Tracer``.
 
-    Outside ``jit`` arrays are JAX's own, which would name JAX's module: what is written for any library would then
-    compute by other rules outside of a trace than inside.
+    Outside ``jit`` arrays are JAX's, whose ``__array_namespace__`` would be JAX's module: library code would then use
+    other rules outside a trace than inside.
     """
     hide_frames_below(os.path.dirname(np.__file__))
     Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]

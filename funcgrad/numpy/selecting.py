@@ -1,4 +1,4 @@
-"""Taking, choosing and putting elements by indices and conditions."""
+"""Selecting and replacing elements by indices and conditions."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
 from funcgrad.runtime.call_cache import composite
 
-# ---------------------------------------------------------------- taken and chosen
+# ---------------------------------------------------------------- selecting
 
 
 @composite
 def extract(condition: Any, x: Any) -> Any:
-    """The elements where ``condition`` is not zero, in a row.
+    """The elements where ``condition`` is not zero, as a vector.
 
     Args:
-        condition, x: arrays of one size; neither's shape counts.
+        condition, x: arrays of one size; both are flattened.
 
     Returns:
         A vector of the dtype of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        IndexError: where the condition is not zero after the end of ``x``.
+        IndexError: if the condition is nonzero beyond the end of ``x``.
         ConcretizationError: for a traced condition.
 
     Example:
@@ -46,19 +46,19 @@ def extract(condition: Any, x: Any) -> Any:
 
 
 def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
-    """The slices along an axis where ``condition``, a vector, is not zero; with None, of all elements in a row.
+    """The slices along an axis where ``condition``, a vector, is not zero; with None, of the flattened array.
 
     Args:
-        condition: a vector; what it lacks at the end counts as zero.
+        condition: a vector; missing elements at the end count as zero.
         x: an array.
 
     Returns:
-        The shape of ``x`` with fewer along the axis, or a vector; of the dtype of ``x``.
+        An array of the shape of ``x`` with fewer slices along the axis, or a vector; of the dtype of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for a condition that is no vector, and an axis out of range.
-        IndexError: where it is not zero after the end of ``x``.
+        ValueError: for a condition that is not a vector, and an axis out of range.
+        IndexError: if it is nonzero beyond the end of ``x``.
         ConcretizationError: for a traced condition.
 
     Example:
@@ -73,21 +73,19 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
 
 @composite
 def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
-    """For each place, the element of the choice that has the number there.
+    """Elementwise, the element of the choice that ``choice`` selects.
 
     Args:
-        choice: integers; they broadcast with the choices.
+        choice: integers that broadcast with the choices.
         choices: a sequence of arrays, or an array of them.
-        mode: for numbers outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; ``"raise"``
-            raises, or takes the nearest of traced ones.
+        mode: for numbers out of range: ``"clip"``, ``"wrap"``, or ``"raise"``, which clips traced ones.
 
     Returns:
         The broadcast shape, of the dtype that the choices promote to.
 
     Raises:
-        TypeError: for operands that are not arrays, and numbers that are no integers.
-        ValueError: for a number that is none of the choices, another mode, no choices, and shapes that do not
-            broadcast.
+        TypeError: for operands that are not arrays, and a ``choice`` that is not an integer array.
+        ValueError: for a number out of range, an unknown mode, no choices, and shapes that do not broadcast.
 
     Example:
         >>> print(choose([0, 1], [[1, 2], [3, 4]]))
@@ -106,7 +104,7 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 
 
 def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Any:
-    """An array without zeros at the front (``"f"`` in ``trim``) and the back (``"b"``) of its axes.
+    """An array without leading (``"f"`` in ``trim``) and trailing (``"b"``) zeros along its axes.
 
     Args:
         x: an array or number.
@@ -114,11 +112,11 @@ def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = No
         axis: one or several; by default all.
 
     Returns:
-        An array of as many axes, of the dtype of ``x``; of nothing but zeros an empty one.
+        An array with the same number of axes and dtype; empty if all elements are zero.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for other letters, and an axis out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for other letters, and an axis out of range or repeated.
         ConcretizationError: for a traced array.
 
     Example:
@@ -139,27 +137,27 @@ def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = No
     return getitem(x, tuple(kept))
 
 
-# ---------------------------------------------------------------- put
+# ---------------------------------------------------------------- replacing
 
 
 def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
-    """``x`` with the elements of ``v``, repeated, at places counted in a row.
+    """``x`` with the elements of ``v``, repeated, at flat indices.
 
     Args:
         x: an array.
         ind: integers, of any shape.
-        v: an array or number; where it is empty nothing changes.
-        mode: for places outside: ``"clip"``, ``"wrap"``, or None: known ones are an error, traced ones ignored.
+        v: an array or number; if it is empty ``x`` is unchanged.
+        mode: for indices out of bounds: ``"clip"``, ``"wrap"``, or None: concrete ones raise, traced ones are ignored.
         inplace: as for ``fill_diagonal``.
 
     Returns:
         With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
 
     Raises:
-        TypeError: for ``inplace=True`` of what never changes, no array, places that are no integers, and values that
-            the dtype cannot hold.
-        ValueError: for another mode.
-        IndexError: for a place outside that is not traced.
+        TypeError: for ``inplace=True`` with an immutable array, for no array, indices that are not integers, and values
+            that the dtype cannot hold.
+        ValueError: for an unknown mode.
+        IndexError: for a concrete index out of bounds.
 
     Example:
         >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
@@ -185,7 +183,7 @@ def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
 
 
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
-    """``x`` with ``values`` at the elements that ``take_along_axis`` would take.
+    """``x`` with ``values`` at the elements that ``take_along_axis`` reads.
 
     Args:
         x: an array.
@@ -198,9 +196,9 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
         With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
 
     Raises:
-        TypeError: for ``inplace=True`` of what never changes, no array, and dtypes that do not fit.
-        ValueError: for indices or values of a shape that does not fit, and an axis out of range.
-        IndexError: for a position outside that is not traced.
+        TypeError: for ``inplace=True`` with an immutable array, for no array, and incompatible dtypes.
+        ValueError: for indices or values of incompatible shape, and an axis out of range.
+        IndexError: for a concrete index out of bounds.
 
     Example:
         >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))

@@ -1,6 +1,6 @@
 """Set operations: unique elements, unions, intersections, differences, membership.
 
-How many there are depends on the values, so these work outside ``jit``, or with ``size=`` within.
+The size of the result depends on the values, so these work outside ``jit``, or inside with ``size=``.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class UniqueInverse(NamedTuple):
 
 
 def _ordered(rows: Any) -> tuple[Any, Any]:
-    """Where the rows of a matrix are in sorted order, and which of those differ from the one before."""
+    """The sorting permutation of the rows of a matrix, and which sorted rows differ from the previous one."""
     count, width = type_of(rows).shape
     place = iota(shape=(count,), axis=0, dtype=dtypes.int64)
     columns = [take(rows, i, 1) for i in range(width)]
@@ -95,7 +95,7 @@ def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_va
     if equal_nan and axis is None and dtypes.is_inexact(type_of(x).dtype):
         ordered = take(rows[:, 0], order)
         absent = e.isnan(ordered)
-        # NaN comes last: the first of them represents all.
+        # NaN is last: the first NaN represents all.
         new = e.logical_and(new, e.logical_not(concatenate([full(np.bool_(False), (min(count, 1),)), absent[:-1]])))
     (firsts,) = nonzero(new, size=size, fill_value=count)
     there = e.less(firsts, count)
@@ -123,23 +123,24 @@ def unique(
     axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True, size: int | None = None,
     fill_value: Any = None,
 ) -> Any:  # fmt: skip
-    """The different elements, in order; with an axis, the different slices along it.
+    """The unique elements, sorted; with an axis, the unique slices along it.
 
     Args:
         x: an array or number of any dtype.
-        return_index: also where each comes first.
-        return_inverse: also which of them each element is, in the shape of ``x``, or along the axis.
-        return_counts: also how often each occurs.
-        equal_nan: whether NaN is one element, or as many as there are.
-        sorted: of no consequence: they are.
-        size: how many there shall be, for use under ``jit``: more are cut off, and ``fill_value``, by default the
-            largest element, follows fewer.
+        return_index: whether to return the index of the first occurrence of each.
+        return_inverse: whether to return the index of each element's unique value, in the shape of ``x``, or along the
+            axis.
+        return_counts: whether to return the number of occurrences of each.
+        equal_nan: whether all NaNs are one element.
+        sorted: ignored: the result is sorted.
+        size: the static number of elements, for use under ``jit``: the result is truncated, or padded with
+            ``fill_value``, by default the largest element.
 
     Returns:
         An array, or a tuple of it and the requested extras.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
         ConcretizationError: for a traced array without ``size``.
 
@@ -157,7 +158,7 @@ def unique(
 
 @composite
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements, in order; each NaN is one.
+    """The unique elements, sorted; NaNs are distinct.
 
     Args:
         x: an array or number of any dtype.
@@ -179,7 +180,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 @composite
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
-    """The different elements, in order, and how often each occurs; each NaN is one.
+    """The unique elements, sorted, and their numbers of occurrences; NaNs are distinct.
 
     Args:
         x: an array or number of any dtype.
@@ -202,7 +203,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
 
 @composite
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
-    """The different elements, in order, and which of them each element of ``x`` is; each NaN is one.
+    """The unique elements, sorted, and the index of each element's unique value; NaNs are distinct.
 
     Args:
         x: an array or number of any dtype.
@@ -258,8 +259,8 @@ def isin(
     Args:
         x: an array or number of any dtype.
         test_elements: an array or number of any shape and dtype.
-        assume_unique, kind: of no consequence.
-        invert: whether it is not.
+        assume_unique, kind: ignored.
+        invert: whether to negate the result.
 
     Returns:
         An array of bools, of the shape of ``x``.
@@ -285,7 +286,7 @@ def isin(
 
 @composite
 def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements of both arrays, in order.
+    """The unique elements of both arrays, sorted.
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
@@ -308,7 +309,7 @@ def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) 
 
 
 def _first_of_each(x: Any, y: Any, inside: bool, size: int, fill_value: Any) -> Any:
-    """The different elements of ``x`` that are in ``y``, or are not, in order: as many as ``size`` says."""
+    """The unique elements of ``x`` that are, or are not, in ``y``, sorted: ``size`` of them."""
     line = sort(x)
     n = type_of(line).shape[0]
     new = concatenate([np.ones(min(n, 1), bool), e.not_equal(line[1:], line[:-1])])
@@ -327,14 +328,13 @@ def intersect1d(
     size: int | None = None,
     fill_value: Any = None,
 ) -> Any:
-    """The different elements that are in both arrays, in order.
+    """The unique elements that are in both arrays, sorted.
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
-        assume_unique: of no consequence.
-        return_indices: also where each comes first, in either array in a row; not with ``size``.
-        size, fill_value: how many elements there shall be, for use under ``jit``, and what follows where there are
-            fewer; by default 0.
+        assume_unique: ignored.
+        return_indices: whether to return the flat index of the first occurrence in each array; not with ``size``.
+        size, fill_value: the static number of elements, for use under ``jit``, and the padding; by default 0.
 
     Returns:
         A vector of the promoted dtype; with ``return_indices`` a tuple of it and two vectors, int64.
@@ -363,11 +363,11 @@ def intersect1d(
 
 @composite
 def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
-    """The different elements of ``x`` that are not in ``y``, in order (in their original order with ``assume_unique``).
+    """The unique elements of ``x`` that are not in ``y``, sorted (in their original order with ``assume_unique``).
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
-        assume_unique: take the elements of ``x`` as they are; with ``size`` they are sorted all the same.
+        assume_unique: keep the order of ``x``; with ``size`` the result is sorted anyway.
         size, fill_value: as for ``intersect1d``.
 
     Returns:
@@ -389,11 +389,11 @@ def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None =
 
 @composite
 def setxor1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
-    """The different elements that are in one array only, in order.
+    """The unique elements that are in exactly one array, sorted.
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
-        assume_unique: that neither array has an element twice.
+        assume_unique: whether both arrays are known to have unique elements.
 
     Returns:
         A vector of the promoted dtype.

@@ -28,20 +28,20 @@ def _promoted(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
 def sort(
     x: Any, /, axis: int | None = -1, kind: Any = None, *, descending: bool = False, stable: bool | None = True
 ) -> Any:
-    """The elements in order along an axis; with None, all of them. NaN comes last, in ascending order.
+    """The elements sorted along an axis; with None, of the flattened array. NaN comes last, in ascending order.
 
     Args:
         x: an array of any dtype, of at least one axis unless ``axis`` is None.
-        axis: one; with None, all elements are sorted as one vector.
-        kind: of no consequence: there is one way to sort.
-        descending: the largest first.
+        axis: an int; with None, the array is flattened first.
+        kind: ignored: there is one way to sort.
+        descending: whether to sort in descending order.
         stable: whether equal elements must keep their order.
 
     Returns:
         An array of the shape of ``x``, with None a vector, of its dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
 
     Example:
@@ -57,7 +57,7 @@ def sort(
 def argsort(
     x: Any, /, axis: int | None = -1, kind: Any = None, *, descending: bool = False, stable: bool | None = True
 ) -> Any:
-    """The positions, int64, of the elements in order along an axis; with None, of all of them.
+    """The sorting permutation along an axis, int64; with None, of the flattened array.
 
     Args:
         x, axis, kind, descending, stable: as for ``sort``.
@@ -66,7 +66,7 @@ def argsort(
         An array, int64, of the shape of ``x``, with None a vector.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
 
     Example:
@@ -79,7 +79,7 @@ def argsort(
 
 @composite
 def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None) -> Any:
-    """Where in the sorted vector ``x`` to put each of ``values`` so that it stays sorted: int64, 0 to ``len(x)``.
+    """The insertion indices that keep the sorted vector ``x`` sorted: int64, 0 to ``len(x)``.
 
     Args:
         x: a real vector.
@@ -92,7 +92,7 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
 
     Raises:
         TypeError: for operands that are not arrays, or complex numbers.
-        ValueError: where ``x`` is not a vector, or for another side.
+        ValueError: where ``x`` is not a vector, or for an unknown side.
 
     Example:
         >>> print(searchsorted(np.array([1.0, 2.0, 3.0]), np.array([0.5, 2.0, 9.0])))
@@ -110,9 +110,9 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
 
 
 def _places(x: Any, values: Any, side: str) -> Any:
-    """The answer from its highest bit down: a step is taken if the element before it still goes first."""
+    """Binary search, from the highest bit of the result down."""
     size, shape = type_of(x).shape[0], type_of(values).shape
-    # Unrolled, the steps take five times as long in XLA, and in int64 three times.
+    # Unrolled, XLA takes five times as long, and in int64 three times.
     dtype = np.dtype(np.int32 if size < 1 << 30 else np.int64)
 
     def step(found: Any, length: Any) -> tuple[Any, None]:
@@ -129,7 +129,7 @@ def _places(x: Any, values: Any, side: str) -> Any:
 def _goes_before(element: Any, value: Any, side: str) -> Any:
     if not dtypes.is_floating(type_of(element).dtype):
         return p.lt(element, value) if side == "left" else p.le(element, value)
-    # NaN is the largest of all, and equals itself.
+    # NaN is larger than all numbers, and equals itself.
     nan_element, nan_value = p.ne(element, element), p.ne(value, value)
     numbers = p.lt(element, value) if side == "left" else p.le(element, value)
     both = nan_value if side == "right" else p.bitwise_and(nan_value, p.logical_not(nan_element))
@@ -138,19 +138,19 @@ def _goes_before(element: Any, value: Any, side: str) -> Any:
 
 @composite
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The number of the bin, between monotonic ``bins``, that each element is in.
+    """The index of the bin, between monotonic ``bins``, of each element.
 
     Args:
         x: a real array or number.
         bins: a real vector, increasing or, if it is not traced, decreasing.
-        right: whether a bin holds its right end instead of its left one.
+        right: whether bins include their right edge instead of the left one.
 
     Returns:
-        An array, int64, of the shape of ``x``: 0 before the first of ``bins``, their number after the last.
+        An array, int64, of the shape of ``x``: 0 below the first of ``bins``, their number above the last.
 
     Raises:
         TypeError: for operands that are not arrays, or complex numbers.
-        ValueError: where ``bins`` is not a vector.
+        ValueError: if ``bins`` is not a vector.
 
     Example:
         >>> print(digitize(np.array([0.5, 2.0]), np.array([0.0, 1.0, 2.0])))
@@ -168,23 +168,24 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 
 def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
-    """The elements along an axis, those below the ``kth`` place not larger than it, those above not smaller.
+    """The elements along an axis partitioned: those before position ``kth`` not larger than it, those after not
+    smaller.
 
-    They are sorted, which is one such order.
+    They are sorted, which satisfies this.
 
     Args:
         x: an array of any dtype, of at least one axis unless ``axis`` is None.
-        kth: a place or several, negative ones from the end; not traced.
-        axis: one; with None, all elements are taken as one vector.
-        kind: of no consequence.
+        kth: a position or several, negative ones from the end; not traced.
+        axis: an int; with None, the array is flattened first.
+        kind: ignored.
 
     Returns:
         An array of the shape of ``x``, with None a vector, of its dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for a place or an axis out of range.
-        ConcretizationError: for traced places.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for a position or an axis out of range.
+        ConcretizationError: for traced positions.
 
     Example:
         >>> print(partition([3, 1, 2], 1))
@@ -196,7 +197,7 @@ def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
 
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
-    """The positions, int64, that ``partition`` takes its elements from.
+    """The indices, int64, of the elements that ``partition`` returns.
 
     Args:
         x, kth, axis, kind: as for ``partition``.
@@ -205,9 +206,9 @@ def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> A
         An array, int64, of the shape of ``x``, with None a vector.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for a place or an axis out of range.
-        ConcretizationError: for traced places.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for a position or an axis out of range.
+        ConcretizationError: for traced positions.
 
     Example:
         >>> print(argpartition([3, 1, 2], 1))
@@ -225,17 +226,17 @@ def _check_places(kth: Any, size: int, name: str) -> None:
 
 
 def lexsort(keys: Any, axis: int = -1) -> Any:
-    """The positions, int64, of elements sorted by several keys: by the last one, where it ties by the one before, ...
+    """The sorting permutation, int64, of several keys: the last one is the primary key.
 
     Args:
-        keys: a sequence of arrays of one shape, of any dtypes; or an array whose first axis they are along.
-        axis: along which to sort each.
+        keys: a sequence of arrays of one shape, of any dtypes; or an array with the keys along its first axis.
+        axis: the axis to sort along.
 
     Returns:
         An array, int64, of the shape of a key; 0 where the keys are numbers.
 
     Raises:
-        TypeError: where there are no keys, or one is no array; for an axis that is no int.
+        TypeError: if there are no keys, or one is not an array; for an axis that is not an int.
         ValueError: for keys of different shapes, or an axis out of range.
 
     Example:
@@ -254,7 +255,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 
 def sort_complex(x: Any) -> Any:
-    """The elements along the last axis in order, by their real parts and then by their imaginary ones, as complex.
+    """The elements sorted along the last axis, by real and then by imaginary part, as complex.
 
     Args:
         x: an array of any dtype, of at least one axis.

@@ -1,4 +1,4 @@
-"""Window functions, and the Bessel function that one of them is made of."""
+"""Window functions, and the Bessel function used by one of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _cosines(M: int, name: str, *weights: float) -> Any:
 
 
 def hanning(M: int) -> Any:
-    """The window of Hann: a raised cosine, 0 at both ends.
+    """The Hann window: a raised cosine, 0 at both ends.
 
     Args:
         M: the number of places, an int.
@@ -50,7 +50,7 @@ def hanning(M: int) -> Any:
 
 
 def hamming(M: int) -> Any:
-    """The window of Hamming: a raised cosine, 0.08 at both ends.
+    """The Hamming window: a raised cosine, 0.08 at both ends.
 
     Args:
         M: the number of places, an int.
@@ -71,7 +71,7 @@ def hamming(M: int) -> Any:
 
 @composite
 def blackman(M: int) -> Any:
-    """The window of Blackman: of two cosines, 0 at both ends.
+    """The Blackman window: of two cosines, 0 at both ends.
 
     Args:
         M: the number of places, an int.
@@ -91,7 +91,7 @@ def blackman(M: int) -> Any:
 
 
 def bartlett(M: int) -> Any:
-    """The window of Bartlett: a triangle, 0 at both ends.
+    """The Bartlett window: a triangle, 0 at both ends.
 
     Args:
         M: the number of places, an int.
@@ -112,11 +112,11 @@ def bartlett(M: int) -> Any:
 
 @composite
 def kaiser(M: int, beta: Any) -> Any:
-    """The window of Kaiser, narrower the larger ``beta`` is.
+    """The Kaiser window, narrower for larger ``beta``.
 
     Args:
         M: the number of places, an int.
-        beta: a real number, which may be traced: the window has a derivative by it.
+        beta: a real number, which may be traced and differentiated.
 
     Returns:
         A vector of ``M`` elements, float32, or float64 as ``beta`` is.

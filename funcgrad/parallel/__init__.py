@@ -1,10 +1,10 @@
-"""Programs on many devices: meshes, arrays in parts, and functions of the parts.
+"""Multi-device programs: meshes, sharded arrays, and per-device functions.
 
-There are two ways, and they mix. *By shardings*: the program is that of one device, arguments say where their parts
-are (``device_put`` with a ``NamedSharding``, ``jit(in_shardings=...)``), and the compiler divides the work and inserts
-what has to be exchanged; gradients are where their parameters are. *By parts*: ``shard_map`` runs a function on what
-each device holds, and the function says what is exchanged, by ``psum`` and the others. ``Mesh``, ``NamedSharding`` and
-``PartitionSpec`` are JAX's own.
+There are two styles, which may be mixed. *By shardings*: the program is written for one device, arguments are sharded
+(``device_put`` with a ``NamedSharding``, ``jit(in_shardings=...)``), and the compiler partitions the work and inserts
+communication; gradients are sharded like their parameters. *Per device*: ``shard_map`` runs a function on each device's
+shard, which communicates explicitly by ``psum`` and other collectives. ``Mesh``, ``NamedSharding`` and
+``PartitionSpec`` are JAX's.
 """
 
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec

@@ -1,4 +1,4 @@
-"""Devices: listing them, and moving arrays to and from them."""
+"""Listing devices, and moving arrays to and from them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def devices(backend: str | None = None) -> list[Any]:
     """The available devices.
 
     Args:
-        backend: of one kind only, ``"cpu"``, ``"gpu"`` or ``"tpu"``; by default those that programs run on.
+        backend: ``"cpu"``, ``"gpu"`` or ``"tpu"``; by default the platform that programs run on.
 
     Returns:
-        A list of JAX's devices.
+        A list of JAX devices.
 
     Raises:
-        RuntimeError: where there is none of that kind.
+        RuntimeError: if there is no such device.
 
     Example:
         >>> devices("cpu")[0].platform
@@ -43,19 +43,19 @@ def devices(backend: str | None = None) -> list[Any]:
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """Arrays on a device, or in parts on several; traced ones as they are, for where those are is the program's choice.
+    """Arrays moved to a device, or sharded over several; traced ones are unchanged, as the program decides their
+    device.
 
     Args:
         x: a pytree of arrays and numbers.
-        device: a device or a sharding; None to leave an array on its device; or a pytree of these, with the structure
-            of ``x`` or of its upper part.
+        device: a device or a sharding; None keeps the present one; or a prefix pytree of these.
 
     Returns:
-        A pytree of JAX's arrays.
+        A pytree of JAX arrays.
 
     Raises:
-        TypeError: if a leaf is no array, or ``device`` has one that is no device.
-        ValueError: if the structures do not fit.
+        TypeError: if a leaf is not an array, or ``device`` has one that is not a device.
+        ValueError: if the structures are incompatible.
 
     Example:
         >>> print(device_put({"a": np.ones(2), "b": 1.0}, devices("cpu")[0])["a"].sum())
@@ -75,17 +75,17 @@ def _is_place(x: Any) -> bool:
 
 
 def device_get(x: Any) -> Any:
-    """Arrays as NumPy arrays, copied to this process's memory.
+    """Arrays as NumPy arrays, copied to host memory.
 
     Args:
         x: a pytree of arrays and numbers.
 
     Returns:
-        A pytree of NumPy's arrays.
+        A pytree of NumPy arrays.
 
     Raises:
-        TypeError: if a leaf is no array.
-        ConcretizationError: for traced arrays, which have no elements yet.
+        TypeError: if a leaf is not an array.
+        ConcretizationError: for traced arrays, which have no values.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -96,10 +96,10 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Arrays, once they are computed; for timing.
+    """Waits until arrays are computed, for timing; returns them.
 
     Args:
-        x: a pytree of arrays; what is traced, or is no array, is not waited for.
+        x: a pytree of arrays; tracers and other leaves are ignored.
 
     Returns:
         The same pytree.
@@ -118,16 +118,16 @@ def block_until_ready(x: Any) -> Any:
 
 
 def parts_of(x: Any) -> list[tuple[tuple[slice, ...], np.ndarray]]:
-    """The parts of an array on this process's devices, each of them once.
+    """The distinct shards of an array on this process's devices.
 
     Args:
-        x: an array of JAX's, on one device or several.
+        x: a JAX array.
 
     Returns:
-        A list of pairs: which elements of the whole a part has, and the part as NumPy's.
+        A list of pairs: the index of the shard in the array, and the shard as a NumPy array.
 
     Raises:
-        TypeError: if it is no array.
+        TypeError: for another argument.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -148,18 +148,18 @@ def parts_of(x: Any) -> list[tuple[tuple[slice, ...], np.ndarray]]:
 
 
 def array_of_parts(shape: Sequence[int], sharding: Any, read: Callable[[tuple[slice, ...]], np.ndarray]) -> Any:
-    """An array in parts, of which each device gets its own.
+    """A sharded array from a function that returns each device's shard.
 
     Args:
-        shape: of the whole.
-        sharding: where its parts are to be.
-        read: gives the elements that one device holds.
+        shape: the global shape.
+        sharding: the sharding of the array.
+        read: maps an index to the elements of the shard.
 
     Returns:
-        An array of JAX's.
+        A JAX array.
 
     Raises:
-        TypeError: if ``sharding`` is none.
+        TypeError: if ``sharding`` is not a sharding.
 
     Example:
         >>> where = jax.sharding.SingleDeviceSharding(devices()[0])

@@ -1,4 +1,4 @@
-"""What the devices of a compiled program exchange, read from its HLO."""
+"""The communication of a compiled multi-device program, read from its HLO."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["Collective", "collectives"]
 
 _KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
-#: A computation's first line, and an instruction of one: its name, its type, what it does, and the rest.
+#: The first line of a computation, and an instruction: its name, type, opcode, and the rest.
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) \(.*\{\s*$")
 _INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\((.*)$")
 _ARRAY = re.compile(r"([a-z]+\d*)(?:e\d+m\d+\w*)?\[([\d,]*)\]")
@@ -23,14 +23,14 @@ _BITS = {"pred": 8, "c64": 64, "c128": 128}
 
 @dataclass(frozen=True)
 class Collective:
-    """A kind of exchange in a program, of arrays of one size among as many devices.
+    """Collectives of one kind, array size and number of devices in a program.
 
     Attributes:
-        kind: as HLO calls it: ``"all-reduce"``, ``"all-gather"``, ``"reduce-scatter"``, ...
-        devices: how many devices exchange with each other.
-        bytes: the size of the whole array: what is summed, gathered, divided or sent.
-        count: how often a device takes part while the program runs once.
-        bounded: False in a loop whose number of steps is not known, which counts as one.
+        kind: HLO's opcode: ``"all-reduce"``, ``"all-gather"``, ``"reduce-scatter"``, ...
+        devices: the number of devices in a group.
+        bytes: the size of the global array that is summed, gathered, scattered or sent.
+        count: the number of executions per device in one run of the program.
+        bounded: False in a loop with an unknown trip count, which counts as one iteration.
 
     Example:
         >>> Collective("all-reduce", 4, 1000, 2).sent
@@ -45,9 +45,10 @@ class Collective:
 
     @property
     def sent(self) -> int:
-        """The bytes that a device sends, where devices are a ring: the least that there can be but for small arrays.
+        """The bytes that a device sends in a ring algorithm, the minimum except for small arrays.
 
-        A sum of n devices sends 2 (n - 1) / n of the array, gathering or dividing one (n - 1) / n, a permutation all.
+        An all-reduce over n devices sends 2 (n - 1) / n of the array, an all-gather or reduce-scatter (n - 1) / n, a
+        permutation all.
         """
         n = max(self.devices, 1)
         share = {"all-reduce": 2 * (n - 1), "collective-permute": n}.get(self.kind, n - 1)
@@ -61,18 +62,18 @@ class _Computation:
 
 
 def collectives(compiled: Any) -> list[Collective]:
-    """The exchanges between devices in a compiled program, with those in loops as often as these run.
+    """The collectives of a compiled program, with those in loops counted by trip count.
 
     Args:
-        compiled: what ``jit(f).lower(*args).compile()`` returns, or the text of its HLO. Arguments may be
+        compiled: the result of ``jit(f).lower(*args).compile()``, or the text of its HLO. Arguments may be
             ``jax.ShapeDtypeStruct``s with shardings: nothing is allocated.
 
     Returns:
-        A list with an entry for each kind, size and number of devices, the largest traffic first.
+        A list with an entry for each kind, size and group size, sorted by descending traffic.
 
     Raises:
-        TypeError: if it is neither text nor has ``as_text``.
-        ValueError: if it is no text of an HLO module.
+        TypeError: for an argument that is neither text nor has ``as_text``.
+        ValueError: if the text is not an HLO module.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -131,7 +132,7 @@ def _note(current: _Computation, kind: str, type_: str, rest: str, everyone: int
         for size in _sizes(type_, kind, plain):
             whole = size * devices if plain == "reduce-scatter" else size
             current.exchanges.append(Collective(plain, devices, whole))
-        return  # what it calls adds two numbers
+        return  # a reduction's scalar function
     trips = _TRIPS.search(rest)
     steps, known = (int(trips.group(1)) if trips else 1, bool(trips)) if kind == "while" else (1, True)
     names = _CALLED.findall(rest) if kind != "reduce" else []
@@ -141,7 +142,7 @@ def _note(current: _Computation, kind: str, type_: str, rest: str, everyone: int
 
 
 def _sizes(type_: str, kind: str, plain: str) -> list[int]:
-    """The bytes of the results; of one that has begun, its type has the operands, too."""
+    """The bytes of the results; the type of an asynchronous start includes the operands."""
     arrays = [_bytes(*found) for found in _ARRAY.findall(type_)]
     if kind.endswith("-start") and plain != "all-reduce":
         return arrays[len(arrays) // 2 : len(arrays) // 2 * 2]
@@ -156,7 +157,7 @@ def _bytes(dtype: str, shape: str) -> int:
 
 
 def _group_size(rest: str, everyone: int) -> int:
-    """How many devices exchange with each other: groups are listed, or said to be so many of such a size."""
+    """The size of a group: groups are listed, or given by their number and size."""
     listed = re.search(r"replica_groups=\{\{([\d,]*)\}", rest)
     if listed:
         return len(listed.group(1).split(","))

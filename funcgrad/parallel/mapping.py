@@ -37,36 +37,35 @@ def shard_map(
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[..., Any]:
-    """``f`` on each device of a mesh, applied to the device's parts of arrays; as ``jax.shard_map``.
+    """``f`` run on each device of a mesh, on the device's shards of arrays; as ``jax.shard_map``.
 
-    Within ``f`` the mesh's axes have names: ``psum``, ``all_gather``, ``ppermute`` and the others exchange what the
-    devices have. It is differentiated and batched from outside and inside, goes into ``jit``, ``scan`` and
-    ``checkpoint`` and holds them, and may stand in another ``shard_map`` over other axes of the mesh.
+    Within ``f`` the mesh axes are named: ``psum``, ``all_gather``, ``ppermute`` and other collectives communicate along
+    them. It can be differentiated and batched from outside and inside, used in and around ``jit``, ``scan`` and
+    ``checkpoint``, and nested over other mesh axes.
 
-    A value that depends on parts of arrays varies from device to device; sums and extremes over an axis, and what was
-    divided along no axis, do not. Where the two meet, the second is taken as one that varies, so its gradient is a sum
-    over the devices: also that of ``grad`` inside of ``f``.
+    A value that depends on shards varies along the axes that they are divided along; sums and extrema over an axis, and
+    undivided arrays, are replicated. An operation on both treats the replicated value as varying, so its gradient is
+    summed over the devices, for ``grad`` inside ``f`` too.
 
     Args:
-        f: takes and returns pytrees of arrays. It is traced, once for each call.
-        out_specs: how results are put together: a ``PartitionSpec`` for all, or a pytree of them with the structure of
-            the result or of its upper part. An axis of the mesh that is not named in it says that the result is the
-            same on all devices along that axis, of which there is to be one.
-        in_specs: the same for the tuple of arguments: an axis that is not named gives all of the array to each device
-            along it. None for an argument that is no array.
-        mesh: the devices; by default that of ``jax.set_mesh``, or of the ``shard_map`` around.
-        axis_names: along which axes of the mesh ``f`` runs on each device for itself; all, if empty. Along the others
-            the compiler divides the work, and specifications must not name them.
-        check_vma: follow which values vary. Without it nothing is known of that: what ``out_specs`` says is believed,
-            and ``grad`` inside of ``f`` gives each device the gradient of its own.
+        f: takes and returns pytrees of arrays. It is traced at each call.
+        out_specs: how results are assembled: a ``PartitionSpec`` for all, or a prefix pytree of them. A mesh axis that
+            it omits asserts that the result is replicated along it.
+        in_specs: likewise for the tuple of arguments: arrays are replicated along omitted axes. None for an argument
+            that is not an array.
+        mesh: the mesh; by default that of ``jax.set_mesh``, or of the enclosing ``shard_map``.
+        axis_names: the mesh axes along which ``f`` runs per device; all, if empty. Along the others the compiler
+            partitions, and specifications must not name them.
+        check_vma: whether types track the axes along which values vary. Otherwise ``out_specs`` are trusted, and
+            ``grad`` inside ``f`` returns each device's own gradient.
 
     Returns:
-        A function of positional arguments like ``f``, on whole arrays; without ``f``, a decorator.
+        A function of positional arguments like ``f``, on global arrays; without ``f``, a decorator.
 
     Raises:
-        TypeError: for an argument that is not a mesh, no specification or no array; it names the argument.
-        ValueError: from the function, if an argument or a result cannot be divided as its specification says, if that
-            names an axis that is not there, or if a result varies along an axis that its specification leaves out.
+        TypeError: for an invalid mesh, specification or argument; the message names it.
+        ValueError: from the function, if an argument or a result cannot be divided as specified, if a specification
+            names a missing axis, or if a result varies along an axis that its specification omits.
 
     Example:
         >>> import jax, funcgrad as fg, funcgrad.numpy as fnp
@@ -142,7 +141,7 @@ def _region(mesh: Any, names: frozenset[str], checked: bool) -> Region:
 def _of_context() -> Any:
     try:
         mesh: Any = jax.sharding.get_mesh()
-    except ValueError:  # where JAX traces it knows the names only
+    except ValueError:  # under JAX's tracing only the names are known
         mesh = jax.sharding.get_abstract_mesh()
     if mesh.empty:
         raise ValueError("shard_map: there is no mesh; give it as mesh, or call the function within jax.set_mesh(mesh)")
@@ -157,7 +156,7 @@ def _is_spec(x: Any) -> bool:
 
 
 def _in_specs(f: Callable[..., Any], region: Region, in_specs: Any, args: tuple[Any, ...]) -> list[Any]:
-    """For each leaf of the arguments its specification, checked; None for a leaf that is not an array."""
+    """The checked specification of each leaf of the arguments; None for a leaf that is not an array."""
     what = "shard_map: in_specs"
     if _is_spec(in_specs):
         in_specs = (in_specs,) * len(args)
@@ -178,7 +177,7 @@ def _in_specs(f: Callable[..., Any], region: Region, in_specs: Any, args: tuple[
 
 
 def _out_specs(f: Callable[..., Any], region: Region, out_specs: Any, result: Any) -> list[PartitionSpec]:
-    """For each leaf of the result its specification, checked."""
+    """The checked specification of each leaf of the result."""
     what = "shard_map: out_specs"
     found = []
     for path, spec, leaf in spread(what, out_specs, result, "the result", _is_spec, "a PartitionSpec"):

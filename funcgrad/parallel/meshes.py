@@ -1,4 +1,4 @@
-"""Meshes of devices, and emulated devices, to test programs on."""
+"""Device meshes, and emulated devices for testing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from funcgrad.arguments import validate
 
 
 def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices: Sequence[Any] | None = None) -> Mesh:
-    """Devices by axes that have names, in an order that is fast for them; as ``jax.make_mesh``.
+    """A mesh with named axes, in an order with fast communication; as ``jax.make_mesh``.
 
-    The compiler has all axes (JAX calls them ``Auto``): what is not said of where parts of arrays are is its choice.
+    All axes are ``Auto``: the compiler chooses unspecified shardings.
 
     Args:
-        axis_shapes: how many devices there are along each axis.
+        axis_shapes: the number of devices along each axis.
         axis_names: the names of the axes.
-        devices: of which; by default all, or as many as are needed.
+        devices: the devices to use; by default all, or as many as needed.
 
     Returns:
         A ``jax.sharding.Mesh``.
 
     Raises:
-        ValueError: if there are not enough devices, or not as many names as sizes.
+        ValueError: if there are not enough devices, or the numbers of names and sizes differ.
 
     Example:
         >>> make_mesh((1, 1), ("data", "model")).shape["model"]
@@ -39,19 +39,19 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Sequence[str], *, devices:
 
 
 def virtual_devices(count: int) -> list[Any]:
-    """The CPU as so many devices, of which each has memory and threads of its own: to try programs for several devices.
+    """Splits the CPU into emulated devices, each with its own memory and threads, to test multi-device programs.
 
-    It has to come before anything is computed, as devices do not change while a program runs. Programs then run on the
-    CPU, whatever else there is.
+    Call it before anything is computed, as devices are then fixed. Programs run on the CPU, even if there are
+    accelerators.
 
     Args:
-        count: how many.
+        count: the number of devices.
 
     Returns:
-        A list of JAX's devices.
+        A list of JAX devices.
 
     Raises:
-        RuntimeError: if something has been computed, and there are not as many devices.
+        RuntimeError: if something has been computed, and the number of devices is too small.
 
     Example:
         >>> len(virtual_devices(1))
@@ -62,7 +62,7 @@ def virtual_devices(count: int) -> list[Any]:
         jax.config.update("jax_num_cpu_devices", wanted)
         jax.config.update("jax_platforms", "cpu")
     except RuntimeError:
-        pass  # it has started: with enough of them?
+        pass  # already started: check the number
     found = jax.devices("cpu")
     if len(found) < wanted:
         raise RuntimeError(

@@ -1,9 +1,8 @@
-"""``shard_map``: a function of each device's parts, as one equation that carries a device's program.
+"""``shard_map``: a function of each device's shards, as one equation that carries a per-device program.
 
-Outside, arrays are whole; inside, they are parts, and their types say along which axes of the mesh parts differ from
-device to device. A specification turns the one type into the other. The rules run the interpreters over the program of
-a device. What reverse mode keeps for the backward pass stays on the device that made it: outside it is an array whose
-first axis is divided among the devices.
+Outside, arrays are global; inside, they are shards, whose types record the mesh axes along which they vary. A
+specification converts between the two types. The rules run the interpreters over the per-device program. Residuals of
+reverse mode stay on their device: outside they are an array whose first axis is divided among the devices.
 """
 
 from __future__ import annotations
@@ -38,12 +37,12 @@ WHOLE = PartitionSpec()
 
 
 class Region(NamedTuple):
-    """Where a function of parts runs.
+    """The region in which a per-device function runs.
 
     Attributes:
-        mesh: the devices, by axes.
-        axes: those along which it runs on each device for itself, in the mesh's order; the compiler has the others.
-        checked: whether types tell along which axes values vary.
+        mesh: the mesh.
+        axes: the axes along which it runs per device, in the mesh's order; the compiler partitions along the others.
+        checked: whether types record the axes along which values vary.
     """
 
     mesh: Any
@@ -55,7 +54,7 @@ class Region(NamedTuple):
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Context in which collectives know its axes."""
+        """Context in which collectives resolve its axes."""
         before = state.axes
         state.axes = {**before, **{n: (MeshAxis(self.mesh, self.checked), self.mesh.shape[n]) for n in self.axes}}
         try:
@@ -64,26 +63,26 @@ class Region(NamedTuple):
             state.axes = before
 
     def part(self, whole: ArrayType, spec: PartitionSpec) -> ArrayType:
-        """The type of a device's part of an array."""
+        """The type of a device's shard of an array."""
         shape = [n // self.size(names) for n, names in zip(whole.shape, entries(spec, whole.ndim), strict=True)]
         return whole.with_shape(tuple(shape)).with_varying(whole.varying | self.along(spec))
 
     def whole(self, part: ArrayType, spec: PartitionSpec) -> ArrayType:
-        """The type of the array that such parts make."""
+        """The type of the global array with such shards."""
         shape = [n * self.size(names) for n, names in zip(part.shape, entries(spec, part.ndim), strict=True)]
         return part.with_shape(tuple(shape)).with_varying(part.varying.difference(self.axes))
 
     def along(self, spec: PartitionSpec) -> frozenset[str]:
-        """Along which axes the types of parts vary."""
+        """The axes along which the types of shards vary."""
         return frozenset(names_in(spec)) if self.checked else frozenset()
 
     def others(self, spec: PartitionSpec) -> tuple[str, ...]:
-        """The axes that a specification leaves out."""
+        """The axes that a specification omits."""
         return tuple(n for n in self.axes if n not in names_in(spec))
 
 
 def entries(spec: PartitionSpec, ndim: int) -> list[tuple[str, ...]]:
-    """For each axis of an array the axes of the mesh that it is divided along."""
+    """The mesh axes that each axis of an array is divided along."""
     found = [() if e is None else e if isinstance(e, tuple) else (e,) for e in spec]
     return [*found, *[()] * (ndim - len(found))]
 
@@ -98,7 +97,7 @@ def names_in(spec: PartitionSpec) -> list[str]:
 def map_program(
     region: Region, program: Program, operands: Sequence[Any], in_specs: Sequence[PartitionSpec], out_specs: Specs
 ) -> list[Any]:
-    """Runs a program of parts; captured values are the same on all devices."""
+    """Runs a per-device program; captured values are replicated."""
     closed, constants = simplified_closed(program)
     specs = (*[WHOLE] * len(constants), *in_specs)
     given, params = _widen([*constants, *operands], _params(region, closed, specs, tuple(out_specs)))
@@ -117,7 +116,8 @@ def _region(params: dict[str, Any]) -> Region:
 
 
 def _widen(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """A program whose parts vary along just the axes that they are divided along, and those around where it runs."""
+    """The ``widen`` rule: a program whose shards vary along exactly the axes that they are divided along, and enclosing
+    ones."""
     region, program = _region(params), params["program"]
     with region.entered():
         given = [v | region.along(s) for v, s in zip(varying_of(operands), params["in_specs"], strict=True)]
@@ -144,11 +144,11 @@ def _lower(*operands: Any, program: Program, in_specs: Specs, out_specs: Specs, 
     with by_equation() as inside:
         mapped = jax.shard_map(
             run,
-            mesh=None if inside else params["mesh"],  # inside another one JAX wants its own
+            mesh=None if inside else params["mesh"],  # a nested one must use JAX's context mesh
             in_specs=in_specs,
             out_specs=list(out_specs),
             axis_names=set(params["axes"]),
-            check_vma=False,  # our types have been checked
+            check_vma=False,  # checked by our types
         )
         return list(mapped(*operands))
 
@@ -157,12 +157,12 @@ def _lower(*operands: Any, program: Program, in_specs: Specs, out_specs: Specs, 
 
 
 class _Kept:
-    """The residuals of a program of parts, kept on the devices where they were computed.
+    """The residuals of a per-device program, stored on the devices that computed them.
 
     Attributes:
-        forward: the program whose outputs are the results and then what has to be kept.
-        specs: where what is kept is.
-        sources: for each residual, which operand it is, or, counted below zero from -1, which of what is kept.
+        forward: the program whose outputs are the results followed by the stored residuals.
+        specs: the specifications of the stored residuals.
+        sources: for each residual the index of an operand, or, from -1 down, of a stored residual.
     """
 
     def __init__(self, region: Region, whole: Program, outs: int):
@@ -186,11 +186,11 @@ class _Kept:
         self.forward = stage(run, program.input_types, name=program.name)
 
     def residuals(self, operands: Sequence[Any], in_specs: Specs, kept: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """For each residual the array outside, and its specification."""
+        """For each residual the global array, and its specification."""
         return [(operands[i], in_specs[i]) if i >= 0 else (kept[-1 - i], self.specs[-1 - i]) for i in self.sources]
 
     def inner(self, stored: Sequence[Any]) -> list[Any]:
-        """The residuals inside, from those that are operands."""
+        """The residuals inside, given those that are stored or operands."""
         return [
             x if i >= 0 or type_of(x).shape == self.shapes[-1 - i] else reshape(x, shape=self.shapes[-1 - i])
             for x, i in zip(stored, self.sources, strict=True)
@@ -215,7 +215,7 @@ def _reverse_plan(
 
     @lru_cache(maxsize=64)
     def backward(given: tuple[bool, ...]) -> tuple[Program, list[bool]]:
-        """The program from residuals and the cotangents that are given to those of the operands."""
+        """The program from residuals and given cotangents to the cotangents of the operands."""
         with region.entered():
             derived, nonzero = derive(given)
             out = [s for s, g in zip(out_specs, given, strict=True) if g]
@@ -232,7 +232,7 @@ def _reverse_plan(
 
 
 def _entering(region: Region, cts: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[Any]:
-    """Cotangents of results, where types do not tell which are the same on all devices: each device has a share."""
+    """Cotangents of results if types do not record replication: each device gets its share."""
     if region.checked:
         return list(cts)
     sizes = [region.size(region.others(s)) for s in specs]
@@ -240,7 +240,7 @@ def _entering(region: Region, cts: Sequence[Any], specs: Sequence[PartitionSpec]
 
 
 def _leaving(region: Region, cts: Sequence[Any], specs: Sequence[PartitionSpec]) -> list[Any]:
-    """Cotangents of operands: summed over the devices that had the same part."""
+    """Cotangents of operands: summed over the devices with the same shard."""
     if region.checked:
         return list(cts)
     others = [region.others(s) for s in specs]
@@ -271,7 +271,7 @@ def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any])
 def _transposed(
     region: Region, program: Program, in_specs: Specs, out_specs: Specs, operands: Sequence[Any], cts: Sequence[Any]
 ) -> list[Any]:
-    """The cotangents of the operands known by type only, in which the program is linear."""
+    """The cotangents of the operands given as types, in which the program is linear."""
     linear = [isinstance(x, ArrayType) for x in operands]
     known = [i for i, is_linear in enumerate(linear) if not is_linear]
     given = [i for i, ct in enumerate(cts) if ct is not None]
@@ -306,7 +306,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     moved = [s for s, m in zip(in_specs, mask, strict=True) if m]
     n = len(out_specs)
     if depth(given) > depth(primals):
-        # In one program with their tangents, results would be values of that deeper context too.
+        # In one program with their tangents, results would become values of the inner context too.
         kept, linear, nonzero = _forward_plan(program, mask, region, in_specs)
         known = map_program(region, kept.forward, primals, in_specs, (*out_specs, *kept.specs))
         arrays = kept.residuals(primals, in_specs, known[n:])

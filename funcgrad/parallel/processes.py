@@ -1,4 +1,4 @@
-"""Several processes whose devices are one set: JAX's own runtime, ``jax.distributed``."""
+"""Multi-process programs: JAX's distributed runtime, ``jax.distributed``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from funcgrad.arguments import validate
 
 
 def initialize(address: str, count: int, index: int, *, patience: float = 300.0) -> list[Any]:
-    """Joins this process's devices with those of others, so that meshes may have all of them.
+    """Connects this process to others, so that meshes may contain the devices of all.
 
-    It has to come before anything is computed, in all processes. Programs on the common devices are then run by all
-    processes alike. On CPUs they exchange by Gloo, which XLA brings, on GPUs by NCCL, on TPUs by their own network.
+    Call it in all processes before anything is computed. All processes then run the same programs on the common
+    devices. They communicate by Gloo on CPUs, NCCL on GPUs, and the interconnect of TPUs.
 
     Args:
-        address: where process 0 is reached, as ``"host:port"``.
-        count: how many processes there are.
-        index: which of them this is.
-        patience: how many seconds to wait for the others.
+        address: the address of process 0, as ``"host:port"``.
+        count: the number of processes.
+        index: the index of this process.
+        patience: the timeout in seconds.
 
     Returns:
-        A list of all processes' devices.
+        A list of the devices of all processes.
 
     Raises:
-        RuntimeError: if something has been computed already, or others do not come in time.
-        ValueError: for an index that is none.
+        RuntimeError: if something has been computed already, or other processes do not connect in time.
+        ValueError: for an index out of range.
 
     Example:
         >>> callable(initialize)

@@ -1,1 +1,1 @@
-"""The primitives, by family; each row or definition holds all of a primitive's rules."""
+"""The primitives by family; each row or definition has all rules of a primitive."""

@@ -1,14 +1,14 @@
 """Collectives over all batch elements of a ``vmap``, or all devices of a mesh: sums, gathers, exchanges.
 
-Of a ``vmap`` they have two operands: what an element has, and the element's number along an axis. Where that number is
-batched, the batching rule sees all elements and does the work; batched along any other axis, it is an operation like
-any. Of a mesh they have one operand, and a parameter, ``over``, that says along which axes of the mesh: XLA does the
-work. ``funcgrad.lax.collectives`` says what axes are called.
+For a ``vmap`` axis they have two operands: the element's value, and its traced index along the axis. If the index is
+batched, the batching rule sees all elements and computes the result; under any other axis it is an ordinary operation.
+For a mesh axis they have one operand and a parameter ``over`` with the mesh axes: XLA computes the result.
+``funcgrad.lax.collectives`` resolves axis names.
 
-A value that is the same on all devices along an axis may meet one that is not, and is then taken as one that varies: by
-``pvary``, or without a word. Its cotangent is the sum over those devices (``interpreters.rules``). So a sum's transpose
-is ``pvary``, with no exchange at all, and a value's cotangent varies along no other axes than the value. Where the
-types do not tell which values are the same (``shard_map`` with ``check_vma=False``) a sum's transpose is a sum.
+An operation on a replicated and a varying value treats the first one as varying, by an explicit or implicit ``pvary``.
+Its cotangent is the sum over those devices (``interpreters.rules``). So the transpose of a sum is ``pvary``, without
+communication, and a cotangent varies along no other axes than its value. If types do not record the varying axes
+(``shard_map`` with ``check_vma=False``), the transpose of a sum is a sum.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from funcgrad.primitives.shape import broadcast, moved
 
 @dataclass(frozen=True)
 class Over:
-    """Along which axes of a mesh.
+    """The mesh axes of a collective.
 
     Attributes:
-        names: theirs.
-        checked: whether types tell along which axes values vary.
+        names: the axis names.
+        checked: whether types record the axes along which values vary.
     """
 
     names: tuple[str, ...]
@@ -51,8 +51,8 @@ class MeshAxis(NamedTuple):
     """An axis of a mesh along which ``shard_map`` runs a function on each device.
 
     Attributes:
-        mesh: that it belongs to.
-        checked: as of ``Over``.
+        mesh: the mesh it belongs to.
+        checked: as for ``Over``.
     """
 
     mesh: Any
@@ -70,16 +70,16 @@ def _collective(
     jvp: Rule | None = None,
     same: bool = False,
 ) -> Primitive:
-    """A primitive of ``(x, index)``, where ``index`` is the number along the named axis; or of ``x``, ``over`` a mesh.
+    """A primitive of ``(x, index)``, the index along the named ``vmap`` axis; or of ``x``, ``over`` mesh axes.
 
     Args:
         infer: ``(x, **params)``.
-        lower: ``(x, names, **params)``, for a mesh.
-        together: ``(size, x, dim, **params) -> (out, dim)``, where the named axis is the one that is batched.
-        shifted: ``**params -> params`` for elements of another axis, which are in front of ``x``.
-        transpose: ``(at, over, **params)``, which calls ``at(primitive, **params)`` for the collective that goes the
-            other way, of the cotangent; of a mesh for an operand that varies along all of ``over``.
-        same: whether the result is the same on all devices.
+        lower: ``(x, names, **params)``, for mesh axes.
+        together: ``(size, x, dim, **params) -> (out, dim)``, if the named axis is the batched one.
+        shifted: ``**params -> params``, when ``x`` gets a leading axis for another batch axis.
+        transpose: ``(at, over, **params)``, which calls ``at(primitive, **params)`` for the collective that transposes
+            this one, applied to the cotangent; for a mesh, of an operand that varies along all of ``over``.
+        same: whether the result is replicated.
     """
 
     def run(x: Any, *index: Any, over: Over | None = None, **params: Any) -> Any:
@@ -130,7 +130,7 @@ psum_p = _collective(
     same=True,
 )
 
-# The same values, taken as some that vary along more axes of a mesh.
+# Replicated values treated as varying along more mesh axes.
 pvary_p = _collective(
     "pvary",
     infer=lambda x: x.strong(),
@@ -139,7 +139,7 @@ pvary_p = _collective(
     transpose=lambda at, over: at(pvary_p),
 )
 
-# The number of a device along an axis of a mesh.
+# The index of a device along a mesh axis.
 axis_index_p = Primitive(
     "axis_index",
     infer=lambda *, over: ArrayType((), dtypes.int32),
@@ -152,7 +152,7 @@ def _extreme(name: str, lower: Rule, reduce: Primitive) -> Primitive:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **where: Any) -> tuple[Any, Any]:
         (x, *index), t = primals, tangents[0]
         out = primitive(x, *index, **where)
-        # Those that tie share the derivative evenly.
+        # Tied elements share the derivative evenly.
         chosen = cast(eq(x, out), dtype=type_of(x).dtype)
         return out, psum_p(mul(t, div(chosen, psum_p(chosen, *index, **where))), *index, **where)
 
@@ -172,7 +172,7 @@ pmin_p = _extreme("pmin", lax.pmin, reduce_min)
 
 
 def _repeated(x: Any, size: int) -> Any:
-    """``x`` of each of ``size`` batch elements, along the first axis."""
+    """``x`` repeated for each of ``size`` batch elements, along the first axis."""
     shape = type_of(x).shape
     return broadcast(x, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))
 
@@ -233,7 +233,7 @@ def _exchange_infer(x: ArrayType, *, split: int, concat: int, count: int) -> Arr
 def _exchange_together(
     n: int, x: Any, dim: int | None, *, split: int, concat: int, count: int
 ) -> tuple[Any, int | None]:
-    # From (giver, .., receiver, ..) to (receiver, giver, ..), and the giver to its place.
+    # From (sender, .., receiver, ..) to (receiver, sender, ..), then the sender axis to its position.
     return moved(moved(_every(x, dim, n), split + 1, 0), 1, concat + 1), 0
 
 

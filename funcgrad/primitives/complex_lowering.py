@@ -1,8 +1,8 @@
-"""How elementwise functions of complex numbers are lowered.
+"""Lowering of elementwise functions of complex numbers.
 
-XLA's own are right where numbers are ordinary. They lose the sign of a part that is zero, which says on which side of a
-branch cut a number is, and are NaN at many infinities. Here both are as in C99, which NumPy and the array API standard
-follow: mostly XLA's result with its signs and its values at infinity put right.
+XLA's own lowerings lose the sign of a zero part, which selects the side of a branch cut, and return NaN at many
+infinities. These follow C99, as NumPy and the array API standard do: mostly XLA's result with corrected signs and
+values at infinity.
 
 Sources: ISO/IEC 9899:2011, Annex G.6; W. Kahan, "Branch cuts for complex elementary functions" (1987).
 """
@@ -20,7 +20,7 @@ from funcgrad.core import dtypes
 
 Function = Callable[[Any], Any]
 
-#: Beyond it ``exp(-2 x)`` is nothing beside 1, in float64 too.
+#: Above it ``exp(-2 x)`` is negligible against 1, in float64 too.
 _LARGE = 20.0
 
 
@@ -28,11 +28,11 @@ def _parts(z: Any) -> tuple[Any, Any]:
     return lax.real(z), lax.imag(z)
 
 
-# In operations of XLA's only: functions of ``jax.numpy`` would be functions of the program too, and be called.
+# XLA operations only: functions of ``jax.numpy`` would be emitted as called functions.
 
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """``lax.select`` with numbers."""
+    """``lax.select`` with scalars."""
     like = x if hasattr(x, "dtype") else y
     return lax.select(condition, *[v if hasattr(v, "dtype") else lax.full_like(like, v) for v in (x, y)])
 
@@ -58,14 +58,14 @@ def _not_finite(x: Any) -> Any:
 
 
 def _signed(x: Any, like: Any) -> Any:
-    """``x`` with the sign of ``like``, of zeros and NaNs too."""
+    """``x`` with the sign of ``like``, including zeros and NaNs."""
     length = lax.abs(x if hasattr(x, "dtype") else lax.full_like(like, x))
     bits = lax.bitcast_convert_type(like, np.dtype(f"int{8 * like.dtype.itemsize}"))
     return lax.select(lax.lt(bits, lax.full_like(bits, 0)), lax.neg(length), length)
 
 
 def _turned(f: Function) -> Function:
-    """``-i f(i z)``: what makes sine of hyperbolic sine, and so on."""
+    """``-i f(i z)``: sine from hyperbolic sine, for example."""
 
     def turned(z: Any) -> Any:
         x, y = _parts(z)
@@ -91,7 +91,7 @@ def sqrt(z: Any) -> Any:
 
 def rsqrt(z: Any) -> Any:
     x, y = _parts(sqrt(z))
-    length = x * x + y * y  # a root's square is as large as the number
+    length = x * x + y * y  # the root has the square root's magnitude, so its square cannot overflow
     return lax.complex(x / length, -y / length)
 
 
@@ -111,7 +111,7 @@ def expm1(z: Any) -> Any:
 
 
 def _exponential(on_axis: Any, found: Any, x: Any, y: Any, lowest: float) -> Any:
-    """``found``, replaced by the real function's value on the real axis, where the angle is zero."""
+    """``found``, with the real function's value on the real axis, where the angle is zero."""
     re, im = _parts(found)
     aimless = _is_infinite(x) & _not_finite(y)
     re = where(_is(y, 0), on_axis, where(aimless, where(_is_above(x, 0), lax.full_like(x, np.inf), lowest), re))
@@ -136,7 +136,7 @@ def log1p(z: Any) -> Any:
 
 
 def _hyperbolic(x: Any) -> tuple[Any, Any, Any]:
-    """``sinh`` and ``cosh``, both over a scale: their product with something small may be finite where they are not."""
+    """``sinh`` and ``cosh`` divided by a scale: their product with a small factor may be finite where they overflow."""
     half = lax.exp(lax.abs(x) / 2)
     large = _is_above(lax.abs(x), _LARGE)
     sinh = where(large, _signed(half / 2, x), lax.sinh(x))
@@ -183,7 +183,7 @@ def cos(z: Any) -> Any:
 
 
 def _inverse(z: Any, found: Any) -> tuple[Any, Any, Any, Any]:
-    """The parts of ``z`` and of ``found``: no numbers where one part of ``z`` is none and the other finite."""
+    """The parts of ``z`` and of ``found``: NaN if one part of ``z`` is NaN and the other finite."""
     (x, y), (re, im) = _parts(z), _parts(found)
     lost = (_is_nan(x) & lax.is_finite(y)) | (_is_nan(y) & lax.is_finite(x))
     return x, y, where(lost, np.nan, re), where(lost, np.nan, im)
@@ -208,7 +208,7 @@ def acosh(z: Any) -> Any:
 
 def atanh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.atanh(z))
-    # Above and below the poles, where the square of the distance may be too small for a number.
+    # Above and below the poles, where the squared distance may underflow.
     near = lax.log(4 + y * y) / 4 - lax.log(lax.abs(y)) / 2
     re = where(_is(lax.abs(x), 1) & _is_above(-lax.abs(y), -1), near, re)
     im = where(_is_nan(y), y, im)
@@ -218,7 +218,7 @@ def atanh(z: Any) -> Any:
 asin, atan = _turned(asinh), _turned(atanh)
 
 
-# ---------------------------------------------------------------- which function has which
+# ---------------------------------------------------------------- lookup by name
 
 _LOWERINGS: dict[str, Function] = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh, "cos": cos, "cosh": cosh,
@@ -228,7 +228,7 @@ _LOWERINGS: dict[str, Function] = {
 
 
 def of_both_kinds(name: str, lower: Callable[..., Any]) -> Callable[..., Any]:
-    """``lower``, and for complex numbers this module's lowering of that name, if there is one."""
+    """``lower``, with this module's lowering of that name for complex numbers, if there is one."""
     own = _LOWERINGS.get(name)
     if own is None:
         return lower

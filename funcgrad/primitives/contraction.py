@@ -1,4 +1,4 @@
-"""The tensor contraction, of which every matrix product is a case."""
+"""The tensor contraction, of which matrix products are a case."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import Dims, transpose
 
-#: Axes of either operand.
+#: Pairs of axes, one per operand.
 Both = tuple[Dims, Dims]
 
 
@@ -52,16 +52,16 @@ def _product(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
     return lax.dot_general(x, y, (contract, batch), precision=lax.Precision.HIGHEST)
 
 
-#: What the distance in bytes of the rows of a transposed operand is a multiple of, where it is slow to go down its
-#: columns: they fall into the same few sets of the cache. Smaller for the many small products of batches.
+#: Row strides in bytes for which reading the columns of a transposed operand is slow: the elements compete for few
+#: cache sets. Smaller for batches of many small products.
 PITCH, PITCH_IN_BATCH = 512, 128
 
 
 def worth_turning(x: Any, y: Any, contract: Both, batch: Both) -> bool:
-    """Whether ``x.T @ y`` is to be made of a transposed copy, as the gradients of most weights are.
+    """Whether ``x.T @ y`` should copy the transpose of ``x`` first, as for the gradients of most weights.
 
-    XLA's CPU goes down the columns of x itself, which at such distances takes up to five times as long as the copy and
-    its product (16 columns of y), 1.6 times with a quarter as many columns as rows, as long with as many.
+    XLA's CPU backend reads the columns of x in place, which at such strides takes up to five times as long as copying
+    and multiplying (16 columns of y), 1.6 times with a quarter as many columns as rows, equally long with as many.
     ``python -m benchmarks lowering`` has the figures.
     """
     (cx, cy), (bx, by) = contract, batch
@@ -84,7 +84,7 @@ def _transpose_operand(ct: Any, other: Any, mine: ArrayType, contract: Both, bat
     """The cotangent of one operand: ``ct`` contracted with the other operand over the other's free axes.
 
     Args:
-        contract, batch: of my operand and of the other, in this order.
+        contract, batch: axes of this operand and of the other, in this order.
     """
     (my_contract, other_contract), (my_batch, other_batch) = contract, batch
     other_free = _free(type_of(other).ndim, other_contract, other_batch)
@@ -92,7 +92,7 @@ def _transpose_operand(ct: Any, other: Any, mine: ArrayType, contract: Both, bat
     n, batches = type_of(ct).ndim, len(my_batch)
     ct_batch = tuple(range(batches))
     contracted = tuple(my_contract[i] for i in sorted(range(len(other_contract)), key=other_contract.__getitem__))
-    # The operand order that leaves the result's axes where they belong, so that mostly no transpose follows.
+    # The operand order that puts the result's axes in place, so that mostly no transpose follows.
     if mine_first:
         ct_other = tuple(range(n - len(other_free), n))
         out = dot(ct, other, contract=(ct_other, other_free), batch=(ct_batch, other_batch))
@@ -146,7 +146,7 @@ dot = Primitive(
 )  # fmt: skip
 
 
-# ---------------------------------------------------------------- of half precision, in single precision
+# ---------------------------------------------------------------- float16 and bfloat16 with float32 results
 
 
 def _infer_single(x: ArrayType, y: ArrayType, *, contract: Both, batch: Both) -> ArrayType:
@@ -165,8 +165,8 @@ def _transpose_single_y(ct: Any, x: Any, y: ArrayType, **axes: Both) -> Any:
     return _transpose_y(cast(ct, dtype=y.dtype), x, y, **axes)
 
 
-#: The product of two arrays of half precision in float32, for what is added before it is rounded. Devices have units
-#: for it that are fed in half precision.
+#: The product of two float16 or bfloat16 arrays in float32, for sums that are rounded once. Accelerators have units for
+#: it.
 dot_in_single = Primitive(
     "dot_in_single", infer=_infer_single, lower=_lower_single, bilinear=True,
     transpose=(_transpose_single_x, _transpose_single_y), batch=partial(_batch_rule, "dot_in_single"),
@@ -183,7 +183,7 @@ def matmul(x: Any, y: Any) -> Any:
     """NumPy's ``matmul``: leading axes broadcast, 1-d operands are a row and a column.
 
     Raises:
-        ValueError: naming both shapes, where they do not fit.
+        ValueError: naming both shapes, if they are incompatible.
     """
     from funcgrad.primitives.elementwise import broadcast_shapes
     from funcgrad.primitives.shape import broadcast

@@ -1,16 +1,17 @@
 """The convolution (cross-correlation, as in all of deep learning), with strides, padding, dilations and groups.
 
-Its two transposes are convolutions again, with the same axes under other names (``Layout``), so nothing is moved except
-where groups change sides. With the notation of ``geometry``, along one spatial axis
+Both transposes are convolutions with permuted axis roles (``Layout``), so nothing is transposed except when groups
+change sides. In the notation of ``geometry``, along one spatial axis
 
     out[n, o, i] = sum over c, k of  x[n, c, j] * w[o, c, k],     i * stride + k * rhs_dilation - low = j * lhs_dilation
 
-- by ``x``: a sum over o, k of ``ct[n, o, i] * w[o, c, k]``: the kernel, reversed, slides over ct; stride and
+- with respect to ``x``: a sum over o, k of ``ct[n, o, i] * w[o, c, k]``: the kernel, reversed, slides over ct; stride
+  and
   lhs_dilation change places, and so do the kernel's two feature axes.
-- by ``w``: a sum over n, i of ``x[n, c, j] * ct[n, o, i]``: ct is a kernel that slides over x; stride and rhs_dilation
-  change places, x's features are the batch and its batch the features that are summed.
+- with respect to ``w``: a sum over n, i of ``x[n, c, j] * ct[n, o, i]``: ct is the kernel that slides over x; stride
+  and rhs_dilation are swapped, and so are batch and features of x.
 
-On the CPU it is computed in one of several ways (``convolution_cpu``), elsewhere as XLA does it.
+On the CPU ``convolution_cpu`` chooses among several algorithms; elsewhere XLA's convolution is used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from funcgrad.primitives.shape import Dims, reshape, reverse, transpose, zeros
 
 
 class Layout(NamedTuple):
-    """Which axis is which: of the input (batch, feature, *spatial), the kernel (out, in, *spatial), the output."""
+    """The axis roles: of the input (batch, feature, *spatial), the kernel (out, in, *spatial), the output."""
 
     x: Dims
     w: Dims
@@ -161,7 +162,7 @@ def _flipped(dims: Dims) -> Dims:
 
 
 def _regroup(x: Any, groups: int, source: int, target: int) -> Any:
-    """``x`` with the leading factor ``groups`` of axis ``source`` made the leading factor of axis ``target``."""
+    """Moves the leading factor ``groups`` of axis ``source`` to the front of axis ``target``."""
     if groups == 1:
         return x
     shape = type_of(x).shape
@@ -178,7 +179,7 @@ def _regroup(x: Any, groups: int, source: int, target: int) -> Any:
 
 
 def _fold(x: Any, dim: int, axis: int, groups: int) -> Any:
-    """``x`` without its batch axis ``dim``, which becomes a factor of axis ``axis``, inside its ``groups``."""
+    """``x`` with its batch axis ``dim`` merged into axis ``axis``, inside its ``groups``."""
     shape = type_of(x).shape
     at = axis + (axis >= dim)
     split = (*shape[:at], groups, shape[at] // groups, *shape[at + 1 :])
@@ -206,12 +207,12 @@ def _batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], *, co
         out = conv.output_types(types, {"config": config})[0]
         return zeros(out.with_shape((0, *out.shape))), 0
     if dw is None:
-        # More images.
+        # As more images.
         assert dx is not None
         out = conv(_fold(x, dx, layout.x[0], 1), w, config=config)
         return _unfold(out, size, layout.out[0], 1), 0
     if dx is None:
-        # More outputs.
+        # As more outputs.
         out = conv(x, _fold(w, dw, layout.w[0], groups), config=config)
         return _unfold(out, size, layout.out[1], groups), 0
     # A batched kernel: each batch element becomes a group.
@@ -225,7 +226,7 @@ conv = Primitive(
 )
 
 
-# ---------------------------------------------------------------- with defaults
+# ---------------------------------------------------------------- with default parameters
 
 
 def convolve(
@@ -240,20 +241,20 @@ def convolve(
     batch_groups: int = 1,
     layout: Layout | None = None,
 ) -> Any:
-    """The convolution, its parameters given for all spatial axes at once or for each.
+    """The convolution with parameters given per spatial axis, or once for all.
 
     Args:
         x: the input; its features are split into ``groups``.
-        w: the kernel, of as many axes, not reversed.
-        padding: pairs (low, high) per spatial axis, or one number for all; negative cuts.
-        lhs_dilation: holes in the input, as transposed convolutions have.
-        rhs_dilation: holes in the kernel ("atrous").
+        w: the kernel, with as many axes as ``x``, not reversed.
+        padding: pairs (low, high) per spatial axis, or one number for all; negative padding crops.
+        lhs_dilation: dilation of the input, as in transposed convolutions.
+        rhs_dilation: dilation of the kernel ("atrous").
         batch_groups: splits the batch of x and the outputs of w instead: output features of group g see batch group g.
-        layout: which axis is which; ``channels_first`` unless given.
+        layout: the axis roles; ``channels_first`` by default.
 
     Raises:
-        TypeError: where dtypes differ.
-        ValueError: naming the shapes, where they do not fit.
+        TypeError: if dtypes differ.
+        ValueError: naming the shapes, if they are incompatible.
 
     Example:
         >>> import numpy as np

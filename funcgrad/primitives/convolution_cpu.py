@@ -1,20 +1,19 @@
-"""How a convolution is computed on the CPU, where XLA's own way is good for some shapes only.
+"""Convolution algorithms for the CPU, where XLA's own is fast for some shapes only.
 
-What XLA does badly there (``python -m benchmarks lowering`` measures it again):
+Weaknesses of XLA there (``python -m benchmarks lowering`` measures them):
 
-- Images whose channels do not come last it turns round, before and after. A kernel of one element is a product of
-  matrices without that.
-- Inside loops it does not turn them round, and then has no fast code for them. So they are turned here.
-- Of more than 16 channels without padding it materializes all windows of all images, several times the size of the
-  input, before it multiplies; with padding it does not, unless the results are larger than the input, when it is slow
-  for another reason. So the padding is our own, and one row more, which it has to take away.
-- Of few channels a loop that materializes the windows image by image is faster.
-- For groups of one channel it has no fast code; they are sums of products of whole images.
+- It transposes images that are not channels-last before and after. A 1x1 kernel is a matrix product without that.
+- Inside loops it does not transpose them, and then has no fast code for them. So they are transposed here.
+- For more than 16 channels without padding it materializes all windows of all images (im2col), several times the size
+  of the input; with padding it does not, unless the results are larger than the input, where it is slow for another
+  reason. So the padding is explicit, plus one row that XLA has to crop.
+- For few channels, im2col in a loop over images is faster.
+- It has no fast code for depthwise convolutions; they are computed as sums of elementwise products.
 
-A convolution has one of two forms. *Wide*: many results of small windows, as forwards and for the gradient by the
-input; the sum is over features and the window. *Narrow*: few results of large windows, as the gradient by the kernel
-has them, whose batch is channels and whose features are images. Both are sums over the elements of something small,
-the window or the results, which are called taps here.
+A convolution has one of two forms. *Wide*: many results of small windows, as the forward pass and the gradient with
+respect to the input; it sums over features and the window. *Narrow*: few results of large windows, as the gradient with
+respect to the kernel, whose batch is channels and whose features are images. Both sum over the elements of a small
+axis, called taps here: the window or the results.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ from funcgrad.primitives.geometry import Axis
 Dims = tuple[int, ...]
 Form = Callable[[Any, Any, "Problem"], Any]
 
-# XLA uses a library where there are more channels than this, of either kind.
+# XLA calls an optimized library for more input and output channels than this.
 _LIBRARY_CHANNELS = 16
-# Windows of up to so many elements, over all channels, are better materialized image by image: wide and narrow.
+# Windows of up to so many elements over all channels are materialized image by image: wide and narrow.
 _FEW_ELEMENTS, _FEWER_ELEMENTS = 32, 16
 
 
@@ -45,7 +44,7 @@ class Problem(NamedTuple):
     Attributes:
         x, w: the shapes.
         axes: the spatial axes.
-        groups: of the features.
+        groups: the number of feature groups.
     """
 
     x: Dims
@@ -68,38 +67,38 @@ class Problem(NamedTuple):
 
     @property
     def taps(self) -> Dims:
-        """The smaller of the two."""
+        """The smaller of window and results."""
         return self.out if self.narrow else self.window
 
     @property
     def places(self) -> Dims:
-        """The larger of the two."""
+        """The larger of window and results."""
         return self.window if self.narrow else self.out
 
     def starts(self, tap: Dims) -> Dims:
-        """Where in the padded input the elements are that meet a tap."""
+        """The offsets of the taps in the padded input."""
         return tuple(t * (a.stride if self.narrow else a.window_dilation) for t, a in zip(tap, self.axes, strict=True))
 
     @property
     def steps(self) -> Dims:
-        """How far apart they are."""
+        """The stride between the elements of a tap."""
         return tuple(a.window_dilation if self.narrow else a.stride for a in self.axes)
 
     def padded(self, x: Any) -> Any:
-        """The input with its padding, for any number of axes in front."""
+        """The padded input, with any number of leading axes."""
         idle = [(0, 0, 0)] * (x.ndim - len(self.axes))
         config = [*idle, *[(a.low, a.high, a.base_dilation - 1) for a in self.axes]]
         return lax.pad(x, x.dtype.type(0), config) if any(c != (0, 0, 0) for c in config) else x
 
     def at(self, x: Any, tap: Dims) -> Any:
-        """Of the padded input, the elements that meet a tap."""
+        """The elements of the padded input that a tap multiplies."""
         for d, (start, step, count) in enumerate(zip(self.starts(tap), self.steps, self.places, strict=True)):
             x = lax.slice_in_dim(x, start, start + (count - 1) * step + 1, step, x.ndim - len(self.axes) + d)
         return x
 
 
 def form_of(problem: Problem, dtype: np.dtype) -> Form:
-    """The way that is the fastest, as far as was measured; see the module."""
+    """The fastest algorithm, as measured; see the module docstring."""
     x, w, axes, groups, narrow = problem.x, problem.w, problem.axes, problem.groups, problem.narrow
     if dtype not in (dtypes.float32, dtypes.float64) or not axes or 0 in (*x, *w, *problem.out):
         return by_xla
@@ -115,17 +114,17 @@ def form_of(problem: Problem, dtype: np.dtype) -> Form:
     return by_image if few and outputs > 1 else by_xla
 
 
-# ---------------------------------------------------------------- XLA's own
+# ---------------------------------------------------------------- XLA's convolution
 
 
 def by_xla(x: Any, w: Any, problem: Problem) -> Any:
-    """XLA's convolution, with channels last."""
+    """XLA's convolution in channels-last layout."""
     n = len(problem.axes)
     last = (0, n + 1, *range(1, n + 1))
     x = lax.transpose(x, (0, *range(2, n + 2), 1))
     padding = [(a.low, a.high) for a in problem.axes]
     if _padded_by_us(problem):
-        # One more row than wanted, which the convolution takes away; behind a barrier, or XLA would add the two up.
+        # One extra row, which negative padding crops; behind a barrier, or XLA would add the two up.
         (low, high), *rest = padding
         x = lax.pad(x, x.dtype.type(0), [(0, 0, 0), (low, high + 1, 0), *[(*p, 0) for p in rest], (0, 0, 0)])
         x, padding = lax.optimization_barrier(x), [(0, -1), *[(0, 0) for _ in rest]]
@@ -144,9 +143,9 @@ def by_xla(x: Any, w: Any, problem: Problem) -> Any:
 
 
 def _padded_by_us(problem: Problem) -> bool:
-    """Whether XLA materializes all windows first, or does not call its library, and would with other padding.
+    """Whether XLA would be faster with other padding: it materializes all windows first, or does not call its library.
 
-    The library's code wants results no larger than the input, and padding of any kind.
+    The library requires results no larger than the input, and nonzero padding.
     """
     library = len(problem.axes) == 2 and problem.groups == 1 and max(problem.x[1], problem.w[0]) > _LIBRARY_CHANNELS
     if not library or any(a.base_dilation > 1 for a in problem.axes):
@@ -154,11 +153,11 @@ def _padded_by_us(problem: Problem) -> bool:
     return all(a.low == a.high == 0 for a in problem.axes) or any(a.out > a.size for a in problem.axes)
 
 
-# ---------------------------------------------------------------- products of matrices
+# ---------------------------------------------------------------- matrix products
 
 
 def by_matrix(x: Any, w: Any, problem: Problem) -> Any:
-    """Where there is one tap: the products of all images' matrices with the kernel's, or with those of its images."""
+    """For one tap: the products of all images' matrices with the kernel's matrix, or per image."""
     x = _rows(problem.at(problem.padded(x), (0,) * len(problem.axes)), 2)
     w = _rows(w, 2)
     if problem.narrow:
@@ -171,7 +170,7 @@ def by_matrix(x: Any, w: Any, problem: Problem) -> Any:
 
 
 def by_image(x: Any, w: Any, problem: Problem) -> Any:
-    """Windows materialized for one image after the other, so that they stay in the processor's cache."""
+    """im2col for one image at a time, so that windows stay in the processor's cache."""
     return (_narrow_by_image if problem.narrow else _wide_by_image)(x, w, problem)
 
 
@@ -202,10 +201,10 @@ def _narrow_by_image(x: Any, w: Any, problem: Problem) -> Any:
 
 
 def _windows(image: Any, problem: Problem) -> Any:
-    """All windows of one image (channels, ...): a matrix of (taps, channels) by places."""
+    """All windows of one image (channels, ...): a matrix of (taps, channels) by positions."""
     x = problem.padded(image)
     n = len(problem.axes)
-    # One axis after the other, each whole: fewer elements are picked one by one.
+    # Axis by axis, each as a whole slice: fewer elements are gathered individually.
     for d in reversed(range(n)):
         count, step, at = problem.places[d], problem.steps[d], x.ndim - n + d
         starts = [problem.starts((0,) * d + (t,) + (0,) * (n - d - 1))[d] for t in range(problem.taps[d])]
@@ -218,7 +217,7 @@ def _windows(image: Any, problem: Problem) -> Any:
 
 
 def _rows(x: Any, lead: int) -> Any:
-    """``x`` with all axes after the first ``lead`` as one."""
+    """``x`` with all axes after the first ``lead`` flattened."""
     return lax.reshape(x, (*x.shape[:lead], math.prod(x.shape[lead:])))
 
 
@@ -230,11 +229,11 @@ def _products(x: Any, y: Any, dx: int, dy: int) -> Any:
     return lax.dot_general(x, y, (((dx,), (dy,)), ((0,), (0,))), precision=lax.Precision.HIGHEST)
 
 
-# ---------------------------------------------------------------- groups of one channel
+# ---------------------------------------------------------------- depthwise
 
 
 def by_channel(x: Any, w: Any, problem: Problem) -> Any:
-    """Groups of one channel: for each tap a product, element by element, which XLA fuses into one loop."""
+    """Depthwise convolution: for each tap an elementwise product, which XLA fuses into one loop."""
     return (_narrow_by_channel if problem.narrow else _wide_by_channel)(x, w, problem)
 
 

@@ -1,4 +1,4 @@
-"""Elementwise primitives: their XLA operations and their derivatives, one row each."""
+"""Elementwise primitives: their XLA operations and derivatives, one row each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def spread(*xs: Any) -> list[Any]:
-    """JAX arrays broadcast to one shape, as ``jax.lax`` wants its operands."""
+    """JAX arrays broadcast to one shape, as ``jax.lax`` requires."""
     shape = broadcast_shapes("operands", *[x.shape for x in xs])
     return [
         x if x.shape == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
@@ -100,9 +100,9 @@ def elementwise(
     """An elementwise primitive; without ``partials`` its derivative is zero everywhere.
 
     Args:
-        lower: on JAX arrays of one shape; for complex ones there may be another, in ``complex_lowering``.
-        accepts: which dtypes, a key of the table above.
-        result: the dtype of the result where it is not the operands'.
+        lower: takes JAX arrays of one shape; for complex arrays ``complex_lowering`` may have another one.
+        accepts: the accepted dtypes, a key of the table above.
+        result: the dtype of the result, if not that of the operands.
     """
     lowering = of_both_kinds(name, _in_float32(lower) if name in _APPROXIMATED else lower)
     return Primitive(
@@ -116,7 +116,7 @@ def elementwise(
     )
 
 
-#: What XLA, or JAX for it, computes by several steps. In short floating dtypes each of them would be rounded.
+#: Operations that XLA, or JAX for it, computes in several steps, each of which would round to float16 or bfloat16.
 _APPROXIMATED = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma", "erf", "erf_inv",
     "erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "polygamma", "pow", "rsqrt", "sin", "sinh",
@@ -125,7 +125,7 @@ _APPROXIMATED = frozenset((
 
 
 def _in_float32(lower: Callable[..., Any]) -> Callable[..., Any]:
-    """The lowering, in float32 for shorter floating dtypes: only the result is rounded, as where NumPy computes it."""
+    """The lowering computed in float32 for shorter floating dtypes, so that only the result is rounded, as in NumPy."""
 
     def run(*xs: Any) -> Any:
         dtype = xs[0].dtype
@@ -173,7 +173,7 @@ def _integer_power(g: Any, out: Any, x: Any, *, exponent: int) -> Any:
 
 
 def _tie_share(mine: Any, other: Any, out: Any) -> Any:
-    # Where operands tie, each gets half.
+    # Tied operands get half each.
     return select(eq(mine, out), select(eq(other, out), number(0.5, out), number(1, out)), number(0, out))
 
 
@@ -200,7 +200,7 @@ div = elementwise(
 
 
 def _safe_integers(y: Any) -> tuple[Any, Any]:
-    """Where ``y`` is 0, and integers ``y`` with 1 there: XLA divides by zero in a way of its own."""
+    """Where ``y`` is 0, and integers ``y`` with 1 there: XLA's integer division by zero is not NumPy's."""
     absent = lax.eq(y, lax.full_like(y, 0))
     return absent, lax.select(absent, lax.full_like(y, 1), y)
 
@@ -212,7 +212,7 @@ def _remainder_lower(x: Any, y: Any) -> Any:
     r = lax.select(beyond, r + y, r)
     if not dtypes.is_inexact(x.dtype):
         return r
-    # Where nothing remains, it is a zero with the sign of y.
+    # A zero remainder has the sign of y.
     return lax.select(r == zero, lax.select(y < zero, lax.neg(zero), zero), r)
 
 
@@ -225,7 +225,7 @@ def _floor_divide_lower(x: Any, y: Any) -> Any:
         rounded = lax.select((quotient * safe != x) & below, quotient - lax.full_like(x, 1), quotient)
         return lax.select(absent, zero, rounded)
     quotient = lax.div(x, y)
-    # From the remainder, so that x == y * (x // y) + x % y holds in floating arithmetic.
+    # From the remainder, so that x == y * (x // y) + x % y holds in floating-point arithmetic.
     whole = lax.round((x - _remainder_lower(x, y)) / y, lax.RoundingMethod.TO_NEAREST_EVEN)
     whole = lax.select(whole == zero, quotient * zero, whole)
     outside = lax.select(below & (x != zero), lax.full_like(x, -1), quotient)  # where y is infinite
@@ -270,8 +270,8 @@ square = elementwise("square", lambda x: lax.mul(x, x), (lambda g, out, x: mul(g
 
 
 def _atan2_lower(y: Any, x: Any) -> Any:
-    # LLVM compiles it wrongly for registers of 512 bits where x is known to be 1: angles are off by up to 2. So x must
-    # not be known: where y is NaN, which makes the result NaN, it is y.
+    # LLVM miscompiles it for 512-bit registers if x is known to be 1: angles are off by up to 2. So x must not be
+    # known: where y is NaN, and the result therefore NaN, it is y.
     return lax.atan2(y, lax.select(y == y, x, y))
 
 
@@ -284,7 +284,7 @@ atan2 = elementwise(
     ),
     accepts="float",
 )
-# To the next number is a step that does not change, except where there is none.
+# A step to the next representable number, whose size is constant, except at the ends.
 nextafter = elementwise(
     "nextafter",
     lax.nextafter,
@@ -330,13 +330,13 @@ atanh = elementwise("atanh", lax.atanh, (lambda g, out, x: div(g, _one_minus_squ
 
 
 def _less(x: Any, amount: float) -> Any:
-    # Taken away, the zero beside a real number leaves the sign of a zero, which says on which side of a branch cut a
-    # complex number is; added, it does not.
+    # Subtracting, not adding, the zero imaginary part of a real number preserves the sign of zeros, which selects the
+    # side of a branch cut.
     return sub(x, number(amount, x))
 
 
 def _one_minus_square(x: Any) -> Any:
-    # As a product, so that it keeps its digits near |x| = 1.
+    # As a product, which is accurate near |x| = 1.
     if type_of(x).dtype.kind == "c":
         return mul(neg(_less(x, 1)), _less(x, -1))
     return mul(sub(number(1, x), x), shift(x, 1))
@@ -369,8 +369,8 @@ lgamma = elementwise("lgamma", lax.lgamma, (lambda g, out, x: mul(g, digamma(x))
 
 
 def trigamma(x: Any) -> Any:
-    """The derivative of digamma; below 1/2, where XLA has NaN, it is ``pi**2 / sin(pi x)**2 - trigamma(1 - x)``; zero
-    at infinity.
+    """The derivative of digamma; below 1/2, where XLA returns NaN, ``pi**2 / sin(pi x)**2 - trigamma(1 - x)``; zero at
+    infinity.
 
     Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 6.4.7.
     """
@@ -406,7 +406,7 @@ bitwise_xor = elementwise("xor", lax.bitwise_xor, accepts="bits")
 shift_left = elementwise("shift_left", lax.shift_left, accepts="integer")
 shift_right = elementwise(
     "shift_right",
-    # Arithmetic where there is a sign to keep.
+    # Arithmetic, to preserve the sign.
     lambda x, y: (lax.shift_right_logical if x.dtype in dtypes.UNSIGNED else lax.shift_right_arithmetic)(x, y),
     accepts="integer",
 )
@@ -483,7 +483,7 @@ def _cast_infer(x: ArrayType, *, dtype: np.dtype, weak: bool = False) -> ArrayTy
     return ArrayType(x.shape, dtype, weak)
 
 
-# With ``weak``, the result is weak: a weak integer that meets a weak float becomes one.
+# With ``weak`` the result is weak: a weak integer promoted with a weak float.
 cast = _linear("cast", _cast_infer, _cast_lower, _cast_transpose)
 bitcast = Primitive(
     "bitcast",
@@ -514,7 +514,7 @@ conj = _linear("conj", _infer("conj", "complex", None), lax.conj, lambda ct, x: 
 
 
 def conjugated(x: Any) -> Any:
-    """The complex conjugate, of a real array itself."""
+    """The complex conjugate; a real array unchanged."""
     return conj(x) if dtypes.is_complex(type_of(x).dtype) else x
 
 
@@ -534,7 +534,7 @@ make_complex = Primitive(
 
 
 def complex_sign(x: Any) -> Any:
-    """``x / |x|``, and 0 where ``x`` is; towards infinity, 1 in the part that is infinite."""
+    """``x / |x|``, and 0 where ``x`` is 0; for an infinite part, 1 in that part."""
     length = complex_abs(x)
     zero, one = number(0, length), number(1, length)
     far = eq(length, number(np.inf, length))
@@ -550,7 +550,7 @@ def complex_sign(x: Any) -> Any:
 
 
 def _complex_abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    # Re(t conj(x)) / |x|, and 0 where x is.
+    # Re(t conj(x)) / |x|, and 0 where x is 0.
     (x,), (t,) = primals, tangents
     out = complex_abs(x)
     length = select(eq(out, number(0, out)), number(1, out), out)
@@ -558,7 +558,7 @@ def _complex_abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
 
 
 def _complex_abs_lower(x: Any) -> Any:
-    # An infinite part makes it infinite, even beside a NaN, of which XLA makes a NaN.
+    # Infinite if one part is, even if the other is NaN, where XLA returns NaN.
     parts = lax.abs(lax.real(x)), lax.abs(lax.imag(x))
     infinite = lax.bitwise_or(*(lax.eq(part, lax.full_like(part, np.inf)) for part in parts))
     return lax.select(infinite, lax.full_like(parts[0], np.inf), lax.abs(x))

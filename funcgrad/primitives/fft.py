@@ -1,8 +1,7 @@
 """Fourier transforms: of complex arrays, and between real ones and the nonredundant half of a Hermitian spectrum.
 
-The transform of complex arrays is a symmetric matrix, its own transpose. Those of real arrays leave out the half of the
-spectrum that mirrors the other, so the transpose of one is the other, the coefficients that have a mirror image counted
-half or twice.
+The transform of complex arrays is a symmetric matrix, its own transpose. Those of real arrays omit the mirrored half of
+the spectrum, so each is the other's transpose, with the coefficients that have a mirror image weighted by 1/2 or 2.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from funcgrad.primitives.shape import Dims
 
 
 def _along_last(transform: Any, x: Any, axes: Dims) -> Any:
-    """A transform of the last axes, as XLA has it, done on others."""
+    """Applies XLA's transform of the last axes to others."""
     n = x.ndim
     order = (*[a for a in range(n) if a not in axes], *axes)
     if order == tuple(range(n)):
@@ -72,11 +71,11 @@ fft = Primitive(
     batch=_fft_batch,
 )
 
-# ---------------------------------------------------------------- real to half of a spectrum, and back
+# ---------------------------------------------------------------- real to half spectrum, and its inverse
 
 
 def _mirrored(n: int, ndim: int, axis: int, weight: float, like: Any) -> Any:
-    """1 for the coefficients that are their own mirror image, ``weight`` for those that stand for two."""
+    """1 for coefficients that are their own mirror image, ``weight`` for those that represent two."""
     weights = np.full(n // 2 + 1, weight)
     weights[0] = 1
     if n % 2 == 0:
@@ -139,8 +138,8 @@ def _irfft_transpose(ct: Any, x: ArrayType, *, axis: int, n: int) -> Any:
     return scale(mul(spectrum, _mirrored(n, x.ndim, axis, 2.0, spectrum)), 1 / n)
 
 
-# The inverse of ``rfft``, to ``n`` elements, divided by their number. The imaginary parts of coefficients that are
-# their own mirror image do not count.
+# The inverse of ``rfft``, to ``n`` elements, normalized. The imaginary parts of coefficients that are their own mirror
+# image are ignored.
 irfft = Primitive(
     "irfft",
     infer=_irfft_infer,

@@ -1,4 +1,4 @@
-"""The lowering of casts to floating-point numbers of eight bits."""
+"""The lowering of casts to 8-bit floating-point dtypes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from funcgrad.core import dtypes
 
 
 def to_float8(x: Any, dtype: np.dtype) -> Any:
-    """float32 in eight bits, as ``dtypes.as_float8`` has it."""
+    """Casts float32 to 8 bits, as ``dtypes.as_float8``."""
     if dtype == dtypes.float8_e8m0fnu:
         return lax.bitcast_convert_type(_exponents(x), dtype)
     undefined = lax.ne(x, x)
@@ -28,7 +28,7 @@ def to_float8(x: Any, dtype: np.dtype) -> Any:
 
 
 def _exponents(x: Any) -> Any:
-    """The exponents of float32, rounded by what comes after, as uint8; of NaN and infinity all ones."""
+    """The exponents of float32 values as uint8, rounded by the mantissa; all ones for NaN and infinity."""
     bits = lax.bitcast_convert_type(x, np.uint32)
     at = lambda n: lax.full_like(bits, n)
     exponent = lax.bitwise_and(lax.shift_right_logical(bits, at(23)), at(0xFF))

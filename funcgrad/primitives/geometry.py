@@ -1,11 +1,11 @@
-"""The geometry that convolutions and windowed reductions share: one sliding window along one axis.
+"""The geometry shared by convolutions and windowed reductions: a window sliding along one axis.
 
-Along an axis, output ``i`` and window element ``k`` meet the element ``j`` of the input for which
+Along an axis, output ``i`` and window element ``k`` read the element ``j`` of the input for which
 
     i * stride + k * window_dilation - low = j * base_dilation
 
-The equation is symmetric in ``i`` and ``j`` but for signs, so the map from outputs back to inputs is a window too, with
-stride and base dilation exchanged. That is how both families are transposed.
+The equation is symmetric in ``i`` and ``j`` but for signs, so the map from outputs to inputs is also a window, with
+stride and base dilation swapped. This gives the transposes of both families.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 class Axis(NamedTuple):
-    """A window sliding along one axis of ``size`` elements; padding may be negative, which cuts."""
+    """A window sliding along one axis of ``size`` elements; negative padding crops."""
 
     size: int
     window: int
@@ -30,23 +30,25 @@ class Axis(NamedTuple):
 
     @property
     def span(self) -> int:
-        """How far the window reaches with its holes."""
+        """The extent of the dilated window."""
         return dilated(self.window, self.window_dilation)
 
     @property
     def out(self) -> int:
-        """How many positions the window has; none if it does not fit."""
+        """The number of window positions; 0 if the window is larger than the input."""
         room = self.low + dilated(self.size, self.base_dilation) + self.high
         return max(0, (room - self.span) // self.stride + 1)
 
     def back_to_input(self) -> tuple[int, int]:
-        """Padding for the transposed window, which slides over outputs, reversed: ``size`` positions, one per input."""
+        """Padding for the transposed, reversed window that slides over outputs: ``size`` positions, one per input
+        element."""
         low = self.span - 1 - self.low
         high = dilated(self.size, self.base_dilation) - 1 + self.span - low - dilated(self.out, self.stride)
         return low, high
 
     def back_to_window(self) -> tuple[int, int]:
-        """Padding for the window of outputs that slides over the input: ``window`` positions, one per element."""
+        """Padding for the window of outputs that slides over the input: ``window`` positions, one per window
+        element."""
         high = self.span - 1 + dilated(self.out, self.stride) - self.low - dilated(self.size, self.base_dilation)
         return self.low, high
 
@@ -70,12 +72,12 @@ def sliding(
 
 
 def check_window(name: str, what: Any, window: Sequence[int], **given: Sequence[Any]) -> None:
-    """Raises what is wrong with the parameters of a window.
+    """Raises if parameters of a window are invalid.
 
     Args:
         what: the operands, for the message.
-        window: its size along each axis.
-        given: parameters by name, which want one entry per axis; ``padding`` is pairs, all others positive integers.
+        window: the window's size along each axis.
+        given: parameters by name, with one entry per axis; ``padding`` has pairs, all others positive integers.
     """
     for key, value in {"window": window, **given}.items():
         if len(value) != len(window):

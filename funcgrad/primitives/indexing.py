@@ -1,11 +1,11 @@
-"""Reading and writing windows of an array at computed places: gather, the scatters, and their dynamic-slice cases.
+"""Reading and writing windows of an array at computed positions: gather, the scatters, and dynamic slices.
 
-All share one description of which axis is which, ``IndexDims``, and XLA's meaning: the last axis of ``indices`` holds
-coordinates of where a window starts along the axes ``index_map`` of the operand; each row of coordinates moves one
-window. A gather is the transpose of an adding scatter with the same description.
+All share one description of axis roles, ``IndexDims``, and XLA's semantics: the last axis of ``indices`` holds the
+start coordinates of a window along the axes ``index_map`` of the operand; each row of coordinates is one window. A
+gather is the transpose of an adding scatter with the same description.
 
-Windows that do not fit inside the operand are treated by ``mode``: ``"clip"`` moves them inside, ``"fill"`` reads zeros
-and drops writes, ``"promise"`` says that there are none (XLA may then do anything).
+``mode`` treats windows that are out of bounds: ``"clip"`` moves them inside, ``"fill"`` reads zeros and drops writes,
+``"promise"`` asserts that there are none (otherwise behaviour is undefined).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ MODES = {
 
 
 class IndexDims(NamedTuple):
-    """Which axis is which in a gather or scatter.
+    """The axis roles of a gather or scatter.
 
     Attributes:
-        window: the axes of the gathered result (or of the updates) that run inside a window; the others run over the
-            rows of coordinates.
-        collapsed: the operand's axes along which a window has size 1 and which the result does not have.
-        operand_batch: the operand's axes that are walked together with ``indices_batch`` of the indices, not indexed.
-        indices_batch: their partners.
-        index_map: the operand's axis that each coordinate is for.
+        window: the axes of the gathered result (or of the updates) inside a window; the others are those of the
+            coordinate rows.
+        collapsed: the operand's axes along which a window has size 1 and that the result omits.
+        operand_batch: the operand's axes that are batched together with ``indices_batch``, not indexed.
+        indices_batch: the matching axes of the indices.
+        index_map: the operand's axis of each coordinate.
     """
 
     window: Dims
@@ -53,7 +53,7 @@ class IndexDims(NamedTuple):
         return tuple(d for d in range(ndim) if d not in self.collapsed and d not in self.operand_batch)
 
     def batched(self, operand: bool, indices: bool) -> IndexDims:
-        """The description when operand and result have one more axis in front, and perhaps the indices too."""
+        """The description with a leading batch axis for operand and result, and optionally for the indices."""
         window, collapsed, operand_batch, index_map = (
             tuple(d + by for d in dims)
             for dims, by in (
@@ -72,7 +72,7 @@ class IndexDims(NamedTuple):
 
 
 def _check(name: str, x: ArrayType, indices: ArrayType, dims: IndexDims, sizes: Dims, mode: str) -> None:
-    """Raises what is wrong with a description; ``sizes`` is the window's extent along each axis of the operand."""
+    """Raises if a description is invalid; ``sizes`` is the window's extent along each axis of the operand."""
     where = f"for operand {x} and indices {indices}: {dims}"
     if not dtypes.is_integer(indices.dtype) or indices.ndim == 0:
         raise TypeError(f"{name}: indices must be an integer array whose last axis holds coordinates, got {indices}")
@@ -91,7 +91,7 @@ def _check(name: str, x: ArrayType, indices: ArrayType, dims: IndexDims, sizes: 
         raise ValueError(f"{name}: indices_batch must be axes of the indices but the last {where}")
     if [x.shape[d] for d in dims.operand_batch] != [indices.shape[d] for d in dims.indices_batch]:
         raise ValueError(f"{name}: operand_batch and indices_batch must have equal sizes {where}")
-    # Along a collapsed axis a window has size 1 even where there is nothing: every read is then outside.
+    # Along a collapsed axis a window has size 1 even if the axis is empty: every read is then out of bounds.
     if len(sizes) != x.ndim or any(
         not 0 <= s <= max(n, d in dims.collapsed) for d, (s, n) in enumerate(zip(sizes, x.shape, strict=True))
     ):
@@ -133,7 +133,7 @@ def _gather_lower(x: Any, indices: Any, *, dims: IndexDims, sizes: Dims, mode: s
     )  # fmt: skip
     zero = np.zeros((), x.dtype)[()]
     if 0 in x.shape:
-        # XLA will not gather from nothing.
+        # XLA does not gather from an empty operand.
         return lax.full(_result_shape(type_of(x), type_of(indices), dims, sizes), zero)
     return lax.gather(x, indices, numbers, sizes, mode=MODES[mode], unique_indices=unique, fill_value=zero)
 
@@ -172,7 +172,7 @@ gather = Primitive(
 
 
 def _update_sizes(x: ArrayType, updates: ArrayType, dims: IndexDims) -> Dims:
-    """How large a window is along each axis of the operand."""
+    """The window's extent along each axis of the operand."""
     inside = dict(zip(dims.kept(x.ndim), (updates.shape[d] for d in dims.window), strict=True))
     return tuple(inside.get(d, 1 if d in dims.collapsed else min(1, n)) for d, n in enumerate(x.shape))
 
@@ -228,7 +228,7 @@ def _scatter_batch(primitive: Callable[[], Primitive]) -> Rule:
 
 
 def _in_front(x: Any, dim: int | None, size: int) -> Any:
-    """``x`` with its batch axis first; repeated where it has none."""
+    """``x`` with its batch axis first; broadcast if it has none."""
     if dim is not None:
         return moved(x, dim, 0)
     shape = type_of(x).shape
@@ -266,7 +266,7 @@ def _set_transpose_updates(
     read = _read(ct, indices, updates, dims, mode, unique)
     if unique:
         return read
-    # Of several updates to one place one stays. Number them all, write the numbers the same way, and see which stayed.
+    # One of several updates to a position is kept. To find out which, scatter their indices in the same way.
     wide = ArrayType(type_of(ct).shape, dtypes.int64)
     numbers = reshape(iota(shape=(updates.size,), axis=0, dtype=dtypes.int64), shape=updates.shape)
     written = scatter(full(np.int64(-1), wide.shape), indices, numbers, dims=dims, mode=mode, unique=unique)
@@ -274,8 +274,8 @@ def _set_transpose_updates(
     return select(stayed, read, number(0, read))
 
 
-# Which of several updates to one place stays is for XLA to choose (the last, on the CPU); its derivative is 1 and the
-# others' 0. With unique=True the caller promises that there are none.
+# XLA chooses which of several updates to a position is kept (the last, on the CPU); its derivative is 1, the others' 0.
+# unique=True promises that there are no duplicates.
 scatter = Primitive(
     "scatter",
     infer=_scatter_infer("scatter"),
@@ -284,8 +284,7 @@ scatter = Primitive(
     batch=_scatter_batch(lambda: scatter),
 )
 
-# The same with PyTorch's backward formula, which is one read: every update gets the cotangent of its element,
-# whether it stayed there or not.
+# The same with PyTorch's backward formula, a single gather: every update gets its element's cotangent, kept or not.
 put = Primitive(
     "put",
     infer=_scatter_infer("put"),
@@ -299,7 +298,7 @@ put = Primitive(
 )
 
 
-# ---------------------------------------------------------------- scatters that are not linear
+# ---------------------------------------------------------------- nonlinear scatters
 
 
 def _or_zero(tangent: Any, primal: Any) -> Any:
@@ -309,11 +308,11 @@ def _or_zero(tangent: Any, primal: Any) -> Any:
 def _mul_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, dims: IndexDims, mode: str, unique: bool
 ) -> tuple[Any, Any]:
-    """The derivative of a product of x and the updates to its place, by counting the factors that are zero.
+    """The derivative of a product of x and its updates, by counting the zero factors.
 
-    No zero: product * sum of t / factor. One: the product of the others times its t. More: 0. What is multiplied by a
-    factor that is zero stands there for the second derivative. (With unique indices there are two factors at most, and
-    the rule is exact to all orders; otherwise to the second where there are zeros.)
+    No zero: product * sum of t / factor. One: the product of the others times its t. More: 0. Multiplication by a zero
+    factor is kept for the second derivative. (With unique indices there are at most two factors, and the rule is exact
+    to all orders; otherwise up to the second order where there are zeros.)
     """
     x, indices, u = primals
     tx, tu = _or_zero(tangents[0], x), _or_zero(tangents[2], u)
@@ -351,7 +350,7 @@ def _scatter_extreme(name: str, lower: Callable[..., Any]) -> Primitive:
     def jvp(
         primals: Sequence[Any], tangents: Sequence[Any], *, dims: IndexDims, mode: str, unique: bool
     ) -> tuple[Any, Any]:
-        # Elements that tie for the extreme share the derivative evenly, as in a reduction.
+        # Tied elements share the derivative evenly, as in a reduction.
         x, indices, u = primals
         params: dict[str, Any] = dict(dims=dims, mode=mode, unique=unique)
         out = primitive(x, indices, u, **params)
@@ -375,7 +374,7 @@ scatter_max = _scatter_extreme("scatter_max", lax.scatter_max)
 scatter_min = _scatter_extreme("scatter_min", lax.scatter_min)
 
 
-# ---------------------------------------------------------------- one window: dynamic slices
+# ---------------------------------------------------------------- dynamic slices
 
 
 def _one_window(ndim: int) -> IndexDims:
@@ -400,7 +399,7 @@ def _scalars(starts: Any) -> list[Any]:
 
 
 def _shifted(starts: Any) -> Any:
-    """``starts`` with a 0 in front, for a batch axis that is taken whole."""
+    """``starts`` with a leading 0, for a batch axis that is taken whole."""
     return concatenate(full(number(0, starts), (1,)), starts, axis=0)
 
 
@@ -412,7 +411,7 @@ def _slice_batch(size: int, operands: Sequence[Any], where: Sequence[int | None]
     return _gather_batch(size, operands, where, dims=_one_window(len(sizes)), sizes=sizes, mode="clip", unique=True)
 
 
-# Starts are clamped so that the window lies inside.
+# Starts are clamped so that the window is in bounds.
 dynamic_slice = Primitive(
     "dynamic_slice",
     infer=_slice_infer,
@@ -455,11 +454,11 @@ dynamic_update_slice = Primitive(
 )
 
 
-# ---------------------------------------------------------------- the common descriptions
+# ---------------------------------------------------------------- common descriptions
 
 
 def take_along_dims(ndim: int, axis: int) -> IndexDims:
-    """The description of ``take_along``, for a scatter that writes where it reads."""
+    """The description of ``take_along``, for the matching scatter."""
     others = tuple(d for d in range(ndim) if d != axis)
     return IndexDims(window=(), collapsed=(axis,), operand_batch=others, indices_batch=others, index_map=(axis,))
 
@@ -469,7 +468,7 @@ def take_along(x: Any, indices: Any, *, axis: int, mode: str = "fill", unique: b
 
     Args:
         indices: non-negative.
-        unique: promises that no place is read twice, so that its transpose writes none twice.
+        unique: promises that no position is read twice, so that the transpose writes none twice.
 
     Example:
         >>> import numpy as np
@@ -483,17 +482,17 @@ def take_along(x: Any, indices: Any, *, axis: int, mode: str = "fill", unique: b
 
 
 def take_dims(ndim: int, axis: int, index_ndim: int) -> IndexDims:
-    """The description of ``take``, for a scatter that writes where it reads."""
+    """The description of ``take``, for the matching scatter."""
     window = tuple(d if d < axis else d - 1 + index_ndim for d in range(ndim) if d != axis)
     return IndexDims(window=window, collapsed=(axis,), operand_batch=(), indices_batch=(), index_map=(axis,))
 
 
 def take(x: Any, indices: Any, *, axis: int, mode: str = "fill", unique: bool = False) -> Any:
-    """The slices of ``x`` at ``indices`` along an axis, which becomes the axes of ``indices``.
+    """The slices of ``x`` at ``indices`` along an axis, which is replaced by the axes of ``indices``.
 
     Args:
         indices: non-negative.
-        unique: promises that none occurs twice.
+        unique: promises that indices are distinct.
 
     Example:
         >>> import numpy as np

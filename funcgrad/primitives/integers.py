@@ -10,7 +10,7 @@ from funcgrad.primitives.elementwise import elementwise
 
 
 def _euclid(x: Any, y: Any) -> Any:
-    """Remainders until none is left; in every place as often as the slowest place needs."""
+    """Euclid's algorithm; all elements take as many steps as the slowest."""
 
     def step(pair: tuple[Any, Any]) -> tuple[Any, Any]:
         a, b = pair
@@ -25,5 +25,5 @@ def _euclid(x: Any, y: Any) -> Any:
     return found if x.dtype.kind == "u" else lax.abs(found)
 
 
-#: The greatest common divisor, not negative (except where its negation overflows); 0 of zeros.
+#: The greatest common divisor, non-negative (unless its negation overflows); 0 for zeros.
 gcd = elementwise("gcd", _euclid, accepts="integer")

@@ -1,4 +1,4 @@
-"""Primitives that compute nothing and annotate a program: a name, a barrier, a sharding."""
+"""Primitives that annotate a program without computing: a name, a barrier, a sharding."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.elementwise import elementwise
 from funcgrad.primitives.shape import moved
 
-# What ``checkpoint`` may be told to keep.
+# A name by which ``checkpoint`` policies select the value.
 name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")
 
 
@@ -25,10 +25,10 @@ def _lost(g: Any, out: Any, constant: Any, x: Any, *, message: str) -> NoReturn:
     raise DerivativeLostError(message)
 
 
-# The first operand, a constant made of the second one: differentiating it later raises.
+# The first operand, which is a constant derived from the second: differentiating it later raises.
 constant_p = elementwise("constant", lambda constant, x, *, message: constant, (_lost, _lost), accepts="any")
 
-# XLA does not look through it: operations on its results are not merged with those on its operands.
+# An optimization barrier: XLA does not merge operations on its results with those on its operands.
 barrier_p = Primitive(
     "optimization_barrier",
     infer=lambda *types: list(types),
@@ -52,21 +52,21 @@ def _sharded_type(x: ArrayType, *, sharding: Sharding | PartitionSpec) -> ArrayT
 
 
 def _spec(sharding: Sharding | PartitionSpec) -> PartitionSpec | None:
-    """What it says axis by axis; None where it says nothing of axes."""
+    """The spec's entries per axis; None if the sharding has none."""
     if isinstance(sharding, PartitionSpec):
         return sharding
     return sharding.spec if isinstance(sharding, NamedSharding) else None
 
 
 def anywhere_on(mesh: Any, x: Any) -> Any:
-    """JAX's ``x``, of which all that is said is that it is on the devices of a mesh."""
+    """JAX's ``x``, constrained only to the devices of a mesh."""
     spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)
     return lax.with_sharding_constraint(x, NamedSharding(automatic(mesh), spec))
 
 
 @cache
 def automatic(mesh: Any) -> Any:
-    """The mesh, of whose axes the compiler has all: types do not say here how arrays are divided."""
+    """The mesh with all axes automatic, since types do not carry shardings here."""
     kinds = (AxisType.Auto,) * len(mesh.axis_names)
     if mesh.axis_types == kinds:
         return mesh
@@ -76,7 +76,7 @@ def automatic(mesh: Any) -> Any:
 
 
 def _sharded_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, sharding: Any) -> tuple[Any, int]:
-    """An axis more, about which nothing is said."""
+    """A batch axis, which is unconstrained."""
     (x,), (dim,) = operands, dims
     spec = _spec(sharding)
     if spec is not None:
@@ -86,7 +86,7 @@ def _sharded_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, s
     return sharded_p(x, sharding=sharding), dim
 
 
-# Where the compiler is to put the parts of an array; its cotangent's parts go to the same places.
+# The sharding constraint of an array and of its cotangent.
 sharded_p = Primitive(
     "sharding_constraint",
     infer=_sharded_type,
@@ -98,12 +98,12 @@ sharded_p = Primitive(
 
 def _alike_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int | None]:
     (x, like), (dim, of_like) = operands, dims
-    if dim is None or of_like is None:  # of an axis more there is nothing to be like
+    if dim is None or of_like is None:  # a new axis has no counterpart
         return x, dim
     return alike_p(x, moved(like, of_like, dim)), dim
 
 
-# The first operand, whose parts are to be where the second one's are, wherever that is.
+# The first operand, with the sharding of the second one.
 alike_p = Primitive(
     "alike",
     infer=lambda x, like: x,

@@ -1,4 +1,4 @@
-"""Random bits, from a key and a counter: Threefry-2x32 with 20 rounds; and samples that take an unknown number of them.
+"""Random bits from a key and a counter, by Threefry-2x32 with 20 rounds; and samples by rejection.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; the rotations are those of
 its reference implementation, Random123. Element ``i`` of an array is the cipher of the 64-bit counter ``start + i``, so
@@ -82,7 +82,7 @@ def _lower(key: Any, start: Any, *, shape: Dims, width: int) -> Any:
 def _batch(
     size: int, operands: Sequence[Any], dims: Sequence[int | None], *, shape: Dims, width: int
 ) -> tuple[Any, int]:
-    # Keys may come in any number; those of a batch are in front.
+    # Keys have any number of leading batch axes.
     key, start = (
         moved(x, d, 0)
         if d is not None
@@ -95,16 +95,16 @@ def _batch(
 # Uniform bits: ``shape`` of them for each key, as unsigned integers of ``width`` bits.
 random_bits = Primitive("random_bits", infer=_infer, lower=_lower, batch=_batch, differentiable=False)
 
-# ---------------------------------------------------------------- samples that are accepted or rejected
+# ---------------------------------------------------------------- rejection sampling
 
 
 def _sampler(name: str, draw: Callable[..., Any], kind: Callable[..., np.dtype], jvp: Rule | None = None) -> Primitive:
-    """Samples from a key and parameters of one shape, in which there may be axes in front for as many keys.
+    """Samples from a key and parameters of one shape, with leading axes for batches of keys.
 
     Args:
-        draw: on JAX arrays, of one key and parameters.
+        draw: takes JAX arrays, of one key and parameters.
         kind: the dtype of the samples, from the parameters' types and the static parameters.
-        jvp: the forward rule, where samples depend on their parameters smoothly.
+        jvp: the forward rule, if samples depend smoothly on their parameters.
     """
 
     def infer(key: ArrayType, *parameters: ArrayType, **params: Any) -> ArrayType:
@@ -147,7 +147,7 @@ def _gamma_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, log: bool) ->
         return out, None
     if not log:
         return out, mul(t, gamma_sample_slope(a, out))
-    # Of a sample so small that its logarithm only is left, that of the smallest number is as good.
+    # For a sample that underflows, the derivative at the smallest number is as good.
     sample = maximum(exp(out), number(float(np.finfo(type_of(out).dtype).tiny), out))
     return out, mul(t, div(gamma_sample_slope(a, sample), sample))
 
@@ -161,13 +161,13 @@ random_gamma = _sampler(
     lambda a, *, log: a.dtype,
     _gamma_jvp,
 )
-# Numbers of events, of a dtype of integers, from the expected ones.
+# Poisson variables of an integer dtype, from the rates.
 random_poisson = _sampler(
     "random_poisson",
     lambda key, lam, *, dtype: jax.random.poisson(jax.random.wrap_key_data(key, impl="threefry2x32"), lam, dtype=dtype),
     lambda lam, *, dtype: dtype,
 )
-# Numbers of successes, of a floating dtype, from those of trials and the probability.
+# Binomial variables of a floating dtype, from the number of trials and the probability.
 random_binomial = _sampler(
     "random_binomial",
     lambda key, n, p, *, dtype: jax.random.binomial(

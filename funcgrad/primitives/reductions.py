@@ -35,7 +35,7 @@ def _extreme(name: str, lower: Callable[..., Any]) -> Primitive:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> tuple[Any, Any]:
         (x,), (t,) = primals, tangents
         out = primitive(x, axes=axes)
-        # Elements that tie share the derivative evenly.
+        # Tied elements share the derivative evenly.
         chosen = cast(eq(x, spread_back(out, type_of(x).shape, axes)), dtype=type_of(x).dtype)
         share = div(chosen, spread_back(reduce_sum(chosen, axes=axes), type_of(x).shape, axes))
         return out, reduce_sum(mul(t, share), axes=axes)
@@ -55,8 +55,8 @@ reduce_min = _extreme("reduce_min", lambda x, *, axes: lax.reduce_min(x, axes))
 
 
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: Dims) -> tuple[Any, Any]:
-    # The derivative by one factor is the product of all the others; as products from both ends it needs no division,
-    # so zeros are no special case.
+    # The derivative with respect to a factor is the product of all the others, computed from both ends without
+    # division, so zeros need no special case.
     (x,), (t,) = primals, tangents
     shape = type_of(x).shape
     left = kept(shape, axes)
@@ -108,7 +108,7 @@ reduce_all = Primitive(
 )
 
 
-# ---------------------------------------------------------------- the position of an extreme
+# ---------------------------------------------------------------- argmin and argmax
 
 
 def _arg_infer(name: str) -> Rule:

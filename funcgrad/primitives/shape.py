@@ -1,4 +1,4 @@
-"""Primitives that move elements without computing: reshape, transpose, broadcast, slice, pad, concatenate, reverse."""
+"""Primitives that move elements without arithmetic: reshape, transpose, broadcast, slice, pad, concatenate, reverse."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def zeros(type: ArrayType) -> Any:
 
 
 def full(value: Any, shape: Dims) -> Any:
-    """A scalar, spread over ``shape``."""
+    """A scalar broadcast to ``shape``."""
     return broadcast(value, shape=shape, dims=()) if shape else value
 
 
@@ -44,7 +44,7 @@ def expanded(x: Any, axis: int) -> Any:
 
 
 def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
-    """``x`` from ``start`` to before ``limit`` along one axis."""
+    """``x[start:limit]`` along one axis."""
     shape = type_of(x).shape
     low, high, strides = [0] * len(shape), list(shape), [1] * len(shape)
     low[axis], high[axis], strides[axis] = start, limit, stride
@@ -52,7 +52,7 @@ def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
 
 
 def check_axis(name: str, axis: int, x: ArrayType) -> None:
-    """Asks for an axis of ``x``; those of primitives count from the front."""
+    """Checks an axis of ``x``; those of primitives are non-negative."""
     if not 0 <= axis < x.ndim:
         raise ValueError(f"{name}: axis {axis} is out of range for {x}")
 
@@ -139,7 +139,7 @@ broadcast = Primitive(
 
 
 def kept(shape: Dims, axes: Dims) -> Dims:
-    """The axes that a reduction over ``axes`` leaves."""
+    """The axes that remain after a reduction over ``axes``."""
     return tuple(i for i in range(len(shape)) if i not in axes)
 
 
@@ -162,7 +162,8 @@ def reduction_infer(name: str, *, needs_elements: bool) -> Rule:
 
 
 def reduction_batch(primitive: Callable[[], Primitive]) -> Rule:
-    """The batching rule of a reduction over ``axes``; the primitive is named by a function, as it is not made yet."""
+    """The batching rule of a reduction over ``axes``; ``primitive`` is a function, as the primitive does not exist
+    yet."""
 
     def batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, axes: Dims) -> tuple[Any, int]:
         x, dim = operands[0], dims[0]
@@ -254,7 +255,7 @@ def _pad_batch(
         assert dim is not None
         low, high, interior = ((*p[:dim], 0, *p[dim:]) for p in (low, high, interior))
         return pad(x, value, low=low, high=high, interior=interior), dim
-    # A padding value for each element: pad a mask, and let it choose.
+    # Batched padding values: pad a mask and select.
     x = (
         broadcast(x, shape=(size, *type_of(x).shape), dims=tuple(range(1, type_of(x).ndim + 1)))
         if dims[0] is None

@@ -1,7 +1,6 @@
 """Sorting: of several arrays by the first of them, and the largest elements.
 
-Both permute, so their derivative is the same permutation of the tangents; where elements are equal, it is the one that
-the sort happened to make.
+Both are permutations, so the derivative permutes the tangents the same way, for equal elements too.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def _sort_batch(
     return sort(*aligned, axis=axis + (axis >= dim), keys=keys, stable=stable), [dim] * len(operands)
 
 
-# All operands, in the ascending order of the first ``keys`` of them; NaN comes last, and -0.0 equals 0.0.
+# All operands in ascending order of the first ``keys`` of them; NaN is last, and -0.0 equals 0.0.
 sort = Primitive(
     "sort",
     infer=_sort_infer,
@@ -68,9 +67,9 @@ sort = Primitive(
 
 
 def sorted_with_order(x: Any, *, axis: int, descending: bool = False, stable: bool = True) -> tuple[Any, Any]:
-    """``x`` sorted along an axis, and the positions (int64) that its elements came from.
+    """``x`` sorted along an axis, and the source positions (int64).
 
-    NaN counts as larger than all numbers. A descending stable sort keeps the order of equal elements too.
+    NaN is larger than all numbers. A descending stable sort keeps the order of equal elements too.
 
     Example:
         >>> import numpy as np
@@ -82,7 +81,7 @@ def sorted_with_order(x: Any, *, axis: int, descending: bool = False, stable: bo
     if not descending:
         values, order = sort(x, place, axis=axis, keys=1, stable=stable)
         return values, order
-    # Backwards before and after: equal elements, reversed twice, keep their order.
+    # Reversed before and after, so that equal elements keep their order.
     backwards = [reverse(v, axes=(axis,)) for v in (x, place)]
     values, order = (reverse(v, axes=(axis,)) for v in sort(*backwards, axis=axis, keys=1, stable=stable))
     return values, order
@@ -123,13 +122,13 @@ def _top_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, k: in
 
 def _top_lower(x: Any, *, k: int) -> list[Any]:
     if dtypes.is_floating(x.dtype):
-        # XLA orders NaNs by their sign bit; here all of them are larger than any number.
+        # XLA orders NaNs by sign bit; here all NaNs are largest.
         x = lax.select(lax.ne(x, x), lax.full_like(x, np.nan), x)
     return list(lax.top_k(x, k))
 
 
-# The k largest elements along the last axis, the largest first, and their places (int32); of equal elements the first.
-# NaN counts as larger than all numbers.
+# The k largest elements along the last axis in descending order, and their positions (int32); the first one of equal
+# elements. NaN is larger than all numbers.
 top_k = Primitive(
     "top_k",
     infer=_top_infer,

@@ -1,10 +1,10 @@
-"""Windowed reductions: sums and extremes over a window that slides along every axis.
+"""Windowed reductions: sums and extrema over a window that slides along every axis.
 
-An axis along which nothing slides has a window of 1, stride 1, no padding and no dilation. Padding and the holes of a
-dilation hold the reduction's neutral element and are never chosen as an extreme.
+An axis without sliding has window 1, stride 1, no padding and no dilation. Padding and dilation holes hold the
+reduction's neutral element and are never chosen as an extremum.
 
-They are lowered to slices, combined axis by axis, which XLA fuses into one loop: on the CPU that is several times
-faster than its reduce-window, and its select-and-scatter is slower still (measured).
+They are lowered to slices, combined axis by axis, which XLA fuses into one loop: several times faster on the CPU than
+reduce-window, and select-and-scatter is slower still (measured).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from funcgrad.primitives.geometry import Axis, Pairs, check_window, dilated, sli
 from funcgrad.primitives.indexing import IndexDims, gather
 from funcgrad.primitives.shape import Dims, concatenate, expanded, full, iota, reshape
 
-# Up to this many slices a window is combined directly; a longer one by doubling.
+# Up to so many slices are combined directly; more by doubling.
 _DIRECT = 16
 
 
@@ -42,12 +42,12 @@ class Window(NamedTuple):
         return sliding(shape, *self)
 
     def slides(self) -> Dims:
-        """The axes along which anything happens."""
+        """The axes along which the window is not trivial."""
         entries = zip(*self, strict=True)
         return tuple(d for d, (k, s, p, b, _) in enumerate(entries) if (k, s, b) != (1, 1, 1) or tuple(p) != (0, 0))
 
     def with_axis(self, dim: int) -> Window:
-        """The same window with one more axis, along which it does not slide."""
+        """The window with an additional axis along which it does not slide."""
         idle: tuple[Any, ...] = (1, 1, (0, 0), 1, 1)
         entries: list[Any] = [(*v[:dim], i, *v[dim:]) for v, i in zip(self, idle, strict=True)]
         return Window(*entries)
@@ -61,12 +61,12 @@ def window_over(
     padding: Sequence[tuple[int, int]] | None = None,
     dilation: Sequence[int] | None = None,
 ) -> Window:
-    """A window that slides along ``axes`` of an array with ``ndim`` axes, as pooling has it.
+    """A window that slides along ``axes`` of an array with ``ndim`` axes, as in pooling.
 
     Args:
-        strides: the window's own size if not given.
-        padding: pairs (low, high); none if not given.
-        dilation: of the window.
+        strides: the window's size by default.
+        padding: pairs (low, high); none by default.
+        dilation: the dilation of the window.
 
     Example:
         >>> window_over(3, (2,), (4,)).strides
@@ -110,11 +110,11 @@ Combine = Callable[[State, State], State]
 
 
 def _slide(state: State, window: Window, axes: list[Axis], combine: Callable[[int], Combine]) -> State:
-    """The combination over each window of padded arrays, one axis after the other, the last axis first.
+    """Combines each window of padded arrays, axis by axis, the last axis first.
 
     Args:
-        combine: given by how many window elements, in row-major order, the second state is ahead of the first, the
-            function that combines the two. The values are the first array of a state.
+        combine: given the row-major offset between two states within the window, the function that combines them. The
+            values are the first array of a state.
     """
     for d in reversed(range(len(axes))):
         a = axes[d]
@@ -124,7 +124,7 @@ def _slide(state: State, window: Window, axes: list[Axis], combine: Callable[[in
 
 
 def _slide_axis(state: State, d: int, a: Axis, weight: int, combine: Callable[[int], Combine]) -> State:
-    """One axis; a step along it skips ``weight`` elements of the window."""
+    """Combines along one axis, where a step skips ``weight`` elements of the window."""
 
     def at(parts: State, k: int, count: int, stride: int) -> State:
         start = k * a.window_dilation
@@ -135,7 +135,7 @@ def _slide_axis(state: State, d: int, a: Axis, weight: int, combine: Callable[[i
         for k in range(1, a.window):
             out = combine(k * weight)(out, at(state, k, a.out, a.stride))
         return out
-    # By doubling: power covers 2**b elements, done the first of them whose bits of the window's size are used up.
+    # By doubling: ``power`` covers 2**b elements, ``done`` those of the processed bits of the window's size.
     count = (a.out - 1) * a.stride + 1
     power, covered, done = state, 1, 0
     total: State | None = None
@@ -177,7 +177,7 @@ def _sum_infer(x: ArrayType, *, window: Window) -> ArrayType:
 
 
 def _sum_lower(x: Any, *, window: Window) -> Any:
-    # Half precision is summed in single precision, as a reduction is.
+    # float16 and bfloat16 are summed in float32, as in a reduction.
     wide = lax.convert_element_type(x, np.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
     return lax.convert_element_type(_reduced(wide, window, 0, lax.add), x.dtype)
 
@@ -244,10 +244,10 @@ window_min = _extreme("window_min", _highest, lax.min, lambda: window_argmin)
 def _arg_extreme(
     name: str, neutral: Callable[[np.dtype], Any], combine: Callable[[Any, Any], Any], better: Callable[[Any, Any], Any]
 ) -> Primitive:
-    """The extreme, and its number within the window in row-major order.
+    """The extremum, and its row-major index within the window.
 
-    Of equal elements it is the first, and a NaN is better than any number, the last NaN the best, as PyTorch has it.
-    The number is -1 for a window that holds nothing but padding.
+    The first of equal elements; NaN is preferred to any number, the last NaN first, as in PyTorch. The index is -1 for
+    a window of padding only.
     """
     infer_value = _extreme_infer(name)
 
@@ -261,7 +261,7 @@ def _arg_extreme(
             return [_empty(x, axes), lax.full([a.out for a in axes], np.int32(0))]
         padded = _padded(x, neutral(x.dtype), axes)
         _, number_ = _slide((padded, lax.full(padded.shape, np.int32(0))), window, axes, step)
-        # The values separately: one more loop, but XLA would not share it anyway, and this one is vectorized.
+        # The values separately: another loop, which XLA would not share anyway, but vectorized.
         return [_reduced(x, window, neutral(x.dtype), combine), _in_bounds(number_, window, axes)]
 
     def step(skipped: int) -> Combine:
@@ -283,9 +283,9 @@ def _arg_extreme(
 
 
 def _in_bounds(chosen: Any, window: Window, axes: list[Axis]) -> Any:
-    """``chosen``, but where it is padding or a hole, the first element of the window that is neither, or else -1.
+    """``chosen``, but for padding or a hole the first valid element of the window, or else -1.
 
-    That was chosen only if nothing in the window beats the neutral element; then all its elements are equal.
+    Padding is chosen only if no element beats the neutral element; then all elements are equal.
     """
     valid: Any = None
     first: Any = None
@@ -315,14 +315,14 @@ window_argmax = _arg_extreme("window_argmax", _lowest, lax.max, lax.gt)
 window_argmin = _arg_extreme("window_argmin", _highest, lax.min, lax.lt)
 
 
-# ---------------------------------------------------------------- where an extreme was
+# ---------------------------------------------------------------- positions of extrema
 
 
 def window_coordinates(offset: Any, *, window: Window) -> dict[int, Any]:
-    """The input's coordinates of the elements that ``offset`` numbers, for each axis that the window slides along.
+    """The input coordinates of the elements at ``offset``, for each axis along which the window slides.
 
     Args:
-        offset: as ``window_argmax`` gives it, of the output's shape; where it is -1 all coordinates are -1.
+        offset: indices from ``window_argmax``, of the output's shape; -1 gives coordinates of -1.
 
     Returns:
         ``{axis: coordinates}``, int32 arrays of the output's shape.
@@ -340,7 +340,7 @@ def window_coordinates(offset: Any, *, window: Window) -> dict[int, Any]:
 
 
 def window_index(offset: Any, shape: Dims, axes: Dims, *, window: Window) -> Any:
-    """The row-major index over ``axes`` of the input (of ``shape``) of the elements that ``offset`` numbers, or -1.
+    """The row-major index over ``axes`` of the input (of ``shape``) of the elements at ``offset``, or -1.
 
     Over the spatial axes these are PyTorch's pooling indices.
 
@@ -362,13 +362,13 @@ def window_index(offset: Any, shape: Dims, axes: Dims, *, window: Window) -> Any
 
 
 def window_take(x: Any, offset: Any, *, window: Window) -> Any:
-    """From each window of ``x``, the element that ``offset`` numbers; 0 where that is -1."""
+    """The element of each window of ``x`` at ``offset``; 0 where that is -1."""
     axes = window.slides()
     if not axes:
         return x
     shape, source = type_of(offset).shape, type_of(x).shape
     coordinates = window_coordinates(offset, window=window)
-    # Neighbouring axes are indexed as one: fewer coordinates to compute.
+    # Adjacent axes are indexed as one: fewer coordinates to compute.
     runs: list[list[int]] = []
     for d in range(len(source)):
         if d in axes and d - 1 in axes:

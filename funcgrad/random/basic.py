@@ -1,4 +1,4 @@
-"""Keys, and samples made of their bits directly: uniform, normal and Gumbel numbers, integers, permutations."""
+"""Keys, and samples computed directly from bits: uniform, normal and Gumbel numbers, integers, permutations."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ Shape = int | Sequence[int]
 
 
 def key(seed: Any) -> Any:
-    """The key of a seed; also ``PRNGKey``, for there is one kind of key.
+    """The key of a seed; also ``PRNGKey``.
 
     Args:
-        seed: an integer, of which the low 64 bits count, or an integer array of shape ``()``.
+        seed: an integer, of which the low 64 bits are used, or an integer array of shape ``()``.
 
     Returns:
         uint32[2]: the high and the low word of the seed.
@@ -86,13 +86,13 @@ def split(key: Any, num: Shape = 2) -> Any:
 
     Args:
         key: a key, uint32[2].
-        num: how many, an int, or a shape of them.
+        num: the number of keys, an int or a shape.
 
     Returns:
         uint32[num, 2].
 
     Raises:
-        TypeError: for an argument that is not a key, and for numbers that are no integers.
+        TypeError: for an argument that is not a key, and for numbers that are not integers.
         ValueError: for a negative number.
 
     Example:
@@ -104,11 +104,11 @@ def split(key: Any, num: Shape = 2) -> Any:
 
 @compiled
 def fold_in(key: Any, data: Any) -> Any:
-    """A new key for ``data``, such as a step's number: ``fold_in(key, i)`` equals ``split(key, n)[i]``.
+    """A new key derived from ``data``, such as a step's number: ``fold_in(key, i)`` equals ``split(key, n)[i]``.
 
     Args:
         key: a key, uint32[2].
-        data: an integer, of which the low 32 bits count, or an integer array of shape ``()``.
+        data: an integer, of which the low 32 bits are used, or an integer array of shape ``()``.
 
     Returns:
         uint32[2].
@@ -136,7 +136,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
 
     Args:
         key: a key, uint32[2].
-        shape: that of the result, an int or several.
+        shape: the shape of the result, an int or several.
         dtype: uint8, uint16, uint32 or uint64.
 
     Returns:
@@ -181,7 +181,7 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
         parameter("uniform", "minval", minval, shape, kind),
         parameter("uniform", "maxval", maxval, shape, kind),
     )
-    # A significand's worth of bits under the exponent of 1 is a number in [1, 2).
+    # A significand of random bits with exponent 0 is a number in [1, 2).
     digits = {dtypes.float16: 10, dtypes.bfloat16: 7, dtypes.float32: 23, dtypes.float64: 52}[kind]
     width = kind.itemsize * 8 if digits > 8 else 8
     unsigned = {16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}[kind.itemsize * 8]
@@ -191,13 +191,13 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
     unit = sub(
         bitcast(bitwise_or(shift_right_logical(raw, number(width - digits, raw)), one), dtype=kind), kind.type(1)
     )
-    # Rounding may carry a product below minval.
+    # Rounding may give a product below minval.
     return maximum(low, add(mul(unit, sub(high, low)), low))
 
 
 @compiled
 def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Standard normal numbers, by the inverse of their distribution function; complex ones have variance 1 in all.
+    """Standard normal numbers, by the inverse distribution function; complex ones have total variance 1.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating or complex dtype of the sample.
@@ -228,7 +228,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) -> Any:
-    """Uniform integers in ``[minval, maxval)``; ``minval`` where that is empty.
+    """Uniform integers in ``[minval, maxval)``; ``minval`` if the range is empty.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the integer dtype of the sample.
@@ -238,7 +238,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is no integer.
+        TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not an integer.
         ValueError: for a negative size, a bound that the dtype does not hold, or that does not broadcast to
             ``shape``.
 
@@ -263,10 +263,10 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
     span = sub(cast(high, dtype=unsigned), cast(low, dtype=unsigned))
     one = unsigned.type(1)
     span = select(gt(high, low), span, one) if not above else add(span, one)
-    # A span of 0 is one of 2**width, which every number of that width is in.
+    # A span of 0 means 2**width, which contains every number of that width.
     whole = lt(span, one)
     span_or_one = select(whole, one, span)
-    # The remainder of a number with twice as many bits, so that its bias is negligible.
+    # The remainder of a number with twice as many bits, whose bias is negligible.
     keys = split(key)
     upper, lower = (_bits("randint", row(keys, i), np.uint64(0), shape, width) for i in range(2))
     half = rem(unsigned.type(2 ** (width // 2)), span_or_one)
@@ -283,8 +283,8 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     Args:
         key: a key, uint32[2].
         x: an array of any dtype with at least one axis, or an int that is not negative.
-        axis: an int; does not count for an integer ``x``.
-        independent: shuffle every line along the axis on its own, instead of moving slices as a whole.
+        axis: an int; ignored for an integer ``x``.
+        independent: whether to shuffle each vector along the axis separately, instead of whole slices.
 
     Returns:
         An array of the shape and the dtype of ``x``; int64[x] for an integer.
@@ -316,12 +316,12 @@ def permuted(name: str, key: Any, x: Any, axis: int, independent: bool = False) 
 
 @compiled
 def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
-    """Bools that are True with probability ``p``.
+    """Booleans that are True with probability ``p``.
 
     Args:
         key: a key, uint32[2].
-        p: a float, or floating array; an integer is none.
-        shape: that of ``p`` if not given; ``p`` broadcasts to it.
+        p: a float, or a floating array; not an integer.
+        shape: by default that of ``p``, which broadcasts to it.
 
     Returns:
         bool[shape].
@@ -343,7 +343,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
 
 @compiled
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of the standard Gumbel distribution.
+    """Samples from the standard Gumbel distribution.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -369,23 +369,20 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> Any:
     """Classes (int64) drawn with probabilities ``softmax(logits, axis)``.
 
-    The class with the largest sum of logit and Gumbel noise is such a draw. Source: Maddison, Tarlow, Minka, "A*
-    sampling", NeurIPS 2014.
+    By the Gumbel-max trick. Source: Maddison, Tarlow, Minka, "A* sampling", NeurIPS 2014.
 
     Args:
         key: a key, uint32[2].
         logits: a floating array; one distribution along ``axis`` for each of the other indices.
         axis: an int.
-        shape: of the result; ``logits`` without the axis broadcasts to it. If not given, one draw per
-            distribution.
+        shape: of the result; ``logits`` without the axis broadcasts to it. By default one draw per distribution.
 
     Returns:
         int64[shape].
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), or logits that are not floating.
-        ValueError: for an axis out of range or without elements, a negative size, or a ``shape`` that does not
-            fit.
+        ValueError: for an axis out of range or empty, a negative size, or an incompatible ``shape``.
 
     Example:
         >>> import numpy as np
@@ -407,7 +404,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     return argmax(add(noise, logits), axis=axis, dtype=dtypes.int64)
 
 
-# ---------------------------------------------------------------- parts
+# ---------------------------------------------------------------- helpers
 
 
 def given(name: str, what: str, x: Any) -> ArrayType:
@@ -431,7 +428,7 @@ def _bits(name: str, key: Any, start: Any, shape: tuple[int, ...], width: int) -
 
 
 def _words(x: Any) -> Any:
-    """uint64 numbers as pairs of uint32 words, the high one first."""
+    """uint64 numbers as pairs of uint32 words, high word first."""
     axis = type_of(x).ndim
     high = cast(shift_right_logical(x, np.uint64(32)), dtype=dtypes.uint32)
     low = cast(bitwise_and(x, np.uint64(0xFFFFFFFF)), dtype=dtypes.uint32)
@@ -470,14 +467,14 @@ def parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np
 
 
 def _upper(maxval: Any, shape: tuple[int, ...], kind: np.dtype) -> tuple[Any, bool]:
-    """The upper bound; or the largest integer and True if the bound is just above it, which the dtype cannot hold."""
+    """The upper bound; or the largest integer and True if the bound is one above it, which the dtype cannot hold."""
     if isinstance(maxval, int) and maxval == np.iinfo(kind).max + 1:
         return kind.type(np.iinfo(kind).max), True
     return parameter("randint", "maxval", maxval, shape, kind), False
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
-    """Sorts by random numbers, so often that equal ones among them bias nothing: three times the bits of the size."""
+    """Sorts by random numbers, repeatedly, so that collisions cause no bias: with three times the bits of the size."""
     shape = type_of(x).shape
     for _ in range(math.ceil(3 * math.log(max(1, math.prod(shape))) / math.log(2**32 - 1))):
         keys = split(key)

@@ -1,4 +1,4 @@
-"""Real random variables made of uniform and normal ones."""
+"""Continuous variables computed from uniform and normal ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def parameters(name: str, key: Any, dtype: Any, shape: Shape | None, **values: Any) -> tuple[np.dtype, Any, list[Any]]:
-    """The dtype, the shape (that of the parameters together, if none is given) and the parameters in that dtype."""
+    """The dtype, the shape (by default the parameters' broadcast shape) and the parameters in that dtype."""
     check_key(name, key)
     kind = floating(name, dtype)
     together = e.broadcast_shapes(name, (), *[given(name, what, v).shape for what, v in values.items()])
@@ -48,7 +48,7 @@ def _one_minus(x: Any) -> Any:
 
 @compiled
 def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of the exponential distribution of mean 1.
+    """Samples from the exponential distribution of mean 1.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -71,7 +71,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of the Laplace distribution of mean 0 and scale 1.
+    """Samples from the Laplace distribution of mean 0 and scale 1.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -95,7 +95,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of the logistic distribution of mean 0 and scale 1.
+    """Samples from the logistic distribution of mean 0 and scale 1.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -119,7 +119,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of the Cauchy distribution of median 0 and scale 1.
+    """Samples from the Cauchy distribution of median 0 and scale 1.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -143,12 +143,12 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the Pareto distribution, from 1 on.
+    """Samples from the Pareto distribution, with values from 1.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        b: how fast it falls off; a positive number or real array.
-        shape: of the sample, to which ``b`` broadcasts; that of ``b`` if not given.
+        b: the shape parameter; a positive number or real array.
+        shape: of the sample, to which ``b`` broadcasts; by default that of ``b``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -168,12 +168,12 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> 
 
 @compiled
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Lengths of vectors of two normal variables.
+    """Samples from the Rayleigh distribution: norms of pairs of normal variables.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        scale: the standard deviation of those; a number or real array.
-        shape: of the sample, to which ``scale`` broadcasts; that of ``scale`` if not given.
+        scale: the standard deviation of the normal variables; a number or real array.
+        shape: of the sample, to which ``scale`` broadcasts; by default that of ``scale``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -193,12 +193,12 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = floa
 
 @compiled
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the Weibull distribution.
+    """Samples from the Weibull distribution.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         scale, concentration: positive numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+        shape: of the sample, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -220,12 +220,12 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = 
 
 @compiled
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of a density that is a triangle.
+    """Samples from a triangular distribution.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        left, mode, right: where it begins, is highest and ends; numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+        left, mode, right: the lower bound, the mode and the upper bound; numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -253,12 +253,12 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
 
 @compiled
 def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Exponentials of normal numbers.
+    """Exponentials of normal variables.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        sigma: the standard deviation of those; a number or real array.
-        shape: of the sample, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
+        sigma: the standard deviation of the normal variables; a number or real array.
+        shape: of the sample, to which ``sigma`` broadcasts; by default that of ``sigma``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -278,7 +278,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
 
 @compiled
 def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Lengths of vectors of three standard normal variables.
+    """Samples from the Maxwell distribution: norms of triples of standard normal variables.
 
     Args:
         key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
@@ -302,12 +302,12 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Maxwell's lengths with a random sign, times ``scale``, plus ``loc``.
+    """Maxwell variables with a random sign, times ``scale``, plus ``loc``.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         loc, scale: numbers or real arrays.
-        shape: of the result without the parameters' axes; that of the parameters together if it is empty.
+        shape: of the result without the parameters' axes; the parameters' broadcast shape if empty.
 
     Returns:
         An array of ``dtype``, float32 by default, and of ``shape`` followed by that of the parameters together.
@@ -323,7 +323,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
     """
     name = "double_sided_maxwell"
     together = e.broadcast_shapes(name, given(name, "loc", loc).shape, given(name, "scale", scale).shape)
-    # An empty shape stands for the parameters', and theirs follows.
+    # An empty shape means the parameters' shape, which is then appended.
     wanted = (*(shape_of(name, shape) or together), *together)
     kind, wanted, (loc, scale) = parameters(name, key, dtype, wanted, loc=loc, scale=scale)
     keys = split(key)
@@ -332,21 +332,21 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
 
 
 def signs(key: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
-    """1 or -1."""
+    """Random signs, 1 or -1."""
     up = e.lt(uniform(key, shape, np.float64), np.float64(0.5))
     return e.select(up, kind.type(1), kind.type(-1))
 
 
 @compiled
 def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of Wald's distribution, the inverse Gaussian one, of scale 1.
+    """Samples from Wald's distribution, the inverse Gaussian one, of scale 1.
 
     Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots", 1976.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         mean: a positive number or real array.
-        shape: of the sample, to which ``mean`` broadcasts; that of ``mean`` if not given.
+        shape: of the sample, to which ``mean`` broadcasts; by default that of ``mean``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -372,12 +372,12 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
 
 @compiled
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Standard normal numbers between two bounds.
+    """Standard normal variables truncated to an interval.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         lower, upper: the bounds; numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+        shape: of the sample, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -396,7 +396,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
     root = kind.type(math.sqrt(2))
     u = uniform(key, wanted, kind, e.erf(e.div(lower, root)), e.erf(e.div(upper, root)))
     x = e.mul(e.erf_inv(u), root)
-    # Rounding may carry it out of the open interval.
+    # Rounding may leave the open interval.
     least = e.nextafter(e.stop_gradient(lower), kind.type(np.inf))
     most = e.nextafter(e.stop_gradient(upper), kind.type(-np.inf))
     return e.minimum(e.maximum(x, least), most)

@@ -1,4 +1,4 @@
-"""Whole random numbers, and choices."""
+"""Discrete variables, and random choices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     Args:
         key: a key, uint32[2].
         x: an array of any dtype with at least one axis; an integer as for ``permutation``.
-        axis: which one.
+        axis: the axis.
 
     Returns:
         An array of the shape and the dtype of ``x``.
@@ -87,20 +87,20 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
 
     Args:
         key: a key, uint32[2].
-        a: an array, of which slices along ``axis`` are taken, or an integer.
-        shape: how many: an int, or several.
-        replace: whether one may be taken several times.
-        p: a real vector with the probability of each; equal ones if not given.
-        axis: an int; does not count for an integer ``a``.
+        a: an array, whose slices along ``axis`` are drawn, or an integer.
+        shape: the number of draws: an int, or several.
+        replace: whether to draw with replacement.
+        p: a real vector with the probability of each; uniform by default.
+        axis: an int; ignored for an integer ``a``.
 
     Returns:
-        For an integer ``a`` int64 numbers, else an array of its dtype with ``shape`` in the place of the axis.
+        int64 numbers for an integer ``a``, else an array of its dtype with the axis replaced by ``shape``.
 
     Raises:
-        TypeError: for arguments that are not keys or arrays (a list is neither), a number ``a`` that is no integer, or
-            a complex ``p``.
-        ValueError: if there is nothing to choose from, or not enough without replacement, ``p`` does not fit,
-            the axis is out of range, or a size is negative.
+        TypeError: for arguments that are not keys or arrays (a list is neither), a non-integer number ``a``, or a
+            complex ``p``.
+        ValueError: if ``a`` is empty, or too small without replacement, ``p`` is incompatible, the axis is out of
+            range, or a size is negative.
 
     Example:
         >>> from funcgrad.random import key
@@ -126,7 +126,7 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
 
 
 def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
-    """Which are chosen of ``count``."""
+    """The indices drawn from ``count``."""
     draws = math.prod(shape)
     if p is None:
         if replace:
@@ -142,21 +142,21 @@ def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any)
         whole = slice_(upto, start=(count - 1,), limit=(count,), strides=(1,))
         u = e.sub(e.number(1, p), uniform(key, shape, kind))
         return e.cast(searchsorted(upto, e.mul(reshape(whole, ()), u)), dtype=dtypes.int64)
-    # The largest of logarithms with Gumbel noise are a draw without replacement.
+    # The largest logits with Gumbel noise are a draw without replacement.
     noisy = e.add(gumbel(key, (count,), kind), e.log(p))
     return reshape(e.cast(top_k(noisy, k=draws)[1], dtype=dtypes.int64), shape)
 
 
-# ---------------------------------------------------------------- numbers
+# ---------------------------------------------------------------- distributions
 
 
 @compiled
 def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
-    """1 or -1, each as often.
+    """1 or -1 with equal probability.
 
     Args:
         key, shape: a key (uint32[2]), and the shape of the result.
-        dtype: any that holds -1: of signed integers, floating or complex.
+        dtype: signed integer, floating or complex.
 
     Returns:
         An array of ``shape`` and ``dtype``, int64 by default.
@@ -180,19 +180,19 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
 
 @compiled
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
-    """How many trials it takes to succeed for the first time.
+    """The number of trials until the first success.
 
     Args:
         key, dtype: a key (uint32[2]), and the integer dtype of the result.
         p: the probability of success; a number or real array.
-        shape: of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+        shape: of the result, to which ``p`` broadcasts; by default that of ``p``.
 
     Returns:
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
-            is no integer.
+            is not an integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -212,19 +212,19 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
 
 @compiled
 def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
-    """How many events happen of which ``lam`` are expected.
+    """The number of events of a Poisson process with mean ``lam``.
 
     Args:
         key, dtype: a key (uint32[2]), and the integer dtype of the result.
         lam: a number or real array, not negative.
-        shape: of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
+        shape: of the result, to which ``lam`` broadcasts; by default that of ``lam``.
 
     Returns:
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), a complex parameter, or a dtype that
-            is no integer.
+            is not an integer.
         ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
@@ -241,13 +241,13 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
 
 @compiled
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """How many of ``n`` trials succeed, as floating numbers.
+    """The number of successes in ``n`` trials, as floating-point numbers.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the result.
-        n: how many trials; a number or real array.
+        n: the number of trials; a number or real array.
         p: the probability of success; a number or real array.
-        shape: of the result, to which the parameters broadcast; that of them together if not given.
+        shape: of the result, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -274,13 +274,13 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
 
 @compiled
 def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """How often each outcome comes up in ``n`` trials, as floating numbers.
+    """The number of times that each outcome occurs in ``n`` trials, as floating-point numbers.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the result.
-        n: how many trials, a number or real array; broadcasts to the shape without the last axis.
+        n: the number of trials, a number or real array; broadcasts to the shape without the last axis.
         p: the probabilities, a real array with at least one element along the last axis.
-        shape: of the result; that of ``p`` if not given.
+        shape: of the result; by default that of ``p``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -305,7 +305,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
     fits("multinomial", "n", type_of(n).shape, wanted[:-1])
     n = broadcast_to(e.cast(n, dtype=kind), wanted[:-1])
     p = moveaxis(broadcast_to(e.cast(p, dtype=kind), wanted), -1, 0)
-    # One outcome after another, among the trials that are left, by its share of what may still come.
+    # One outcome after another, among the remaining trials, by its conditional probability.
     upto = cumsum(p, axis=0)
     rest = e.add(e.sub(_last(upto), upto), p)
     share = e.div(p, e.select(e.eq(rest, e.number(0, rest)), e.number(1, rest), rest))

@@ -1,4 +1,4 @@
-"""Gamma variables, and the real random variables that are made of them."""
+"""Gamma variables, and continuous variables derived from them."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def _gamma(name: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log: bo
 
 @compiled
 def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the gamma distribution of scale 1; differentiable in ``a``.
+    """Samples from the gamma distribution of scale 1; differentiable in ``a``.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         a: the parameter, which is the mean; a positive number or real array.
-        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
+        shape: of the sample, to which ``a`` broadcasts; by default that of ``a``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -53,12 +53,12 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> A
 
 @compiled
 def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """The logarithms of gamma variables, exact for small ``a`` too.
+    """The logarithms of gamma variables, accurate for small ``a`` too.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         a: a positive number or real array.
-        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
+        shape: of the sample, to which ``a`` broadcasts; by default that of ``a``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -77,12 +77,12 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -
 
 @compiled
 def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the beta distribution; differentiable in both parameters.
+    """Samples from the beta distribution; differentiable in both parameters.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         a, b: positive numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+        shape: of the sample, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -113,7 +113,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float)
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         df: a positive number or real array.
-        shape: of the sample, to which ``df`` broadcasts; that of ``df`` if not given.
+        shape: of the sample, to which ``df`` broadcasts; by default that of ``df``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -133,12 +133,12 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float)
 
 @compiled
 def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of Fisher's F distribution; differentiable in both parameters.
+    """Samples from Fisher's F distribution; differentiable in both parameters.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        dfnum, dfden: degrees of freedom above and below; positive numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+        dfnum, dfden: degrees of freedom of numerator and denominator; positive numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; by default their broadcast shape.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -160,12 +160,12 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
 
 @compiled
 def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of Student's t distribution; differentiable in ``df``.
+    """Samples from Student's t distribution; differentiable in ``df``.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         df: degrees of freedom; a positive number or real array.
-        shape: of the result, to which ``df`` broadcasts; that of ``df`` where it is ``()``.
+        shape: of the result, to which ``df`` broadcasts; that of ``df`` if it is ``()``.
 
     Returns:
         An array of ``shape`` and ``dtype``, float32 by default.
@@ -188,7 +188,7 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 @compiled
 def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers whose density falls off as ``exp(-|x|**p)``.
+    """Samples with a density proportional to ``exp(-|x|**p)``.
 
     Args:
         p: a positive number, or real array of shape ``()``.

@@ -23,19 +23,19 @@ __all__ = ["dirichlet", "multivariate_normal", "orthogonal", "ball"]
 
 @compiled
 def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Vectors of probabilities of the Dirichlet distribution; differentiable in ``alpha``.
+    """Probability vectors from the Dirichlet distribution; differentiable in ``alpha``.
 
     Args:
         key, dtype: a key (uint32[2]), and the floating dtype of the sample.
         alpha: the parameters, a real array with at least one axis, the last; positive.
-        shape: of the result without the last axis; that of ``alpha`` if not given.
+        shape: of the result without the last axis; by default that of ``alpha``.
 
     Returns:
         An array of ``dtype``, float32 by default, of ``shape`` and the size of the last axis of ``alpha``.
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), or a dtype that is not floating.
-        ValueError: where ``alpha`` has no axis, or does not broadcast to ``shape``; for a negative size.
+        ValueError: if ``alpha`` is 0-d, or does not broadcast to ``shape``; for a negative size.
 
     Example:
         >>> import numpy as np
@@ -63,17 +63,17 @@ def multivariate_normal(
         key: a key, uint32[2].
         mean: vectors, along the last axis of a floating array.
         cov: positive definite matrices, along the last two; semi-definite ones for the other methods.
-        shape: of the result without the last axis; that of the parameters together if not given.
-        dtype: float32 or float64; that of ``mean`` if not given.
-        method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+        shape: of the result without the last axis; by default their broadcast shape.
+        dtype: float32 or float64; by default that of ``mean``.
+        method: how ``cov`` is factored: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
     Returns:
         An array of ``dtype``, of ``shape`` and the size of the vectors.
 
     Raises:
         TypeError: for arguments that are not keys or arrays (a list is neither), or another dtype.
-        ValueError: where the shapes do not fit, for a negative size, or another ``method``.
-        LinAlgError: where ``cov`` is known and not positive definite, for ``"cholesky"``.
+        ValueError: for incompatible shapes, a negative size, or an unknown ``method``.
+        LinAlgError: if ``cov`` is concrete and not positive definite, for ``"cholesky"``.
 
     Example:
         >>> import numpy as np
@@ -97,7 +97,7 @@ def multivariate_normal(
 
 
 def _factored(name: str, dtype: Any) -> None:
-    """Refuses a dtype of which there are no factorizations."""
+    """Raises for a dtype without factorizations."""
     kind = dtypes.canonical(dtype)
     if not dtypes.is_inexact(kind) or kind.itemsize < 4:
         raise TypeError(f"{name}: dtype must be float32, float64, complex64 or complex128, got {kind}")
@@ -117,16 +117,16 @@ def _root(cov: Any, method: str) -> Any:
 
 @compiled
 def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int | None = None) -> Any:
-    """Matrices with orthonormal rows or columns, all of them as likely.
+    """Uniformly distributed matrices with orthonormal rows or columns.
 
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
 
     Args:
         key: a key, uint32[2].
-        n: rows.
-        shape: how many matrices: an int, or several.
+        n: the number of rows.
+        shape: the number of matrices: an int, or several.
         dtype: float32, float64, complex64 or complex128.
-        m: columns; ``n`` if not given.
+        m: the number of columns; by default ``n``.
 
     Returns:
         An array of shape ``(*shape, n, m)`` and ``dtype``, float32 by default.
@@ -155,21 +155,21 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
 
 @compiled
 def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) -> Any:
-    """Points of the unit ball, all of them as likely.
+    """Uniformly distributed points of the unit ball.
 
     Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
 
     Args:
-        key, shape, dtype: a key (uint32[2]), and how many points, and their floating dtype.
-        d: its dimension.
-        p: which norm is at most 1; a positive number.
+        key, shape, dtype: a key (uint32[2]), the number of points, and their floating dtype.
+        d: the dimension of the ball.
+        p: the order of the norm; a positive number.
 
     Returns:
         An array of shape ``(*shape, d)`` and ``dtype``, float32 by default.
 
     Raises:
         TypeError: for an argument that is not a key, or a dtype that is not floating.
-        ValueError: for a negative size, or a ``p`` that is no positive number.
+        ValueError: for a negative size, or a ``p`` that is not a positive number.
 
     Example:
         >>> from funcgrad.random import key

@@ -1,4 +1,4 @@
-"""Compiling in another thread, while operations run one by one."""
+"""Compiles windows in a background thread, while operations run one by one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from funcgrad.runtime.process import at_end, in_child, process
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
-#: How many windows wait at most. What was met last is compiled first: a loop is going on with it. What is dropped is
-#: compiled when it is to be used.
+#: The maximum number of waiting windows. The most recent is compiled first, since a loop may be running it. A dropped
+#: one is compiled when it is due.
 MOST_WAITING = 8
 
 _waiting: deque[tuple[Window, Sequence[int]]] = deque()
@@ -27,10 +27,10 @@ _compiling: Window | None = None
 
 
 def compile_soon(window: Window, free: Sequence[int]) -> None:
-    """Starts compiling a window; the result is the window's ``made``.
+    """Starts compiling a window; the result is stored in its ``made``.
 
     Args:
-        free: the inputs that nothing else references.
+        free: the inputs that have no other references.
     """
     global _thread
     if _nobody_compiles():
@@ -54,9 +54,9 @@ def wait() -> None:
 
 
 def finish(window: Window) -> None:
-    """Waits for a window that is being compiled; one that has not begun is not compiled any more.
+    """Waits for a window that is being compiled; cancels one that has not begun.
 
-    It is for the thread that has the runtime's lock.
+    The caller holds the runtime's lock.
     """
     with lock.lent(_thread), _change:
         for item in _waiting:
@@ -67,7 +67,7 @@ def finish(window: Window) -> None:
 
 
 def _nobody_compiles() -> bool:
-    """Whether there will be no thread to compile: the process ends, or is a child that cannot use XLA."""
+    """Whether the compiling thread is gone: the process is ending, or is a forked child that cannot use XLA."""
     return process.ending is not None or process.forked
 
 
@@ -87,7 +87,7 @@ def _compile_all() -> None:
             report.compiled(window, perf_counter() - started)
             window.made = code
         except BaseException as error:
-            # The window goes on one by one; the statistics say so.
+            # The window keeps running one by one; the statistics count the failure.
             window.failed = True
             report.failed(window, error)
         finally:
@@ -95,14 +95,14 @@ def _compile_all() -> None:
 
 
 def _renew() -> None:
-    """Begins anew in a forked child, where the thread is gone."""
+    """Resets the state in a forked child, where the thread is gone."""
     global _change, _thread, _busy, _compiling
     _waiting.clear()
     _change, _thread, _busy, _compiling = threading.Condition(), None, False, None
 
 
 def _finish() -> None:
-    """Waits for the running compilation of one program, or one piece."""
+    """Waits for the running compilation of a program, or a piece of one."""
     while _busy and _thread is not None and _thread.is_alive():
         _thread.join(0.01)
 

@@ -1,4 +1,4 @@
-"""Compiled programs are kept for the next process, in the user's cache folder."""
+"""The persistent compilation cache in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import jax
 from funcgrad.core.cache_folder import cache_folder, refusal
 
 try:
-    # Not public: without it JAX keeps the files in its own way, which never replaces one that it cannot read.
+    # Not public API: JAX's own file cache never replaces a file that it cannot read.
     from jax._src import compilation_cache as _jax_cache
     from jax._src.compilation_cache_interface import CacheInterface as _Interface
 except ImportError:
     _jax_cache = None  # type: ignore[assignment]
     _Interface = object  # type: ignore[assignment, misc]
 
-#: Bytes of a digest, which are the first ones of a file.
+#: The length in bytes of the digest at the start of a file.
 _DIGEST = 32
-#: Programs that compile faster than this many seconds are not worth a file.
+#: Programs that compile in fewer seconds are not stored.
 WORTH_KEEPING = 0.1
 
 
 def folder() -> Path | None:
-    """Where compiled programs are kept; None for nowhere."""
+    """The folder of compiled programs; None disables the cache."""
     return cache_folder("xla")
 
 
 class Entries(_Interface):
-    """Compiled programs as files, each behind its digest.
+    """Compiled programs as files, each prefixed by its digest.
 
-    A file that is not what was written (cut off, changed, empty) is taken away and made anew; files are written whole
-    or not at all. Where nothing can be written, nothing is kept, and that is said once.
+    A corrupt file (truncated, modified, empty) is deleted and recreated; writes are atomic. If writing fails, nothing
+    is stored, and a warning is issued once.
 
     Args:
         where: the folder.
@@ -50,7 +50,7 @@ class Entries(_Interface):
         return self.where / f"{key}.xla"
 
     def get(self, key: str) -> bytes | None:
-        """The value stored under a key; None if there is none, or it is damaged."""
+        """The value stored under a key; None if it is missing or corrupt."""
         file = self._file(key)
         try:
             contents = file.read_bytes()
@@ -64,7 +64,7 @@ class Entries(_Interface):
         return None
 
     def put(self, key: str, value: bytes) -> None:
-        """Keeps something under a key."""
+        """Stores a value under a key."""
         if self._silent:
             return
         file = self._file(key)
@@ -82,7 +82,7 @@ class Entries(_Interface):
             _warn(self.where, str(error))
 
     def clear(self) -> None:
-        """Takes everything away."""
+        """Deletes all entries."""
         for file in self.where.glob("*.xla"):
             file.unlink(missing_ok=True)
 

@@ -1,12 +1,11 @@
-"""Functions made of many operations, called on arrays: their operations run together.
+"""Composite functions: their operations run as one program when they are called on arrays outside transforms.
 
-Outside every transform an operation runs at once, by an executable compiled for it and for its operands' types. A
-function of twenty operations would wait for twenty of them to be compiled, for every new shape. These are traced once
-for each kind of call, as ``jit`` does, and from then on run as one program: by NumPy while it is small and has not come
-often, else compiled.
+Outside transforms an operation is executed immediately, by an executable compiled for its operand types. A function of
+twenty operations would compile twenty for each new shape. Composite functions are traced once per call signature, as by
+``jit``, and run as one program: by NumPy while it is small and has run rarely, else compiled.
 
-Where a function reads values, or has arguments without a useful equality, its operations are recorded
-down each time, and the runtime takes them as one window.
+If a function reads values, or has arguments that are not hashable, its operations are recorded at each call and run as
+one window.
 """
 
 from __future__ import annotations
@@ -31,24 +30,23 @@ from funcgrad.runtime.programs import Executable
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: How many calls that differ in a float only are traced.
+#: The maximum number of traced calls that differ only in a float.
 VALUES = 4
 _KINDS = Group("calls of functions", 4096)
 _VALUES = Group("calls of functions with floats", 4096)
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
-    """Makes the operations of ``function`` run together when it is called outside every transform; a decorator.
+    """Makes the operations of ``function`` run together when it is called outside transforms; a decorator.
 
-    Within a transform or another such function it is ``function`` itself, which must depend on nothing but its
-    arguments. Small programs run by NumPy until they were met often, so that results may differ by rounding between the
-    first call and the hundredth.
+    Inside a transform or another composite function it is ``function`` itself, which must depend only on its arguments.
+    Small programs run by NumPy until they have run often, so the first call and the hundredth may differ by rounding.
     """
     return _together(function, at_once=False)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
-    """As ``composite``, where results must be the same each time to the last bit: compiled at the first call."""
+    """As ``composite``, for results that must be bit-identical each time: compiled at the first call."""
     return _together(function, at_once=True)
 
 
@@ -72,11 +70,11 @@ def _together(function: Callable[P, R], at_once: bool) -> Callable[P, R]:
 
 
 class _ValueNeeded(Exception):
-    """The function reads values, so its operations depend on them."""
+    """The function reads values that its operations depend on."""
 
 
 class _Values(Staging):
-    """Staging that ends when the value of an array is read, even if only for a check."""
+    """Staging that stops when the value of an array is read, even for a check."""
 
     __slots__ = ()
 
@@ -91,7 +89,7 @@ class _Values(Staging):
 
 
 class _Calls:
-    """The calls of a function so far: a runner for each kind."""
+    """The cached runners of a function, by call signature."""
 
     __slots__ = ("function", "at_once", "known", "values")
 
@@ -102,7 +100,7 @@ class _Calls:
         self.values: Cache[tuple, int] = Cache(_VALUES)
 
     def found(self, args: tuple, kwargs: dict[str, Any], arrays: list[Any]) -> Callable[[Sequence[Any]], Any] | None:
-        """The runner of a call with these arguments, whose arrays are ``arrays``; None if there is none."""
+        """The runner for a call with these arguments, whose arrays are ``arrays``; None if there is none."""
         floats: list[str] = []
         try:
             kinds = [_kind(x, arrays, floats) for x in args]
@@ -119,7 +117,7 @@ class _Calls:
         if floats:
             count = self.values[base] = (self.values.get(base) or self.values.again(base) or 0) + 1
             if count > VALUES:
-                return None  # each would be traced and compiled for itself
+                return None  # each would be traced and compiled separately
         call = self._traced(args, kwargs, arrays)
         self.known[key] = call or False
         return call
@@ -152,10 +150,10 @@ class _Calls:
 
 
 def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[Any]], Any]:
-    """A function that runs a program on arrays, and returns its outputs in the structure ``tree``.
+    """A function that runs a program on arrays and returns its outputs in the structure ``tree``.
 
     Args:
-        at_once: whether it is compiled when it first runs.
+        at_once: whether it is compiled at its first run.
     """
     code = Executable(program)
     single = tree == _LEAF
@@ -177,11 +175,11 @@ _LEAF = trees.structure(0)
 
 
 class _Unknown(Exception):
-    """An argument without a useful equality: calls with it are not cached."""
+    """An argument that has no useful equality: calls with it are not cached."""
 
 
 _PLAIN = frozenset((bool, int, str, type(None)))
-#: The longest sequence that is looked through.
+#: The maximum length of a sequence in a key.
 LONG = 32
 
 
@@ -210,7 +208,7 @@ def _kind(x: Any, arrays: list[Any], floats: list[Any]) -> Any:
 
 
 def _filled(x: Any, arrays: Iterator[Any]) -> Any:
-    """An argument with the next of ``arrays`` for each array in it."""
+    """An argument in which each array is replaced by the next of ``arrays``."""
     cls = x.__class__
     if cls is tuple or cls is list:
         return cls([_filled(element, arrays) for element in x])
@@ -221,8 +219,8 @@ def _filled(x: Any, arrays: Iterator[Any]) -> Any:
 
 
 def _run_recorded(function: Callable[..., Any], at_once: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The result of operations that are recorded and run together, compiled if ``at_once``."""
-    flush()  # operations recorded before are not part of it
+    """The result of recorded operations, run together, and compiled if ``at_once``."""
+    flush()  # excludes operations recorded before
     with deferring():
         result = function(*args, **kwargs)
         waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
@@ -230,7 +228,7 @@ def _run_recorded(function: Callable[..., Any], at_once: bool, args: tuple, kwar
             if at_once:
                 _whole()
             return trees.map(ready, result) if waiting else result
-    # What comes of Python numbers alone is weak only if each operation runs by itself.
+    # Results of Python numbers alone are weak only if each operation runs separately.
     return function(*args, **kwargs)
 
 

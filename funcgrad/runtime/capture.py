@@ -1,4 +1,4 @@
-"""Seeing all operations of a piece of Python before any of them runs, to run them again without the Python."""
+"""Records all operations of a piece of Python code before any of them runs, to replay them without the code."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Draw = Callable[[], Any]
 
 
 class Capture(Hold):
-    """The operations that a thread records within ``with capture.holding():``.
+    """The operations that a thread records inside ``with capture.holding():``.
 
     Attributes:
-        stopped: where in the user's code a value was needed, which ended the capture; None if none was.
-        draws: buffers of random numbers, each with the function that drew it.
-        host: other buffers that were made of values that Python had.
-        tables: buffers that say the same every time.
+        stopped: the user's line where a value was needed, which ended the capture; None if none was.
+        draws: buffers of random numbers, each with the function that generated it.
+        host: other buffers made from host values.
+        tables: constant buffers.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Capture(Hold):
         self.tables.append(buffer)
 
     def holding(self) -> Any:
-        """Runs the operations recorded before, and keeps the next ones from running."""
+        """Runs the operations recorded before, and defers the next ones."""
         flush()
         return holding(self)
 
@@ -56,13 +56,13 @@ class Capture(Hold):
             return Recording(ops)
 
     def run(self, recording: Recording) -> Window:
-        """Runs the recorded operations; returns a function that runs them again."""
+        """Runs the recorded operations; returns a function that replays them."""
         with lock:
             return run_recording(local.queue, recording, len(recording.codes))
 
 
 def drawn(draw: Draw) -> Any:
-    """A buffer of random numbers from ``draw``, which a replay of the capture calls again."""
+    """A buffer of random numbers from ``draw``, which a replay calls again."""
     hold = local.hold
     if not isinstance(hold, Capture):
         return on_host(draw())
@@ -81,12 +81,12 @@ def capturing() -> bool:
 
 
 def computed(buffer: Any) -> Any:
-    """The array behind a buffer, None if it is not computed yet."""
+    """The array of a buffer, or None if it is not computed yet."""
     return getattr(buffer, "value", None) if buffer.__class__ is Deferred else buffer
 
 
 class Replay:
-    """A captured window, to be run again on other buffers.
+    """A captured window, to be replayed on other buffers.
 
     Args:
         window: the window.
@@ -104,7 +104,8 @@ class Replay:
 
         Args:
             inputs, numbers: its operands.
-            box: is given what ``results`` makes the window's outputs of; empty, the program has not run.
+            box: receives the raw results, from which ``results`` computes the outputs; empty if the program has not
+                run.
         """
         recording = Recording(())
         recording.inputs, recording.numbers, recording.box = inputs, list(numbers), box

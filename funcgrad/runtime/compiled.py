@@ -1,12 +1,11 @@
-"""``jax.jit`` with a limited cache of compiled programs.
+"""``jax.jit`` with a bounded cache of compiled programs.
 
-Beside what runs, JAX keeps what it came from, the trace and its lowering, as long as the function lives: four fifths of
-the megabyte and a half that a small program takes. It is of no use any more once what was compiled has been called.
-JAX releases it when the cache of a function is cleared; that of a second ``jit`` of the same function, which has
-nothing compiled itself, will do.
+Besides the executable JAX keeps the trace and its lowering while the function lives: four fifths of the 1.5 MB of a
+small program. They are no longer needed once the executable has been called. JAX releases them when a function's cache
+is cleared; clearing that of a second ``jit`` of the same function, which has compiled nothing itself, suffices.
 
-A function that is compiled for ever new types keeps all of them. Those of all functions have one limit; when it is
-passed, the functions that were compiled longest ago begin anew.
+A function compiled for many types keeps all of its executables. Those of all functions share one limit; beyond it the
+functions that were compiled longest ago are cleared.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ except ImportError:
 
 from funcgrad.core.caching import Cache, Group
 
-#: What JAX makes a compiled function of, after its name, the function and the one for what is not compiled.
+#: The arguments for creating a compiled function in JAX, after its name, the function and its cache-miss function.
 _PARTS = ("static_argnums", "static_argnames", "global_cache_key", "pytree_registry", "shard_arg_fallback", "cache")
-#: Options that no function here has, as JAX takes functions with the same ones for the same.
+#: An option unique to this module, since JAX shares caches between functions with the same options.
 _OTHERWISE = {"xla_allow_excess_precision": True}
-#: Functions traced and perhaps not called yet, with JAX's compiled function of each.
+#: Traced functions that may not have been called yet, with JAX's compiled function of each.
 _traced: deque[tuple[weakref.ref, weakref.ref]] = deque(maxlen=64)
-#: What JAX made of functions of which something is to be forgotten.
+#: JAX's compiled functions whose traces are to be released.
 _stale: deque[weakref.ref] = deque()
 
 
@@ -50,18 +49,18 @@ def compiled(
     check: Callable[[tuple, dict[str, Any]], None] | None = None,
     **options: Any,
 ) -> Any:
-    """``jax.jit(function, **options)``, of which no more is kept than is of use.
+    """``jax.jit(function, **options)`` that releases its trace and lowering.
 
     Args:
         many: whether it may be compiled for many types, rather than for those of one program.
-        check: called with the arguments of a call that fails before it runs: raises a better error, or returns.
+        check: called with the arguments of a call that fails before it runs; raises a better error, or returns.
     """
     known: Cache[Hashable, weakref.ref] = Cache(SIGNATURES)
     itself: list[weakref.ref] = []  # weak: freed with the last strong reference, not by a collection
 
     @wraps(function)
     def traced(*args: Any, **kwargs: Any) -> Any:
-        # JAX calls this when there is something new to compile.
+        # JAX calls this on a cache miss.
         _tidy()
         _traced.append((itself[0], itself[1]))
         if many:
@@ -76,10 +75,10 @@ def compiled(
 
 
 def _checked(jitted: Any, check: Callable[[tuple, dict[str, Any]], None]) -> Any:
-    """JAX's compiled function, with ``check`` to look at the arguments of calls that fail.
+    """JAX's compiled function, with ``check`` called for calls that fail.
 
-    JAX calls a function of Python's for arguments that nothing is compiled for, wrong ones too. Errors are caught
-    in that function, so other calls stay in C. Not public: without it, errors are JAX's own.
+    JAX calls a Python function on cache misses, invalid arguments included. Errors are caught there, so hits stay in
+    C++. Not public API: without it, errors are JAX's own.
     """
     if _make is None:
         return jitted

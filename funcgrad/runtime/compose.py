@@ -1,4 +1,4 @@
-"""Composes many programs into one: the program of a window that is compiled whole."""
+"""Composes the programs of a window into one, to be compiled whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from funcgrad.primitives.shape import reshape, slice_
 
 
 class _Composer:
-    """One program growing out of many."""
+    """A program to which others are appended."""
 
     def __init__(self) -> None:
         self.equations: list[Equation] = []
@@ -22,7 +22,7 @@ class _Composer:
         self._literals: dict[tuple, Literal] = {}
 
     def inline(self, program: Program, arguments: Sequence[Atom]) -> list[Atom]:
-        """Adds a program's equations, with variables of their own; returns its outputs."""
+        """Appends a program's equations with fresh variables; returns its outputs."""
         known: dict[Var, Atom] = dict(zip(program.inputs, arguments, strict=True))
         for variable, value in program.constants:
             known[variable] = self.constants.setdefault(id(value), (variable, value))[0]
@@ -40,11 +40,11 @@ class _Composer:
     def wire(
         self, codes: Sequence[Any], wires: Sequence[int], number: Callable[[Var], Atom]
     ) -> tuple[list[Var], list[Atom]]:
-        """Adds the programs of executables wired together; returns the variables of their inputs, and their results.
+        """Appends the programs of wired executables; returns the variables of their inputs, and their results.
 
         Args:
             codes, wires: as in ``compose``.
-            number: called for each number in turn, with the variable that a program has for it.
+            number: called for each number in order, with the variable that the program has for it.
         """
         inputs: dict[int, Var] = {}
         results: list[Atom] = []
@@ -65,7 +65,7 @@ class _Composer:
 
 
 def _split(dtype: np.dtype, count: int) -> Program:
-    """From a vector to its elements."""
+    """The elements of a vector as variables."""
 
     def run(vector: Any) -> list[Any]:
         return [reshape(slice_(vector, start=(i,), limit=(i + 1,), strides=(1,)), shape=()) for i in range(count)]
@@ -76,16 +76,16 @@ def _split(dtype: np.dtype, count: int) -> Program:
 def compose(
     codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int], numbers: Sequence[tuple[np.dtype, int]]
 ) -> tuple[Program, list[int]]:
-    """The program of executables wired together.
+    """The program of wired executables.
 
     Args:
         codes: executables, whose inputs are buffers, then numbers.
-        wires: per operand, the result that it is, or ``~i`` for input ``i``.
-        wanted: the results that are outputs.
-        numbers: per number, the dtype and the place in the vector of that dtype. The vectors are the last inputs.
+        wires: per operand, the index of a result, or ``~i`` for input ``i``.
+        wanted: the results that become outputs.
+        numbers: per number, its dtype and its index in the vector of that dtype. The vectors are the last inputs.
 
     Returns:
-        The program, and for each wanted result which of its outputs it is.
+        The program, and for each wanted result the index of its output.
     """
     composer = _Composer()
     vectors: dict[np.dtype, int] = {}
@@ -112,7 +112,7 @@ def compose(
 
 
 def join(codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int]) -> Program:
-    """The program of executables wired together, on the buffers and then the numbers, each an input of its own.
+    """The program of wired executables, on the buffers and then the numbers, each a separate input.
 
     Args:
         codes, wires, wanted: as in ``compose``; all inputs are used, in order.

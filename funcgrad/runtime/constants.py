@@ -1,4 +1,4 @@
-"""Constant buffers: a loop's few factors, zeros, ranges. Put on the device once, and shared."""
+"""Constant buffers (scalars, zeros, ranges), created on the device once and shared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcgrad.runtime.deferred import local
 from funcgrad.runtime.process import process
 
 try:
-    # Not public: jax.device_put takes ten times as long for a small array, in Python, until it comes to it.
+    # Not public API: jax.device_put has ten times the Python overhead for a small array.
     from jax._src.lib import xla_client  # type: ignore[attr-defined]
 
     _put, _COPY = xla_client.batched_device_put, xla_client.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -21,13 +21,13 @@ except (ImportError, AttributeError):
     _put = None
 
 _MOST_BYTES = 65536
-#: The identities of those that are kept. Two tensors that begin with the same constant have nothing to do with each
-#: other, so a window takes a shared buffer for another one wherever it meets it.
+#: The ids of cached buffers. Tensors that start from the same constant are unrelated, so a window treats each
+#: occurrence of a shared buffer as a separate input.
 shared: set[int] = set()
 
 
 def _weight(buffer: Any) -> int:
-    """The limit is one of memory, too."""
+    """Weights by size, so that the limit bounds memory too."""
     return 1 + int(buffer.nbytes) // 4096
 
 
@@ -38,18 +38,18 @@ def _forget(buffers: Iterable[Any]) -> None:
 _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
 
 
-#: Where a buffer of XLA's begins, in bytes.
+#: The alignment of XLA's buffers in bytes.
 _ALIGNMENT = 64
-#: The types of arrays, as JAX has them.
+#: JAX's array types.
 _types: Cache[tuple[tuple[int, ...], np.dtype], Any] = Cache(Group("types of buffers", 4096))
-#: By JAX's default device, the sharding and the device of an array that nobody has put anywhere.
+#: By JAX's default device: the sharding and the device of an uncommitted array.
 _places: dict[Any, tuple[Any, list[Any]]] = {}
 
 
 def copied(array: np.ndarray) -> jax.Array:
-    """A buffer with the array's contents as they are now.
+    """A buffer with the array's present contents.
 
-    The array may be changed afterwards.
+    The array may be modified afterwards.
     """
     if process.forked:
         return jax.device_put(_aligned(array))
@@ -74,7 +74,7 @@ def _place(default: Any) -> tuple[Any, list[Any]]:
 
 
 def _aligned(array: np.ndarray) -> np.ndarray:
-    """A copy that XLA takes as it is, for which it needs no thread."""
+    """An aligned copy, which XLA uses without copying in another thread."""
     memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -90,18 +90,18 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
         >>> filled((2,), 0.5, np.dtype("float32")) is filled((2,), 0.5, np.dtype("float32"))
         True
     """
-    # Zeros by how they are written, also as parts: 0.0 and -0.0 are equal, but not the same number.
+    # Zeros by their repr, in complex numbers too: 0.0 and -0.0 are equal but differ in sign.
     key = (shape, str(value) if not value or dtype.kind == "c" else value, dtype)
     found = _kept.get(key)
     return table(key, lambda: np.full(shape, value, dtype)) if found is None else found
 
 
 def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
-    """A buffer whose contents follow from a key. Small ones are kept and shared: buffers never change.
+    """A constant buffer determined by a key. Small ones are cached and shared: buffers are immutable.
 
     Args:
         key: a hashable key.
-        make: the contents, the same whenever it is called.
+        make: returns the contents, the same at each call.
     """
     found = _kept.get(key)
     if found is None:
@@ -119,17 +119,17 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
 
 
 def scalar(value: Any, dtype: np.dtype) -> Any:
-    """A number as a buffer without axes."""
+    """A number as a 0-d buffer."""
     return filled((), value, dtype)
 
 
 def own(buffer: Any) -> Any:
-    """The buffer, or a copy of it if it is one of those that are kept."""
+    """The buffer, or a copy of it if it is cached here."""
     if id(buffer) not in shared:
         return buffer
     return copied(np.asarray(buffer)) if process.forked else buffer.copy()
 
 
 def is_constant(buffer: Any) -> bool:
-    """Whether it is one of the buffers that are kept."""
+    """Whether the buffer is cached here."""
     return id(buffer) in shared

@@ -4,9 +4,8 @@
 is needed. The operations that a thread has recorded are its *window*. ``flush`` runs it: when a value is needed, at the
 end of an optimizer's step, and when it has grown long. ``funcgrad.runtime.windows`` says how.
 
-Recording is paid by every operation, so it is four steps: make the result, append one tuple, look at the length,
-return. All that can wait (what is an operand of what, what is still needed, what may be overwritten) is found out at
-the flush, in one loop.
+Every operation pays for recording, so it is minimal: create the result, append a tuple, check the length. All else
+(dataflow, liveness, buffer donation) is computed at the flush, in one loop.
 """
 
 from __future__ import annotations
@@ -26,23 +25,22 @@ if TYPE_CHECKING:
     from funcgrad.runtime.programs import Executable
     from funcgrad.runtime.recording import Recording
 
-#: A recorded operation: its executable, its operands, its numbers, and the placeholders of its results.
+#: A recorded operation: its executable, operands, numbers, and the placeholders of its results.
 Operation = tuple["Executable", Sequence[Any], Sequence[Any], tuple["Deferred", ...]]
 
 _new = object.__new__
 
 
 class Deferred(Tracer):
-    """A buffer that is still to be computed, or was meanwhile.
+    """A buffer that is computed later, or has been computed since.
 
     Attributes:
-        value: the buffer, once computed; a NumPy array if the NumPy backend computed it and the value has not been
-            needed yet a buffer.
-        error: the error of its operation, if that failed twice.
-        foreseen: the value predicted by ``foresight``, once that was tried.
+        value: the buffer, once computed; a NumPy array if the NumPy backend computed it and no buffer was needed yet.
+        error: the error of its operation, if it failed twice.
+        foreseen: the value predicted by ``foresight``, if that was tried.
     """
 
-    # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
+    # The interpreter of operations on it is the bottom one; ``eager`` sets it.
     __slots__ = ("value", "error", "foreseen")
     interpreter: Interpreter
     value: Any
@@ -57,16 +55,16 @@ class Deferred(Tracer):
 
 
 class Queue:
-    """The operations that one thread has recorded and not yet run.
+    """The operations that a thread has recorded but not yet run.
 
     Attributes:
         ops: the operations, in order.
-        backlog: recordings whose run was interrupted; they are taken up again first.
-        transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
-        later, due: functions to call when values are computed, of operations not yet run, and of operations run.
-        recent: what is due of the operations run last, which may still be at it.
-        backwards: how many backward passes there were since it was run.
-        whole: whether the operations are to be compiled as one program when they are run, however seldom that is.
+        backlog: recordings whose run was interrupted; they are resumed first.
+        transient: an executable among them that may be short-lived, if any: it owns what is compiled from them.
+        later, due: callbacks for when values are computed, of operations not yet run, and of operations run.
+        recent: the callbacks of the last operations run, which may still be computing.
+        backwards: the number of backward passes since it was last run.
+        whole: whether the operations are compiled as one program even if they run only once.
         owner: the thread.
     """
 
@@ -84,23 +82,23 @@ class Queue:
         self.owner = threading.current_thread()
 
     def part(self, ops: list[Operation]) -> Queue:
-        """A queue of some of its operations."""
+        """A queue of a range of its operations."""
         made = Queue()
         made.ops, made.transient, made.whole, made.owner = ops, self.transient, self.whole, self.owner
         return made
 
 
 class Hold:
-    """A consumer that must see all of a thread's operations before any of them runs, as a capture does."""
+    """A consumer that must see all of a thread's operations before any of them runs, such as a capture."""
 
     def value_wanted(self) -> None:
-        """Called when a value is needed all the same; unless it raises, operations run again as usual."""
+        """Called when a value is needed nevertheless; unless it raises, operations run as usual from then on."""
 
     def from_host(self, buffer: Any) -> None:
-        """Called with each buffer that is made of values that Python has."""
+        """Called with each buffer made from host values."""
 
     def from_table(self, buffer: Any) -> None:
-        """Called with each constant buffer that is too large to be kept."""
+        """Called with each constant buffer that is too large to be cached."""
 
 
 class _Local(threading.local):
@@ -112,31 +110,30 @@ class _Local(threading.local):
         self.queue = Queue()
         self.ops = self.queue.ops
         with _beginning:  # not ``lock``: its owner may be waiting for this thread to compile something
-            # Kept also after the thread's end: its results may be wanted then.
+            # Kept after the thread's end: its results may be needed then.
             queues[:] = [q for q in queues if q.ops or q.backlog or q.owner.is_alive()]
             queues.append(self.queue)
 
 
-#: Held while a window is taken and run. One for all threads: a window may need what another thread has recorded.
+#: Protects taking and running a window. One for all threads: a window may need another thread's operations.
 lock = Lock()
 queues: list[Queue] = []
-#: Held while a thread's queue is added.
+#: Protects adding a thread's queue.
 _beginning = threading.Lock()
 local = _Local()
 
 
 class Settings:
-    """How operations are deferred.
+    """Settings of deferred execution.
 
     Attributes:
-        limit: how many operations a window has at most; with 1, every operation runs at once.
+        limit: the maximum number of operations in a window; with 1, every operation runs at once.
         background: whether windows are compiled by another thread while operations run one by one.
-        backwards: how many backward passes a window has at most. Where there are optimizers, a window ends with their
-            steps, and gradients may be accumulated before; else a backward pass is what repeats.
+        backwards: the maximum number of backward passes in a window. With an optimizer, a window ends with its step,
+            and gradients may be accumulated before; else the backward pass is what repeats.
         by_numpy: whether small operations that are not compiled yet run by NumPy.
-        patience: how long a window that is seen again goes on one by one before it is compiled, as a part of the time
-            that compiling takes.
-        behind: how many times as long it goes on one by one after that, until what was compiled is used.
+        patience: how long a repeated window runs one by one before it is compiled, as a fraction of the compile time.
+        behind: how many times as long it runs one by one after that, until the compiled program is used.
         meetings: how often a window runs one by one at least: what a program does a few times it does alike each time.
     """
 
@@ -147,7 +144,7 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # With a core to spare, compiling costs the program little; on one core it takes all of its time meanwhile.
+        # With a spare core compiling costs the program little; on a single core it blocks the program.
         self.patience, self.behind = (0.1, 2) if cores() > 1 else (1.0, 0)
         self.meetings = 3
 
@@ -156,12 +153,12 @@ settings = Settings()
 
 
 def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> Deferred:
-    """Records an operation of one result.
+    """Records an operation with one result.
 
     Args:
         code: its executable.
         buffers: its operands: buffers, deferred or not.
-        numbers: Python numbers that it takes beside them.
+        numbers: its Python numbers, besides the buffers.
     """
     result = _new(Deferred)
     ops = local.ops
@@ -172,7 +169,7 @@ def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()
 
 
 def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> tuple[Deferred, ...]:
-    """Records an operation of several results."""
+    """Records an operation with several results."""
     results = tuple([_new(Deferred) for _ in range(code.results)])
     ops = local.ops
     ops.append((code, buffers, numbers, results))
@@ -188,7 +185,7 @@ def operands(buffer: Any) -> Sequence[Any]:
 
 
 def ready(buffer: Any) -> Any:
-    """The buffer itself, computed if it was not; anything but a ``Deferred`` as it is."""
+    """The computed buffer; anything but a ``Deferred`` unchanged."""
     value = value_of(buffer)
     if value.__class__ is np.ndarray and buffer.__class__ is Deferred:
         value = buffer.value = put(value)
@@ -215,31 +212,31 @@ def value_of(buffer: Any) -> Any:
 
 
 def later(check: Callable[[], None]) -> None:
-    """Has ``check``, which looks at values that are not there yet, called when they are: at the first value that Python
-    asks for, or when the next window is run."""
+    """Registers ``check``, which reads values that are not computed yet: called when Python next needs a value, or when
+    the next window is run."""
     local.queue.later.append(check)
 
 
 def due(checks: Sequence[Callable[[], None]]) -> None:
-    """Has checks called at the first value that Python asks for, of values which are being computed; or, where steps
-    follow each other and no value is needed, by ``catch_up`` two steps later."""
+    """Registers checks of values that are being computed: called when Python next needs a value, or by ``catch_up`` two
+    steps later."""
     queue = local.queue
     queue.due += queue.recent
     queue.recent = list(checks)
 
 
 def catch_up(recent: bool = True) -> None:
-    """Calls the functions registered for when values are computed.
+    """Calls the callbacks registered for when values are computed.
 
     Args:
-        recent: whether to call also what is due of the last step: it would be waited for.
+        recent: whether to include those of the last step, for which it would have to wait.
 
     Raises:
-        Exception: the first error that one of them raises; the others are not called any more.
+        Exception: the first error that one of them raises; the others are dropped.
     """
     queue = local.queue
     if local.hold is None and (queue.due or (recent and queue.recent)):
-        # Out of the queue meanwhile: the checks look at values.
+        # Removed from the queue first: the checks read values.
         checks, queue.due = queue.due, []
         last, queue.recent = queue.recent, []
         if recent:
@@ -253,7 +250,7 @@ def catch_up(recent: bool = True) -> None:
 
 
 class looking:
-    """Context in which values are read without notice to a capture, since they only decide about errors."""
+    """Context in which a capture ignores reads of values, since they only decide about errors."""
 
     __slots__ = ("before",)
 
@@ -265,7 +262,7 @@ class looking:
 
 
 def let_go() -> None:
-    """Ends the ``Hold`` on this thread's operations: a value is needed."""
+    """Ends the ``Hold`` on this thread's operations, because a value is needed."""
     hold, local.hold = local.hold, None
     if hold is not None:
         hold.value_wanted()
@@ -273,7 +270,7 @@ def let_go() -> None:
 
 @contextmanager
 def holding(hold: Hold) -> Iterator[None]:
-    """Context in which this thread's operations are recorded and run only when a value is needed."""
+    """Context in which this thread's operations run only when a value is needed."""
     before = local.hold
     try:
         local.hold = hold
@@ -283,7 +280,7 @@ def holding(hold: Hold) -> Iterator[None]:
 
 
 def flush() -> None:
-    """Runs the operations that this thread has recorded, unless a ``Hold`` keeps them back."""
+    """Runs the operations that this thread has recorded, unless a ``Hold`` defers them."""
     queue = local.queue
     local.last = None
     if local.hold is None:
@@ -305,10 +302,10 @@ def backward_done() -> None:
 
 
 def make_room() -> None:
-    """Runs the first of this thread's operations when its window has reached the limit.
+    """Runs this thread's first operations when its window has reached the limit.
 
-    In a loop without a natural end of a window it ends before an operation like its first one, so that the next window
-    begins with the same operation, and has the same structure.
+    In a loop without natural window boundaries, the window ends before an operation like its first one, so that the
+    next window has the same structure.
     """
     queue = local.queue
     ops = queue.ops
@@ -326,7 +323,7 @@ def make_room() -> None:
 
 def flush_all() -> None:
     """Runs the operations that all threads have recorded."""
-    for queue in queues[:]:  # a thread that begins meanwhile changes them
+    for queue in queues[:]:  # a thread that starts meanwhile changes them
         if queue.ops or queue.backlog:
             run_queue(queue)
 
@@ -337,17 +334,17 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
 
 
 def put(array: np.ndarray) -> Any:
-    """A buffer with the array's contents; put in place by ``funcgrad.runtime.programs``."""
+    """A buffer with the array's contents; replaced by ``funcgrad.runtime.programs``."""
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
 
 
 def set_put(function: Any) -> None:
-    """Names the function that makes a buffer of an array."""
+    """Sets the function that makes a buffer from an array."""
     global put
     put = function
 
 
 def set_runner(runner: Any) -> None:
-    """Names the function that runs a queue."""
+    """Sets the function that runs a queue."""
     global run_queue
     run_queue = runner

@@ -1,9 +1,9 @@
-"""Which buffers a compiled window takes over for which of its results.
+"""Buffer donation: which input buffers a compiled window reuses for which of its results.
 
-XLA writes a result into the buffer of an operand where the two are tied together; if the operand's elements are still
-wanted when the result is written, it copies one of them first. What can be written in place are results that are
-computed element by element: an optimizer's parameters and its state from their old values. So operands are tied to such
-results only, each to the nearest one; JAX ties them in order, so the results come in the order of the operands.
+XLA writes a result into a donated operand's buffer; if the operand is still needed when the result is written, it
+copies one of them first. Results computed elementwise, such as an optimizer's new parameters and state from the old
+ones, need no copy. So operands are donated to such results only, each to the nearest one; JAX matches them in order, so
+results are sorted like the operands.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 
 from funcgrad.core.ir import Equation, Program, Var
 
-#: How many equations lie at most between an operand and its new value.
+#: The maximum number of equations between an operand and its new value.
 FARTHEST = 24
 
 
 def pairs(program: Program, free: Sequence[int]) -> list[tuple[int, int]]:
-    """Inputs with the outputs that may be written into their buffers: (input, output), in the order of the inputs.
+    """Pairs (input, output) such that the output may be written into the input's buffer, in the order of the inputs.
 
     Args:
-        free: the inputs that nothing else references.
+        free: the inputs that have no other references.
     """
     given = {program.inputs[i]: i for i in free}
     makers = {v: e for e in program.equations for v in e.outputs}
@@ -40,7 +40,7 @@ def pairs(program: Program, free: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _sources(output: Var, makers: dict[Var, Equation], given: dict[Var, int]) -> dict[Var, int]:
-    """The given variables of the output's type that it is computed from element by element, and how far they are."""
+    """The given variables of the output's type from which it is computed elementwise, and their distances."""
     found: dict[Var, int] = {}
     seen = {output}
     front = [output]

@@ -35,7 +35,7 @@ _executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048)
 
 
 def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Runs ``primitive`` on arrays, through an executable cached by (primitive, params) and, inside JAX, by types."""
+    """Runs ``primitive`` on arrays by an executable cached by (primitive, params) and, inside JAX, by types."""
     if process.forked:
         return _without_xla(primitive, operands, params)
     key = (primitive, *params.items())
@@ -57,13 +57,13 @@ def _without_xla(primitive: Primitive, operands: Sequence[Any], params: dict[str
 
 
 def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
-    """The cache for the executable of a primitive that carries programs or functions: it lives as long as the first of
-    them, as they may hold what is the user's."""
+    """The executable cache for a primitive that carries programs or functions: it is owned by the first of them, which
+    may reference user data."""
     return next((p.cache for p in params.values() if isinstance(p, Code)), _executables)
 
 
 def _checked(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """The primitive's ``lower`` rule, after its own rule has accepted the types: once for each, as JAX traces it."""
+    """The primitive's ``lower`` rule, after ``infer`` has accepted the types: once per types, as JAX traces it."""
 
     def run(*operands: Any) -> Any:
         primitive.output_types([type_of(x) for x in operands], params)
@@ -77,8 +77,8 @@ def _is_weak(x: Any) -> bool:
 
 
 def _execute_whole(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The result by a program that JAX does not look into. Of Python numbers alone it is weak, as it is when traced:
-    ``x * sqrt(2.0)`` has the dtype of x."""
+    """The result by a program that JAX does not trace into. For Python numbers alone it is weak, as under tracing: ``x
+    * sqrt(2.0)`` has the dtype of x."""
     key = (primitive, *map(type_of, operands), *params.items())
     run = _executables.get(key) or _executables.again(key)
     if run is None:
@@ -90,7 +90,7 @@ def _execute_whole(primitive: Primitive, operands: Sequence[Any], params: dict[s
 
 
 def _numbers_by_numpy(program: Program) -> Callable[..., Any]:
-    """A program of numbers in a forked child. Its results without axes are Python's numbers, which are weak as well."""
+    """Evaluates a program of numbers in a forked child. Its 0-d results are Python numbers, which are weak as well."""
     code = executable(program)
 
     def run(*operands: Any) -> list[Any]:
@@ -106,10 +106,10 @@ def _as_list(result: Any) -> list[Any]:
 
 
 class Eager(Base):
-    """Runs operations immediately, or records them. It is level 0 of every stack, and never exits.
+    """Executes operations immediately, or records them. It is level 0 of every stack, and never exits.
 
-    Within a transform operations are deferred, and so is whatever has a deferred operand: the caller of a transform
-    gets arrays, and no level in between reads values unless Python code does.
+    Inside a transform operations are deferred, and so are those with a deferred operand: transforms return arrays to
+    their caller, and no level in between reads values unless Python code does.
     """
 
     __slots__ = ()
@@ -118,7 +118,7 @@ class Eager(Base):
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if not (state.depth or state.deferring or Deferred in map(type, operands)):
             return self.now(primitive, operands, params)
-        # What is an operand: the type of an array, the class of a number.
+        # The kind of each operand: the type of an array, the class of a number.
         kinds: list[Any] = [primitive]
         arrays: list[Any] = []
         numbers: Sequence[Any] = ()
@@ -151,11 +151,11 @@ class Eager(Base):
         try:
             return execute(primitive, operands, params)
         except (TypeError, ValueError):
-            # Our own rule names the error in the user's terms; if it finds none, XLA's error is raised.
+            # ``infer`` raises the error in the user's terms; if it accepts the types, XLA's error is raised.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
         except Exception as error:
-            # On a mesh of explicit axes JAX's types say how arrays are divided, and cannot always say it of the result.
+            # On a mesh of explicit axes JAX's types carry shardings, and JAX cannot always infer that of the result.
             if type(error).__name__ != "ShardingTypeError":
                 raise
             return _execute_whole(primitive, operands, params)  # the compiler chooses
@@ -174,7 +174,7 @@ _walk: Callable[..., Any]
 
 
 def set_walk(walk: Callable[..., Any]) -> None:
-    """Names the function that walks back along a tape at once."""
+    """Sets the function that runs a whole backward pass over a tape."""
     global _walk
     _walk = walk
 
@@ -199,7 +199,7 @@ def held(x: Any) -> Any:
 
 
 def kind_of(x: Any) -> Any:
-    """The kind of ``x`` as an operand: the type of an array, the class of a number; None if it cannot be deferred."""
+    """The kind of operand ``x``: the type of an array, the class of a number; None if it cannot be deferred."""
     cls = x.__class__
     if cls is Deferred:
         return x.type
@@ -207,7 +207,7 @@ def kind_of(x: Any) -> Any:
 
 
 class Stepwise(Executable):
-    """A program that is compiled only as part of a window; until then its equations are run one by one."""
+    """A program that is compiled only as part of a window; otherwise its equations run one by one."""
 
     __slots__ = ()
 
@@ -219,7 +219,7 @@ class Stepwise(Executable):
         values: dict[Any, Any] = dict(program.constants)
         values.update(zip(program.inputs, (*buffers, *numbers), strict=True))
         for equation, last in zip(program.equations, _last_uses(program), strict=True):
-            # By the executables that the operations have when they come from Python.
+            # By the executables that the same operations use when called from Python.
             kinds: list[Any] = [equation.primitive]
             arrays: list[Any] = []
             given: list[Any] = []
@@ -238,7 +238,7 @@ class Stepwise(Executable):
 
 
 def _last_uses(program: Program) -> list[set[Var]]:
-    """After each equation, the variables that nothing needs any more."""
+    """After each equation, the variables that are no longer needed."""
     needed = set(program.outputs)
     uses = []
     for equation in reversed(program.equations):
@@ -249,7 +249,7 @@ def _last_uses(program: Program) -> list[set[Var]]:
 
 
 def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
-    """Records an operation, whose results carry their types."""
+    """Records an operation whose results carry their types."""
     results = record_all(code, arrays, numbers)
     for r, t in zip(results, types):
         r.type = t
@@ -257,7 +257,7 @@ def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any]
 
 
 def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
-    """The executable for an operation on operands of ``kinds``, whose first is the primitive itself."""
+    """The executable for an operation on operands of ``kinds``, whose first element is the primitive."""
     key = (*kinds, *params.items()) if params else tuple(kinds)
     cache = _codes if primitive.vjp is None else cache_of_code(params)
     found = cache.get(key)
@@ -284,11 +284,11 @@ def _code(primitive: Primitive, params: dict[str, Any], kinds: Sequence[Any]) ->
 
 _eager = Eager()
 set_base(_eager)
-Deferred.interpreter = _eager  # type: ignore[misc]  # in the class, not in each: it is the same for all
+Deferred.interpreter = _eager  # on the class: the same for all instances
 
 
 def as_array(x: Any) -> jax.Array:
-    """A JAX array of a NumPy array or scalar; JAX arrays themselves."""
+    """Converts a NumPy array or scalar to a JAX array; JAX arrays are unchanged."""
     if isinstance(x, jax.Array):
         return x
     # JAX's own function compiles a program for the first array of a process.

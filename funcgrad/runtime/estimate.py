@@ -1,11 +1,11 @@
-"""How long XLA takes to compile a program, estimated from its equations.
+"""Estimates XLA's compile time of a program from its equations.
 
-On a CPU XLA makes a kernel of every value that has to be stored, out of the elementwise operations that it comes of
-(fusion). A value that several kernels need is computed again in each of them, unless that would read more memory, so
-the operations to compile may be many more than the equations: if the results of a chain of ``n`` multiplications by
-numbers are all held, the last kernel has all ``n``, and together they have ``n * (n + 1) / 2``. ``Fusion`` counts them.
+On a CPU XLA generates a kernel for each stored value, fused from the elementwise operations it depends on. A value that
+several kernels need is recomputed in each, unless that would read more memory, so there may be many more operations
+than equations: if all results of a chain of ``n`` multiplications by numbers are live, the last kernel has all ``n``,
+and together they have ``n * (n + 1) / 2``. ``Fusion`` counts them.
 
-All times are milliseconds. ``python -m benchmarks.compile_times`` prints them beside those that are measured.
+All times are milliseconds. ``python -m benchmarks.compile_times`` compares them with measurements.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections.abc import Iterable
 
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
 
-#: What compiling takes: a program; an equation that is none of those below; an operation that is computed again.
+#: The compile time of a program; of an equation not listed below; of a recomputed operation.
 PROGRAM, EQUATION, REPEATED = 20.0, 0.6, 0.5
-#: How many operations a function counts for beside one, where it is computed again.
+#: How many operations a function counts as, when recomputed.
 FUNCTION = 0.5
-#: What it takes to join values that are computed in the same kernel, for each operation that they come of; and at most.
+#: The cost of merging values computed in the same kernel, per operation they depend on; and its maximum.
 JOINED, MOST_JOINED = 1.0, 50.0
 
 
-#: What takes longer than an equation.
+#: Primitives that take longer than an equation.
 _TIMES: dict[str, float] = {
     "dot": 8.0, "dot_in_single": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0
 }  # fmt: skip
-#: Functions that XLA expands into many operations, and how many; the same where they are recomputed.
+#: Functions that XLA expands into many operations, and how many; also when recomputed.
 _FUNCTIONS = dict.fromkeys(
     ("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "erf", "erfc", "exp", "exp2",
      "expm1", "log", "log1p", "logistic", "pow", "sin", "sinh", "tan", "tanh"),
@@ -49,8 +49,8 @@ _TIMES |= dict.fromkeys(
     ("definite_solve", "factored_determinant", "factored_solve", "inverse", "triangular_solve"), 50.0
 )
 
-#: Beside the elementwise primitives, those which XLA puts into the kernels of what they are operands of, and those into
-#: whose kernels it puts their operands.
+#: Besides the elementwise primitives: those that XLA fuses into their users, and those that it fuses their operands
+#: into.
 _MOVES = frozenset(
     ("broadcast", "reshape", "slice", "transpose", "reverse", "pad", "concatenate", "iota", "gather", "dynamic_slice")
 )
@@ -73,13 +73,13 @@ def _programs(equation: Equation) -> Iterable[Program]:
 
 @kept_with_program
 def equations_cost(program: Program) -> float:
-    """What the equations of a program take, if nothing is computed again."""
+    """The cost of a program's equations, without recomputation."""
     return sum(map(equation_cost, program.equations))
 
 
 @kept_with_program
 def compile_cost(program: Program) -> float:
-    """About how long compiling a program takes."""
+    """The estimated compile time of a program."""
     fusion = Fusion(program)
     for e in program.equations:
         fusion.add(e)
@@ -87,12 +87,12 @@ def compile_cost(program: Program) -> float:
 
 
 class Fusion:
-    """How many operations the kernels of a program have, of some equations after the other.
+    """Counts the operations of a program's kernels, as equations are added.
 
     Attributes:
-        equations: the cost of the equations so far.
-        repeated: how many operations their kernels have beside those of the equations: what is computed again.
-        largest: how many the largest of the kernels has.
+        equations: the total cost of the equations.
+        repeated: the number of operations that kernels recompute.
+        largest: the number of operations of the largest kernel.
     """
 
     __slots__ = ("equations", "largest", "_stored", "_inlined", "_masks", "_functions", "_made", "_fused", "_count")
@@ -101,7 +101,7 @@ class Fusion:
         outputs = set(program.outputs)
         blocked, reduced, uses = _users(program)
         blocked |= outputs
-        # What is needed beside its sum, as in a softmax, is not computed twice.
+        # An operand of a reduction that is also used otherwise, as in a softmax, is not recomputed.
         blocked |= {a for a in reduced if uses[a] > 1}
         #: Values that are recomputed in each kernel that reads them.
         self._inlined: set[Var] = set()
@@ -120,11 +120,11 @@ class Fusion:
         self.begin()
 
     def begin(self) -> None:
-        """Begins a separate program, which reads values computed before."""
+        """Starts another program, which reads values computed before."""
         self.equations = 0.0
         self.largest = self._count = 0
         self._masks: dict[Atom, int] = {}
-        self._functions = 0  # which of the operations are functions
+        self._functions = 0  # bit mask of the operations that are functions
         self._made = self._fused = 0.0
 
     def add(self, equation: Equation) -> None:
@@ -155,16 +155,16 @@ class Fusion:
         self.largest = max(self.largest, mask.bit_count())  # of what is going to be in a kernel, too
 
     def repeated(self) -> float:
-        """How many operations are computed again."""
+        """The number of recomputed operations."""
         return max(0.0, self._fused - self._made)
 
     def cost(self) -> float:
-        """About how long compiling it takes."""
+        """The estimated compile time."""
         return PROGRAM + self.equations + REPEATED * self.repeated()
 
 
 def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:
-    """The values read by operations outside a fused kernel; the reduced ones; the number of readers of each."""
+    """The values read outside a fused kernel; the reduced ones; the number of readers of each."""
     blocked: set[Atom] = set()
     reduced: set[Atom] = set()
     uses: dict[Atom, int] = {}
@@ -183,7 +183,7 @@ def _parted(program: Program, inlined: set[Var], shared: set[Var]) -> set[Var]:
     found: set[Var] = set()
     place: dict[Atom, int] = {v: 1 << i for i, v in enumerate(shared)}
     values = list(shared)
-    #: Of each value, the shared ones that it comes of; those of them within its kernel, and by way of another one.
+    #: For each value, the shared ones it depends on: those within its kernel, and those through another one.
     comes: dict[Atom, int] = {}
     within: dict[Atom, int] = {}
     beyond: dict[Atom, int] = {}
@@ -216,6 +216,6 @@ def _takes_in(equation: Equation) -> bool:
 
 
 def _unary(equation: Equation) -> bool:
-    """Whether it reads no more than one array of the size of its result: XLA computes such a one again and again."""
+    """Whether it reads at most one array of the size of its result: XLA recomputes such an operation freely."""
     large = {a for a in equation.inputs if type(a) is Var and a.type.size >= equation.outputs[0].type.size}
     return len(large) <= 1

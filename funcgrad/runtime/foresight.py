@@ -1,4 +1,4 @@
-"""Predicting values of recorded operations with NumPy, so that indices can be checked before they are used."""
+"""Predicts values of recorded operations with NumPy, so that indices can be checked before they are used."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from funcgrad.runtime import numpy_backend
 from funcgrad.runtime.deferred import Deferred, Operation, local, value_of
 from funcgrad.runtime.programs import by_numpy
 
-#: Most milliseconds that a prediction may take, and the same if floats are involved.
+#: The maximum estimated milliseconds of a prediction, and the same if floats are involved.
 MOST, FLOATS = 0.2, 0.06
 
 
 def foreseen(buffer: Deferred) -> np.ndarray | None:
-    """The value that a buffer will have, read-only, if a few small NumPy operations compute it from known values.
+    """The value that a buffer will have, read-only, if a few small NumPy operations can compute it from known values.
 
-    The operations stay recorded, so predicting does not change a window. None where it would take too long; floats that
-    decide are mostly what the window is run for, so they get less time.
+    The operations stay recorded, so predicting does not change a window. None if it would take too long; floats get
+    less time, since a window that computes them is usually run for them.
     """
     try:
         return buffer.foreseen
@@ -31,7 +31,7 @@ def foreseen(buffer: Deferred) -> np.ndarray | None:
 
 
 def _steps(buffer: Deferred, ops: Sequence[Operation]) -> list[Operation] | None:
-    """The operations on which the buffer depends, in order; None if they are not few and small."""
+    """The operations that the buffer depends on, in order; None if they are not few and small."""
     wanted, found, takes, most = {id(buffer)}, [], 0.0, MOST
     for op in reversed(ops):
         code, buffers, _, results = op

@@ -1,15 +1,14 @@
-"""Options of XLA.
+"""XLA compiler options.
 
-On a CPU it uses half of the vector registers of a machine that has AVX-512 (its default is right for the first machines
-that had it, which slowed down). Told to use the whole, functions such as ``tanh``, ``exp`` and ``erf`` of large arrays
-take 0.55 of the time (``python -m benchmarks lowering``); what only moves memory, and what calls its library of matrix
-products, is as fast as before.
+On a CPU with AVX-512 XLA uses half of the vector registers by default, which suited the first such CPUs, whose clock
+slowed down. With the full width, functions such as ``tanh``, ``exp`` and ``erf`` of large arrays take 0.55 of the time
+(``python -m benchmarks lowering``); memory-bound operations and matrix products are unchanged.
 
-By default XLA also leaves roundings to bfloat16 and float16 out where it can, so a result would depend on whether
-operations are compiled one by one or together. Here both give the same bits.
+By default XLA also omits roundings to bfloat16 and float16 where it can, so a result would depend on whether operations
+are compiled one by one or together. Here both give the same bits.
 
-JAX hands programs for the CPU to a thread, so that Python goes on meanwhile. On one core nothing can: there a program
-runs in the thread that calls it, which for a small one takes half of the time.
+JAX runs CPU programs in another thread, concurrently with Python. On a single core that has no benefit: there a program
+runs in the calling thread, which halves the time of a small one.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ import jax
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 if cores() == 1 and "JAX_CPU_ENABLE_ASYNC_DISPATCH" not in os.environ:
     jax.config.update("jax_cpu_enable_async_dispatch", False)
 
-#: In bits; a machine without such registers uses its widest.
+#: In bits; a CPU without such registers uses its widest.
 VECTOR_WIDTH = 512
 
 

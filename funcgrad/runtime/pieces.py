@@ -1,10 +1,9 @@
-"""A program that would be expensive to compile, cut into pieces: programs of their own, run one after the other.
+"""Splits a program that would be expensive to compile into pieces: separate programs, run one after the other.
 
-XLA's time and memory grow faster than a program, above all where many of its values are needed (``estimate``). So
-there is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long
-as that allows, and ended where few values go on to later pieces. That follows from the program alone: it is the same
-each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no
-later piece needs is released, or given to XLA for a result.
+XLA's time and memory grow superlinearly with a program, above all if many of its values are needed (``estimate``). So
+the cost of one program is bounded, and a larger one is cut: the equations in order, each piece as long as the bound
+allows, ended where few values are used by later pieces. The cuts depend on the program alone. Pieces that are equal up
+to variable names, such as those of a loop, are compiled once. Values that no later piece reads are released or donated.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from funcgrad.runtime.estimate import Fusion
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import Executable
 
-#: What a piece comes to at most: milliseconds that its equations take; operations of one kernel; operations that
-#: several kernels compute again, where those are so many times its equations: programs of layers all have a few.
+#: The bounds of a piece: milliseconds of its equations; operations of one kernel; recomputed operations, if they are so
+#: many times its equations: programs of layers all have a few.
 EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 400, 850, 3.5
-#: The part of a piece, at its end, in which it may end.
+#: The final fraction of a piece in which it may end.
 END = 0.25
 
-#: Pieces by their computation, as long as some program has them.
+#: Cached pieces by their computation, as long as a program references them.
 _known: WeakValueDictionary[tuple, Executable] = WeakValueDictionary()
 
 
 class Piece:
-    """Some equations of a program, compiled.
+    """A compiled range of a program's equations.
 
     Attributes:
         code: the executable.
-        reads: the places of its operands among the program's values.
-        numbers: for each vector of numbers that it reads, the vector's place and which of its elements.
-        writes: the places of its results.
-        dead: the places of values that no later piece reads.
+        reads: the indices of its operands among the program's values.
+        numbers: for each vector of numbers that it reads, the vector's index and which elements are read.
+        writes: the indices of its results.
+        dead: the indices of values that no later piece reads.
     """
 
     __slots__ = ("code", "reads", "numbers", "writes", "dead")
@@ -53,19 +52,19 @@ class Piece:
 
 
 class Pieces:
-    """A program in pieces. Called with the program's inputs it runs them, and returns the outputs.
+    """A program in pieces. Calling it with the program's inputs runs them and returns the outputs.
 
     Args:
         program: the program.
         vectors: how many of its inputs, the last ones, are vectors of numbers.
-        free: the inputs whose buffers may be taken over.
-        ends: after how many equations each piece ends.
+        free: the inputs whose buffers may be donated.
+        ends: the index of the equation after which each piece ends.
 
     Attributes:
         pieces: the pieces.
-        donated: the inputs whose buffers are taken over.
-        places: how many values there are to be kept, the inputs first.
-        outputs: the places of the outputs, or the literals that they are.
+        donated: the inputs whose buffers are donated.
+        places: the number of values to store, the inputs first.
+        outputs: the indices of the outputs, or literals.
     """
 
     __slots__ = ("pieces", "donated", "places", "outputs")
@@ -83,18 +82,18 @@ class Pieces:
 
     @property
     def run(self) -> Pieces:
-        """The function that runs them."""
+        """The function that runs the pieces."""
         return self
 
     def __call__(self, *inputs: Any) -> list[Any]:
         return Progress(self, inputs).finish()
 
     def prepare(self, shardings: Sequence[Any] = ()) -> None:
-        """Compiles them without running them, one after the other, unless the process ends meanwhile.
+        """Compiles the pieces one after the other without running them, unless the process is ending.
 
         Args:
-            shardings: where inputs are committed to. Where the results of a piece are then XLA decides as it compiles
-                it, so pieces with such inputs are compiled as they run.
+            shardings: the shardings that inputs are committed to. XLA chooses the shardings of a piece's results when
+                it compiles it, so pieces with such inputs are compiled as they run.
         """
         for piece in self.pieces if not any(shardings) else ():
             if not piece.code.warm and process.ending is None:
@@ -103,13 +102,13 @@ class Pieces:
 
 
 class Progress:
-    """A run of pieces, which goes on where an exception has interrupted it.
+    """A run of pieces, which resumes where an exception has interrupted it.
 
     Attributes:
         pieces: the pieces to run.
-        values: computed values that are still needed, by position.
+        values: computed values that are still needed, by index.
         found: the results of each piece that has run.
-        kept: how many pieces' results are among the values.
+        kept: the number of pieces whose results are in ``values``.
     """
 
     __slots__ = ("pieces", "values", "found", "kept")
@@ -127,7 +126,7 @@ class Progress:
             if len(found) == number:
                 operands = [values[i] for i in piece.reads]
                 operands += [values[i][places] for i, places in piece.numbers]
-                # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+                # In C from the call to the list: an interrupt cannot lose results whose operands were donated.
                 found.extend(starmap(piece.code.run, (operands,)))
                 piece.code.warm = True
             for i, value in zip(piece.writes, found[number]):
@@ -167,10 +166,10 @@ def sunk(program: Program, vectors: int) -> Program:
 
 
 def cuts(program: Program) -> tuple[list[int], float]:
-    """After how many equations each piece of a program ends, the last with the program; and about how long compiling
-    them takes, in milliseconds."""
+    """The number of equations after which each piece of a program ends, and the estimated compile time in
+    milliseconds."""
     fusion = Fusion(program)
-    costs: dict[tuple, float] = {}  # those that do the same are compiled once
+    costs: dict[tuple, float] = {}  # equal pieces are compiled once
     last = _last_uses(program)
     kinds = [(e.primitive, *[v.type for v in e.outputs]) for e in program.equations]
     ends: list[int] = []
@@ -191,8 +190,8 @@ def cuts(program: Program) -> tuple[list[int], float]:
 
 
 def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin: int, most: int) -> int:
-    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as
-    can be before an equation like its first, so that pieces of a loop are equal."""
+    """The end of a piece that begins at ``begin``, at most ``most``: where few values are live, and preferably late and
+    before an equation like its first, so that pieces of a loop are equal."""
     first = begin + max(1, int((1 - END) * (most - begin)))
     made = [v for e in program.equations[begin:most] for v in e.outputs]
     outputs = set(program.outputs)
@@ -214,17 +213,17 @@ def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin:
 
 
 def _last_uses(program: Program) -> dict[Var, int]:
-    """Which equation is the last that reads a variable."""
+    """The index of the last equation that reads each variable."""
     return {a: i for i, e in enumerate(program.equations) for a in e.inputs if type(a) is Var}
 
 
 class _Maker:
-    """Pieces of a program in the making.
+    """Builds the pieces of a program.
 
     Attributes:
-        place_of: where values are kept that later pieces or callers need.
-        places: how many those are.
-        donated: inputs whose buffers were given away.
+        place_of: the index of each value that later pieces or callers need.
+        places: the number of those values.
+        donated: inputs whose buffers were donated.
     """
 
     def __init__(self, program: Program, vectors: int, free: Sequence[int]):
@@ -239,7 +238,7 @@ class _Maker:
         self._outputs = set(program.outputs)
 
     def piece(self, begin: int, end: int) -> Piece:
-        """The piece of some of the equations."""
+        """The piece for a range of the equations."""
         equations, numbers = self._with_own_numbers(self.program.equations[begin:end])
         made = {v for e in equations for v in e.outputs}
         read = dict.fromkeys([a for e in equations for a in e.inputs if type(a) is Var and a not in made])
@@ -268,8 +267,8 @@ class _Maker:
     def _with_own_numbers(
         self, equations: Sequence[Equation]
     ) -> tuple[list[Equation], list[tuple[Var, Var, np.ndarray]]]:
-        """The equations, which take their numbers from vectors of their own; of each vector, the one that it is a part
-        of, and which of its elements it has."""
+        """The equations with their numbers read from vectors of the piece's own; for each vector, the source vector and
+        the indices of its elements."""
         elements: dict[Var, dict[int, int]] = {}
         for e in equations:
             if e.inputs and e.inputs[0] in self._heads:
@@ -288,7 +287,7 @@ class _Maker:
 
 
 def _code(program: Program, donate: tuple[int, ...]) -> Executable:
-    """The executable of a piece, or of one that is equal to it."""
+    """The executable of a piece, or of an equal one."""
     number: dict[Atom, Any] = {v: i for i, v in enumerate(program.inputs)}
     number |= {v: ("constant", id(value)) for v, value in program.constants}
     key: list[Any] = [donate, *program.input_types]

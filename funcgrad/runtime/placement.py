@@ -1,8 +1,8 @@
-"""Accelerators: the devices that JAX has beside the CPU, arrays on them, and how full their memory is.
+"""Accelerators: JAX's devices other than the CPU, committed arrays, and memory statistics.
 
-An array of JAX's is *committed* to a device if it was put there by name. A program runs where its committed operands
-are, and takes others there. So operations need no device of their own: it is enough that arrays are committed once.
-Only where there are several devices does a flush ask which operation belongs to which (``apart``).
+A JAX array is *committed* to a device if it was put there explicitly. A program runs on the device of its committed
+operands, and moves the others there. So operations need no device argument: arrays are committed once. Only with
+several devices does a flush group operations by device (``apart``).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = [
 ]  # fmt: skip
 
 _COUNT = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
-#: Packages by which JAX reaches accelerators.
+#: Packages of JAX's accelerator plugins.
 _PLUGINS = ("jax_plugins", "libtpu")
 
 
 def expected() -> bool:
-    """Whether a plugin of JAX's for accelerators is installed, and ``JAX_PLATFORMS`` lets it be used.
+    """Whether a JAX accelerator plugin is installed, and ``JAX_PLATFORMS`` allows it.
 
-    Asking starts no runtime of JAX's, so that a program may still choose its devices.
+    This does not initialize JAX's backends, so that a program may still configure devices.
 
     Example:
         >>> isinstance(expected(), bool)
@@ -44,9 +44,9 @@ def expected() -> bool:
 
 
 def simulated() -> bool:
-    """Whether the CPU was asked for as several devices, by ``XLA_FLAGS`` or by JAX's configuration.
+    """Whether the CPU is configured as several devices, by ``XLA_FLAGS`` or by JAX's configuration.
 
-    Asking starts no runtime of JAX's.
+    This does not initialize JAX's backends.
 
     Example:
         >>> isinstance(simulated(), bool)
@@ -57,17 +57,17 @@ def simulated() -> bool:
 
 
 def prefer_cpu() -> None:
-    """Has arrays made on the CPU that nobody puts anywhere, also where there is an accelerator."""
+    """Makes the CPU the default device, even if there is an accelerator."""
     if expected() and jax.config.values["jax_default_device"] is None:
         jax.config.update("jax_default_device", "cpu")
 
 
 def accelerators(kind: str) -> list[Any]:
-    """The accelerators of a kind that this process has.
+    """The accelerators of a kind available to this process.
 
     Args:
-        kind: ``"cuda"`` for GPUs, ``"xla"`` for those of any kind. Where there are none but the CPU was asked for as
-            several devices, to try programs on, those are of kind ``"xla"``.
+        kind: ``"cuda"`` for GPUs, ``"xla"`` for all. If there are none but the CPU is configured as several devices,
+            for testing, those are of kind ``"xla"``.
 
     Returns:
         A list of JAX's devices.
@@ -85,14 +85,14 @@ def accelerators(kind: str) -> list[Any]:
 
 
 def memory_stats(device: Any) -> dict[str, int]:
-    """What is known of a device's memory, in bytes.
+    """Memory statistics of a device in bytes.
 
     Args:
-        device: one of JAX's.
+        device: a JAX device.
 
     Returns:
-        What its runtime counts, ``bytes_in_use``, ``peak_bytes_in_use``, ``bytes_limit`` and more; of a device whose
-        runtime counts nothing, as that of the CPU, ``bytes_in_use`` alone: the sum over all arrays that live there.
+        The counters of its runtime: ``bytes_in_use``, ``peak_bytes_in_use``, ``bytes_limit`` and more; for a device
+        without counters, such as the CPU, only ``bytes_in_use``: the sum over all live arrays.
 
     Example:
         >>> memory_stats(jax.devices()[0])["bytes_in_use"] >= 0
@@ -111,7 +111,7 @@ def moved(buffer: Any, device: Any) -> Any:
 
     Args:
         buffer: an array, deferred or not.
-        device: one of JAX's; None for the CPU, to whose device arrays are not committed.
+        device: a JAX device; None for the CPU, to which arrays are not committed.
 
     Example:
         >>> moved(jax.numpy.ones(2), jax.devices()[0]).committed
@@ -123,14 +123,14 @@ def moved(buffer: Any, device: Any) -> Any:
 
 
 def committed_to(x: Any) -> frozenset[Any] | None:
-    """The devices that an array is committed to; None for what is nobody's in particular."""
+    """The devices that an array is committed to, or None."""
     return frozenset(x.sharding.device_set) if isinstance(x, JaxArray) and x.committed else None
 
 
 def place_of(buffer: Any) -> frozenset[Any] | None:
-    """The devices that a buffer is committed to, or will be once it is computed; None if it is nobody's in particular.
+    """The devices that a buffer is committed to, or will be once it is computed, or None.
 
-    Nothing is computed: what this thread has recorded says where its results will be.
+    Nothing is computed: the recorded operations determine it.
 
     Example:
         >>> place_of(jax.numpy.ones(2)) is None
@@ -148,26 +148,26 @@ def place_of(buffer: Any) -> frozenset[Any] | None:
         elif id(b) not in seen:
             seen.add(id(b))
             made = next((op for op in reversed(local.ops) if any(r is b for r in op[3])), None)
-            wanted += made[1] if made is not None else [ready(b)]  # another thread has recorded it
+            wanted += made[1] if made is not None else [ready(b)]  # recorded by another thread
     return None
 
 
 def shardings(inputs: Sequence[Any]) -> list[Any]:
-    """The shardings that arrays are committed to, None for those that are not; empty if none is."""
+    """The shardings that arrays are committed to, None for uncommitted ones; empty if all are uncommitted."""
     found = [x.sharding if isinstance(x, JaxArray) and x.committed else None for x in inputs]
     return found if any(found) else []
 
 
 @cache
 def several() -> bool:
-    """Whether there are several devices, so that operations may belong to different ones."""
+    """Whether there are several devices, so that operations may run on different ones."""
     return len(jax.local_devices()) > 1 or jax.local_devices()[0].platform != "cpu"
 
 
 def apart(ops: Sequence[Operation]) -> list[list[Operation]]:
-    """Operations by the devices that they run on, in order.
+    """Groups operations by device, in order.
 
-    One runs where the first of its operands is that is committed or comes from such a one.
+    An operation runs on the device of its first operand that is committed or depends on a committed one.
     """
     groups: dict[frozenset[Any] | None, list[Operation]] = {}
     known: dict[int, frozenset[Any] | None] = {}
@@ -187,15 +187,15 @@ def _places(buffers: Sequence[Any], known: dict[int, frozenset[Any] | None]) -> 
 
 
 def put_on(buffer: Any, device: Any) -> Any:
-    """A new buffer, on a device; while a program is recorded as a whole it stays what it is, and moves when it runs."""
+    """A new buffer committed to a device; during a capture it is unchanged, and moves when it runs."""
     return buffer if device is None or local.hold is not None else moved(buffer, device)
 
 
 def synchronize(device: Any) -> None:
-    """Waits until a device has done all that was asked of it.
+    """Waits until a device has finished all its work.
 
     Args:
-        device: one of JAX's.
+        device: a JAX device.
 
     Example:
         >>> synchronize(jax.devices()[0])

@@ -1,16 +1,15 @@
-"""The runtime when the process ends, and when it is forked.
+"""The runtime at process exit and after a fork.
 
-XLA cannot be stopped while it compiles, which may take long, and other threads may be in the middle of anything when
-Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound (``pthread_exit``),
-which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA
-needs. So, where there are other threads when the process ends:
+XLA cannot be interrupted while it compiles, and other threads may be running when Python exits. Up to Python 3.13 a
+thread that tries to take the GIL then is unwound (``pthread_exit``), on which C++ aborts the process; and the
+destructors of C++ static objects free what a thread inside XLA uses. So, if there are other threads at exit:
 
-- the ending thread takes the runtime's locks and keeps them. A thread that wants one waits for ever; one that has one
-  gets ``GRACE`` to come back, and waits for ever when it gives its lock back;
-- what others print waits for ever, too: a thread that is ended while it has the lock of a file takes that along;
-- the C library is told to end without the destructors, and C++ to pause a thread that is unwound (``_survive``).
+- the exiting thread takes the runtime's locks and keeps them. A thread that waits for one blocks for ever; the owner of
+  one has ``GRACE`` seconds to finish, and blocks when it releases it;
+- printing by other threads blocks: a thread that is killed while it holds a file's lock would keep it;
+- the C library exits without running destructors, and an unwound thread is paused (``_survive``).
 
-In a forked child the threads of XLA are gone. The child computes by NumPy; what NumPy cannot compute is an error.
+In a forked child XLA's threads do not exist. The child computes by NumPy; what NumPy cannot compute raises an error.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from typing import Any
 import jax
 
 try:
-    # Not public: without it a child of a process whose arrays were never used takes itself for one that cannot compute.
+    # Not public API: without it a child of a process that never used arrays would believe that it cannot compute.
     from jax._src import xla_bridge
     from jax._src.xla_bridge import backends_are_initialized
 except ImportError:
@@ -41,17 +40,17 @@ except ImportError:
         return True
 
 
-#: Seconds that running threads get to finish when the process ends.
+#: Seconds that running threads get to finish at exit.
 GRACE = 0.1
 #: Seconds that printing threads get to finish.
 PRINTED = 0.005
 
 
 class Process:
-    """What the process is about to do: end or fork.
+    """Whether the process is ending or forked.
 
     Attributes:
-        ending: the thread that ends it, once it is ending.
+        ending: the thread that exits, once exiting.
         forked: whether it is a child whose parent had used XLA.
     """
 
@@ -66,7 +65,7 @@ process = Process()
 
 
 class Lock:
-    """A re-entrant lock that the thread which ends the process always gets, and that a forked child finds free.
+    """A re-entrant lock that the exiting thread always gets, and that is free in a forked child.
 
     An owner that waits for another thread lends it to that thread: a finalizer that needs the lock may run there.
     """
@@ -75,7 +74,7 @@ class Lock:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        #: Held by the borrower while it is inside, and by the lender to end the loan.
+        #: Held by the borrower inside the lock, and by the lender to end the loan.
         self._loan = threading.RLock()
         self._borrower: int | None = None
         self._borrowed = 0
@@ -106,7 +105,7 @@ class Lock:
 
     @contextmanager
     def lent(self, thread: threading.Thread | None) -> Iterator[None]:
-        """Context in which ``thread`` may have the lock; for the thread that has it, and does nothing but wait."""
+        """Context in which ``thread`` may take the lock; for the owner, while it only waits."""
         self._borrower = thread.ident if thread is not None else None
         try:
             yield
@@ -115,13 +114,13 @@ class Lock:
                 self._borrower = None
 
     def seize(self, seconds: float) -> None:
-        """Takes the lock, after so many seconds even from its owner."""
+        """Acquires the lock, after a timeout even from its owner."""
         if not self._lock.acquire(timeout=seconds):
             self._lock = threading.RLock()
             self._lock.acquire()
 
     def renew(self) -> None:
-        """Unlocks it in a process without other threads."""
+        """Resets it to unlocked in a process without other threads."""
         self._loan, self._borrower, self._borrowed = threading.RLock(), None, 0
         if self._lock.acquire(blocking=False):
             self._lock.release()
@@ -135,17 +134,17 @@ _waits: list[Callable[[], None]] = []
 
 
 def in_child(renew: Callable[[], None]) -> None:
-    """Has ``renew`` called in each forked child, where no other thread is left."""
+    """Registers ``renew`` to be called in each forked child, where no other thread exists."""
     _renewers.append(renew)
 
 
 def at_end(wait: Callable[[], None]) -> None:
-    """Has ``wait`` called at the end where other threads cannot be left where they are: it waits for one."""
+    """Registers ``wait`` to be called at exit if other threads must be waited for."""
     _waits.append(wait)
 
 
 def pass_by() -> None:
-    """Goes on in the thread that ends the process, if it is ending; any other stays here."""
+    """At exit, returns in the exiting thread and blocks any other."""
     while process.ending is not None and process.ending != threading.get_ident():
         time.sleep(3600)
 
@@ -154,7 +153,7 @@ def refuse(name: str) -> None:
     """Raises in a forked child, where XLA's threads are missing.
 
     Raises:
-        RuntimeError: naming what was to be computed.
+        RuntimeError: naming the operation.
     """
     raise RuntimeError(
         f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, "
@@ -163,17 +162,17 @@ def refuse(name: str) -> None:
     )
 
 
-# ---------------------------------------------------------------- the end
+# ---------------------------------------------------------------- exit
 
 
 def imported() -> None:
-    """Takes the half million objects that importing has made out of Python's search for garbage, which at the end alone
-    would take three times as long as all else."""
+    """Freezes the half million objects created by imports in the garbage collector, whose final collection alone would
+    take three times as long as the rest of the exit."""
     gc.freeze()
 
 
 class _Printed:
-    """A file that only the thread which ends the process may use."""
+    """A file that only the exiting thread may use."""
 
     def __init__(self, file: Any):
         self._file = file
@@ -184,7 +183,7 @@ class _Printed:
 
 
 def _end() -> None:
-    """Called when the process ends."""
+    """Called at process exit."""
     me = process.ending = threading.get_ident()
     if all(thread == me for thread in sys._current_frames()):
         return
@@ -202,7 +201,7 @@ def _end() -> None:
 
 
 def _survive() -> bool:
-    """Keeps other threads from crashing while the process ends; returns whether it could, as with glibc."""
+    """Keeps other threads from crashing during exit; returns whether that is possible (with glibc)."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -210,12 +209,12 @@ def _survive() -> bool:
         register, at_exit, flush = c.on_exit, getattr(c, "__cxa_atexit"), c.fflush  # a class would rename it
     except (OSError, AttributeError):
         return False  # another C library
-    # The last one registered is called first: files are written, then the process ends with the status it ends with.
+    # Handlers run in reverse order: files are flushed, then the process exits with its status.
     register(c._exit, None)
     at_exit(flush, None, None)
     if sys.version_info >= (3, 14):
-        return True  # threads are not unwound any more
-    # What C++ calls, and else the C library, for a thread that is unwound where it must not be.
+        return True  # threads are no longer unwound
+    # Called by C++, or by the C library, when a thread is unwound in a noexcept function.
     try:
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
     except (OSError, AttributeError):
@@ -225,13 +224,13 @@ def _survive() -> bool:
     handler = ctypes.cast(c.sleep, ctypes.c_void_p)  # is given the signal's number: so many seconds
     c.signal.argtypes = c.sysv_signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     c.signal(signal.SIGABRT, handler)
-    # What is unwound may let go of Python's objects, which are gone. Once only: another one is an error as ever.
+    # Unwinding may release Python objects that are gone. Once only: a second error aborts as usual.
     c.sysv_signal(signal.SIGSEGV, handler)
     return True
 
 
 def _keep_backends() -> None:
-    """Keeps XLA's backends alive when Python's modules are torn down, where they would wait for their threads."""
+    """Keeps XLA's backends alive at module teardown, where their destructors would wait for threads."""
     if backends_are_initialized():
         for client in {id(d.client): d.client for d in jax.devices()}.values():
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
@@ -261,14 +260,14 @@ def _after_fork() -> None:
 
 
 def _refuse_compiling(event: str, duration_secs: float, **details: str | int) -> None:
-    """Called by JAX with each step of compiling, the first of them before XLA is asked."""
+    """Called by JAX at each step of compiling, the first time before XLA is called."""
     if event.startswith("/jax/core/compile/"):
         refuse(str(details.get("fun_name", "a program of JAX's")))
 
 
 atexit.register(_end)
 if hasattr(os, "register_at_fork"):
-    # JAX warns of a deadlock at each fork, once it has begun; a child that does not call XLA has none.
+    # JAX warns of deadlocks at each fork; a child that does not call XLA has none.
     if getattr(xla_bridge, "_at_fork_handler_installed", None) is False:
         xla_bridge._at_fork_handler_installed = True
     os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -1,4 +1,4 @@
-"""Executables of whole programs, and buffers from and to NumPy."""
+"""Executables of whole programs, and conversion of buffers from and to NumPy."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 
-#: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
-#: meanwhile. From there on it is XLA's for good, so this is long: a program that runs a few times is computed alike
-#: each time.
+#: A program runs by NumPy for so many times its compile time, both as estimated; meanwhile its window may be compiled.
+#: It never goes back to NumPy, so this is long: a program that runs a few times is always computed alike.
 PATIENCE = 6
-#: What it takes to call a compiled program and to look at its result, in milliseconds.
+#: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
 #: What running a program by NumPy takes beside its equations, in milliseconds.
 NUMPY_COST = 0.003
@@ -37,23 +36,23 @@ NUMPY_COST = 0.003
 ELEMENT_COST = 5e-7
 
 
-#: All that is known of windows. Compiled ones take up to megabytes each.
+#: The cache of windows. Compiled ones take up to megabytes each.
 WINDOWS = Group("windows", 512)
-#: What was compiled of programs that run by themselves.
+#: The compiled programs that run separately.
 _COMPILED = Group("compiled programs", 1024)
 
 
 class Executable:
-    """A program, compiled when it first runs; or, by ``now``, when it is too much for NumPy.
+    """A program, compiled when it first runs; or, by ``now``, when it is too expensive for NumPy.
 
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
     Attributes:
-        cost: about how long compiling its equations takes, in milliseconds, if nothing is computed again.
-        donate: inputs whose buffers it takes over.
-        buffers: how many of its inputs, the first ones, are buffers; the others are numbers.
+        cost: the estimated compile time of its equations in milliseconds, without recomputation.
+        donate: inputs whose buffers are donated.
+        buffers: the number of its inputs that are buffers, which come first; the others are numbers.
         numbers: the dtypes of the inputs that are numbers.
-        results: how many results it has.
+        results: the number of results.
         warm: whether it has been compiled.
         spent: how long it has run by NumPy, in milliseconds, as ``takes`` has it: no clock is read, so that how an
             operation runs follows from the operations before it; infinite if NumPy has no rule for it.
@@ -100,8 +99,8 @@ class Executable:
 
     @property
     def run(self) -> Any:
-        """The program compiled by JAX, from buffers to a list of buffers. Many run only in windows and never need
-        it."""
+        """The program compiled by JAX, from buffers to a list of buffers; created lazily, as many run only in
+        windows."""
         if process.forked:
             refuse(self.program.name)
         kept = self._run
@@ -117,7 +116,7 @@ class Executable:
         return found
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-        """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's.
+        """The results, from computed buffers or arrays and Python numbers: buffers, or NumPy arrays.
 
         The caller enters ``host.quiet``, once for many calls.
         """
@@ -127,7 +126,7 @@ class Executable:
             except numpy_backend.NotHere:
                 if process.forked:
                     refuse(self.program.name)
-                if self.spent:  # not for these values; for others it goes on as before
+                if self.spent:  # not for these values; for others as before
                     return self._by_xla(buffers, numbers)
                 self._limit = -1.0
             else:
@@ -148,7 +147,7 @@ class Executable:
         """``now``, by NumPy.
 
         Raises:
-            NotHere: where NumPy cannot.
+            NotHere: if NumPy cannot compute it.
         """
         run = self._numpy
         if run is None:
@@ -157,31 +156,31 @@ class Executable:
         return run([*operands, *map(_typed, numbers, self.numbers)] if numbers else operands)
 
     def compile_cost(self) -> float:
-        """About how long compiling it takes, in milliseconds."""
+        """The estimated compile time in milliseconds."""
         return compile_cost(self.program)
 
     def takes(self) -> float:
-        """About how long it runs by NumPy, in milliseconds; infinite if it cannot."""
+        """The estimated run time by NumPy in milliseconds; infinite if it has no rule."""
         if self._takes < 0:
             self._takes = numpy_backend.milliseconds(self.program)
         return self._takes
 
     def takes_alone(self) -> float:
-        """About how long ``now`` takes, in milliseconds."""
+        """The estimated run time of ``now`` in milliseconds."""
         if by_numpy() and self.takes() <= self._most():
             return NUMPY_COST + self.takes()
         return CALL_COST + ELEMENT_COST * numpy_backend.elements(self.program)
 
     def _most(self) -> float:
-        """How long it may take by NumPy, in milliseconds."""
+        """The maximum total run time by NumPy in milliseconds."""
         return self.compile_cost() / 2
 
     def light(self) -> bool:
-        """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny.
+        """Whether to run it by NumPy rather than compile it: it is small, and ran rarely or is tiny.
 
-        It depends on the program and on how often it ran, on nothing else.
+        This depends only on the program and on how often it ran.
         """
-        if self._limit != self._limit:  # not known yet
+        if self._limit != self._limit:  # not computed yet
             takes = self.takes()
             often = PATIENCE * self.compile_cost() if takes <= self._most() else -1.0
             self._limit = math.inf if takes <= CALL_COST else often
@@ -192,10 +191,10 @@ class Executable:
         return set() if self.warm or self.light() else {self}
 
     def prepare(self, shardings: Sequence[Any] = ()) -> None:
-        """Compiles it without running it: what JAX compiled is found when it is called for the first time.
+        """Compiles it without running it; its first call then finds JAX's compiled program.
 
         Args:
-            shardings: where its first inputs are committed to, None for those that are not.
+            shardings: the shardings that its first inputs are committed to, or None.
         """
         given = zip_longest(self.program.input_types, shardings)
         self.run.lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t, where in given]).compile()
@@ -230,7 +229,7 @@ def _typed(number: Any, dtype: np.dtype) -> np.generic:
     return dtype.type(number)
 
 
-#: Arrays up to so many bytes stay in NumPy until an operation needs them on the device.
+#: Arrays of up to so many bytes stay in NumPy until an operation needs them on the device.
 SMALL = 1 << 16
 
 
@@ -238,7 +237,7 @@ def _small(array: np.ndarray) -> np.ndarray | None:
     """A read-only copy of a small array."""
     if array.nbytes > SMALL:
         return None
-    # It may be a view of a constant's memory, or of another result's.
+    # It may be a view of a constant, or of another result.
     copy = np.array(array)
     copy.flags.writeable = False
     return copy
@@ -267,7 +266,7 @@ def lasting(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def on_host(array: np.ndarray) -> Any:
-    """A buffer with a copy of the array's contents, moved to the device when an operation needs it there."""
+    """A buffer with a copy of the array's contents, transferred to the device when an operation needs it there."""
     small = _small(array) if by_numpy() else None
     if small is None:
         return from_numpy(array)
@@ -280,7 +279,7 @@ def on_host(array: np.ndarray) -> Any:
 
 
 def from_numpy(array: np.ndarray) -> jax.Array:
-    """A buffer on the device with the array's contents; the array may be changed afterwards."""
+    """A buffer on the device with the array's contents; the array may be modified afterwards."""
     buffer = copied(array)
     if local.hold is not None:
         local.hold.from_host(buffer)
@@ -288,16 +287,16 @@ def from_numpy(array: np.ndarray) -> jax.Array:
 
 
 def to_numpy(buffer: Any) -> np.ndarray:
-    """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed.
+    """The buffer's contents, read-only, without a copy on the CPU; waits until they are computed.
 
     Raises:
-        RuntimeError: if there was not enough memory for them.
+        RuntimeError: if memory was exhausted.
     """
     let_go()
     value = value_of(buffer)
     if value.__class__ is JaxArray:
         try:
-            value.block_until_ready()  # raises if memory did not suffice, where NumPy's asking would end the process
+            value.block_until_ready()  # raises if memory was exhausted; NumPy would abort the process
         except Exception as error:
             say_where(error, "What was recorded ran as one program, and all that it computes is lost with this error")
             raise

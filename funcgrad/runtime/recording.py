@@ -1,4 +1,4 @@
-"""Recordings: operations taken from a queue, with the wiring between them, to be run by a window."""
+"""Recordings: operations taken from a queue, with their dataflow, to be run by a window."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _native = twin(Path(__file__).with_suffix(".c"), Deferred=Deferred, ndarray=np.n
 
 
 class Entangled(Exception):
-    """An operand is the result of an operation that another thread has recorded and not yet run."""
+    """An operand is the result of an operation that another thread has recorded but not yet run."""
 
 
 class Recording:
@@ -30,12 +30,12 @@ class Recording:
 
     Attributes:
         codes: their executables.
-        wires: for each operand of each in turn, the number of the result that it is, or ``~i`` for input ``i``.
-        inputs: the buffers from outside, each once.
+        wires: for all operands in order, the index of a result, or ``~i`` for input ``i``.
+        inputs: the distinct buffers from outside.
         numbers: the Python numbers, in order.
         pending: the results, in order.
-        hosted: the places among the inputs of arrays of NumPy's, with what has them.
-        box: the results of a compiled run, or its progress.
+        hosted: the indices of inputs that are NumPy arrays, with the placeholders that own them.
+        box: the raw results of a compiled run, or its progress.
         window: the ``Window`` that runs it.
     """
 
@@ -58,7 +58,7 @@ class Recording:
             if not _native.gather(ops, *lists):
                 raise Entangled
             return
-        # Every operation passes here, so this loop is as bare as it can be.
+        # Every operation passes here, so this loop is minimal.
         codes, wires, pending, numbers, inputs = self.codes, self.wires, self.pending, self.numbers, self.inputs
         places: dict[int, int] = {}
         place_of, wire, wait = places.get, wires.append, pending.append
@@ -91,24 +91,24 @@ class Recording:
                 wait(r)
 
     def put(self) -> None:
-        """Puts inputs that are arrays of NumPy's on the device."""
+        """Transfers inputs that are NumPy arrays to the device."""
         while self.hosted:
             i, deferred = self.hosted.pop()
             self.inputs[i] = ready(deferred)
             del deferred
 
     def found(self) -> Sequence[Any]:
-        """The result of the compiled run; one in pieces goes on where it was interrupted."""
+        """The results of the compiled run; a run in pieces resumes where it was interrupted."""
         return returned(self.box)
 
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
-        """Sets the buffers of results; may be called twice."""
+        """Sets the buffers of results; idempotent."""
         pending = self.pending
         for i, value in zip(places, values):
             pending[i].value = value
 
 
 def returned(box: Sequence[Any]) -> Sequence[Any]:
-    """What a compiled run has returned, of which ``box`` was given the results, or their makings."""
+    """The results of a compiled run, from what it put into ``box``."""
     (found,) = box
     return found.finish() if found.__class__ is Progress else found

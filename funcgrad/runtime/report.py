@@ -18,7 +18,7 @@ from funcgrad.runtime.process import Lock
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
-#: How many structures of the same operations may be compiled, and for how many seconds, before the user is told.
+#: How many structures with the same operations may be compiled, and for how many seconds, before a warning.
 MANY, LONG = 32, 20.0
 
 
@@ -33,10 +33,10 @@ class Stats:
         compiles: windows compiled whole.
         hits: windows run by a compiled program.
         one_by_one: windows run operation by operation.
-        compile_seconds: seconds spent on compiling windows, those in the background included.
-        run_seconds: seconds spent in flushes, compiling not in the background included.
+        compile_seconds: seconds of compiling windows, in the background too.
+        run_seconds: seconds of flushes, including compilations outside the background.
         bytes_out: bytes of the results that compiled windows returned.
-        bytes_reused: bytes of buffers given to XLA for results.
+        bytes_reused: bytes of donated buffers.
         failures: windows that could not be compiled.
     """
 
@@ -53,7 +53,7 @@ class Stats:
     failures: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name; ``caches`` are the statistics of ``funcgrad.core.caching.stats``."""
+        """The counts by name; ``caches`` has the statistics of ``funcgrad.core.caching.stats``."""
         return {**dataclasses.asdict(self), "caches": caching.stats()}
 
     def reset(self) -> None:
@@ -117,7 +117,7 @@ def failed(window: Window, error: BaseException) -> None:
 
 
 def _nearest(window: Window) -> Window | None:
-    """The earlier structure that is like it for longest; among those, one of the same length, and wired alike."""
+    """The earlier structure with the longest common prefix; among those, one of the same length and wiring."""
     best, most = None, (-1, False, False)
     for ref in reversed(_recent):
         other = ref()
@@ -131,12 +131,12 @@ def _nearest(window: Window) -> Window | None:
 
 
 def _common(a: Any, b: Any) -> int:
-    """How long the beginnings are the same; in C, since windows may be long and all of them new."""
+    """The length of the common prefix; in C, since windows may be long and all of them new."""
     return next(compress(count(), map(is_not, a, b)), min(len(a), len(b)))
 
 
 def explain() -> str:
-    """Why the last new window was new, in words: the difference from known structures."""
+    """Why the last new window was new, as text: the difference from known structures."""
     text = _last or "No window has been run yet."
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
 

@@ -1,9 +1,9 @@
-"""At which of its meetings a window is compiled.
+"""The schedule: at which occurrence a window is compiled, and from which its program is used.
 
-Rounding differs between operations that run one by one and the one program that they become, so the moment of the
-change must be the same whenever a program is run. It is a number of meetings, which follows from what running and
-compiling are estimated to take. No clock is read here, and no look is taken at how far the compiler has come: a program
-that is ready early waits for its meeting, and a meeting waits for a program that is late.
+Operations that run one by one round differently from the compiled program, so the switch must happen at the same
+occurrence in every run of a program. It is computed from estimated run and compile times. Neither a clock nor the
+compiler's progress is read: a program that is ready early waits for its occurrence, and an occurrence waits for a late
+program.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from math import ceil
 
 from funcgrad.runtime.deferred import settings
 
-#: At this meeting a program is used at the latest, where that saves anything: estimates may be wrong.
+#: A program is used at this occurrence at the latest, if that saves anything: estimates may be wrong.
 LAST = 1000
-#: The debt at which twice as many meetings are waited for, in milliseconds.
+#: The debt, in milliseconds, at which windows wait for twice as many occurrences.
 DEBT = 2000.0
 
 
 class Debt:
     """The estimated milliseconds spent on compiling that runs of the compiled programs have not saved yet.
 
-    Where sizes depend on data, structures come a few times and then never again.
+    If sizes depend on data, structures occur a few times and never again.
 
     Attributes:
         owed: the debt.
@@ -33,15 +33,15 @@ class Debt:
         self.owed = 0.0
 
     def owe(self, milliseconds: float) -> None:
-        """Takes account of something that is compiled and is to pay by its runs."""
+        """Adds the cost of a compilation."""
         self.owed += milliseconds
 
     def saved(self, milliseconds: float) -> None:
-        """Takes account of a run of something compiled."""
+        """Subtracts what a run of a compiled program saves."""
         self.owed = max(0.0, self.owed - milliseconds)
 
     def factor(self) -> float:
-        """The factor by which compilations wait longer."""
+        """The factor by which compilations are delayed."""
         return 1 + (self.owed / DEBT) ** 2
 
 
@@ -49,12 +49,12 @@ debt = Debt()
 
 
 def due(seen: int, saves: float, cost: float) -> bool:
-    """Whether a window is to be compiled behind the program.
+    """Whether a window is to be compiled in the background now.
 
     Args:
-        seen: how often it was met, this time included.
-        saves: the milliseconds that a run of the compiled program saves.
-        cost: the milliseconds that compiling takes.
+        seen: its number of occurrences, this one included.
+        saves: the milliseconds that a compiled run saves.
+        cost: the milliseconds of compiling.
     """
     enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
     return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= LAST))

@@ -1,4 +1,4 @@
-"""Segments: recorded operations joined into one, so that a repeated sequence is recorded faster the next time."""
+"""Segments: recorded operations joined into one, so that a repeated sequence is recorded faster."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from funcgrad.runtime.sequence import run
 
 
 class Joined(Executable):
-    """Operations as one: compiled only as part of a window; until then they are run one by one.
+    """Operations joined into one: compiled only as part of a window; otherwise they run one by one.
 
     Attributes:
         parts: the operations' executables.
@@ -34,7 +34,7 @@ class Joined(Executable):
 
     @property
     def program(self) -> Program:
-        """The parts as one program, built when a window needs it: most segments that occur once never do."""
+        """The parts as one program, created lazily: segments that occur once rarely need it."""
         if self._program is None:
             self._program = join(self.parts, self.wires, self.wanted)
         return self._program
@@ -54,12 +54,12 @@ def _now(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Se
 
 
 class Segment:
-    """The operations that this thread recorded within ``segment()``.
+    """The operations that this thread records inside ``segment()``.
 
     Attributes:
-        begin, end: how many operations there were before and after.
-        complete: whether they are all still there.
-        inputs: the buffers that they take from outside, each once.
+        begin, end: the number of recorded operations before and after.
+        complete: whether none of them has run.
+        inputs: the distinct buffers read from outside.
     """
 
     def __init__(self) -> None:
@@ -88,11 +88,11 @@ class Segment:
                 self._results[id(r)] = len(self._results)
 
     def place_of(self, buffer: Any) -> int | None:
-        """Which of the operations' results a buffer is."""
+        """The index of the operations' result that a buffer is."""
         return self._results.get(id(buffer))
 
     def numbers(self) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Each operation's place and its numbers."""
+        """Each operation's index and its numbers."""
         for at in range(self.begin, self.end):
             yield at, local.ops[at][2]
 
@@ -122,5 +122,5 @@ def segment() -> Iterator[Segment]:
 
 
 def pending_count() -> int:
-    """How many operations this thread has recorded and not run."""
+    """The number of operations that this thread has recorded and not run."""
     return len(local.ops)

@@ -1,8 +1,8 @@
-"""The walk back along a tape, staged once for all tapes of one structure.
+"""Backward passes over a tape, staged once per tape structure.
 
-Where nothing but arrays surrounds a tape, the walk depends on the tape's structure alone: on its operations, on the
-types of what they were given, and on what was whose result. Python's control flow has had its say by then: the tape is
-made anew each time. So a walk is staged when its structure is new, and recorded as one operation of any length.
+If no outer transform traces the tape, the backward pass depends only on the tape's structure: its operations, their
+operand types, and the dataflow. Python control flow is already resolved, as the tape is recorded anew each time. So a
+pass is staged for each new structure, and recorded as one operation.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from funcgrad.runtime.eager import Stepwise, cache_of_code, kind_of, note_all, s
 
 #: An operation on a tape: see ``Reverse``.
 Entry = tuple[Any, ...]
-#: From a tape and pairs of a slot and a cotangent to the cotangents of all slots.
+#: Maps a tape and (slot, cotangent) pairs to the cotangents of all slots.
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
-#: How many operations one walk has at most, and how many walks of one tape are run together.
+#: The maximum number of operations of a walk, and of walks of one tape that run together.
 LONGEST, TOGETHER = 400, 4
 _WALKS = Group("walks", 512)
-#: Walks by structure. Those of tapes on which there are programs or functions live as long as the first of these.
+#: Walks by structure. Those of tapes with programs or functions are owned by the first of these.
 _walks: Cache[tuple, Walk] = Cache(_WALKS)
 
 
 class Walk:
-    """A walk, staged.
+    """A staged backward pass.
 
     Attributes:
         code: its executable.
-        arrays, numbers: which of the values that a walk may read are its operands.
-        types: of the cotangents that are not zero.
-        nonzero: for each input, whether its cotangent is one of those.
+        arrays, numbers: which of the tape's values are its operands.
+        types: the types of the nonzero cotangents.
+        nonzero: for each input, whether its cotangent is nonzero.
     """
 
     __slots__ = ("code", "arrays", "numbers", "types", "nonzero")
@@ -85,7 +85,7 @@ def _first(pair: tuple[int, Any]) -> int:
 
 
 def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Sequence[Any]) -> list[Entry]:
-    """The tape with other values: of operands that have no slot, and then of results."""
+    """The tape with its values replaced: of operands without a slot, and then of results."""
     others, results = iter(values[: len(values) - len(tape)]), iter(values[len(values) - len(tape) :])
     told = []
     for primitive, _, slots, _, out_slot, params, source in tape:
@@ -98,13 +98,13 @@ def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Sequence[Any
 def walk_at_once(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """The inputs' cotangents, by staged walks; None if it has to be done step by step.
+    """The inputs' cotangents, by staged walks; None if it must be done step by step.
 
-    A long tape is walked stretch by stretch: a walk of its own for each, which in a loop is the same one again.
+    A long tape is processed in stretches, one walk each; in a loop they are equal.
 
     Args:
-        backward: does the walk.
-        tape: of which nothing is traced by an outer interpreter.
+        backward: performs the pass step by step.
+        tape: a tape without values that an outer interpreter traces.
         seeds: pairs of a slot and its cotangent.
         inputs: pairs of a slot and its value.
     """
@@ -127,7 +127,7 @@ def walk_at_once(
 
 
 def _stretch(tape: Sequence[Entry], end: int) -> int:
-    """Where a stretch begins that ends at ``end``: where possible after an operation like its last one."""
+    """The start of a stretch that ends at ``end``: if possible after an operation like its last one."""
     if end <= LONGEST:
         return 0
     primitive, source = tape[end - 1][0], tape[end - 1][6]
@@ -138,10 +138,10 @@ def _stretch(tape: Sequence[Entry], end: int) -> int:
 
 
 def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]) -> bool:
-    """Walks back along a part of a tape; returns whether it could. Slots are renumbered, by the operations' results.
+    """The backward pass over a part of a tape; returns whether it was possible. Slots are renumbered by results.
 
     Args:
-        cts: cotangents by slot, of which those of the part's results are replaced by those of its operands.
+        cts: cotangents by slot, in which those of the part's results are replaced by those of its operands.
     """
     number = {entry[4]: i for i, entry in enumerate(tape)}
     values: dict[int, Any] = {}
@@ -168,7 +168,7 @@ def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]
 def _walked(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """``walk_at_once``, by one walk."""
+    """``walk_at_once`` by a single walk."""
     primitives, operands, slots, outs, _, params, _ = zip(*tape, strict=True) if tape else ((),) * 7
     if None in operands:
         return None
@@ -178,10 +178,10 @@ def _walked(
     kinds = tuple([kind_of(x) for x in given])
     if None in kinds:
         return None
-    # The types of results follow from the others.
+    # Result types follow from the others.
     key = (primitives, slots, tuple([tuple(p.items()) if p else None for p in params]), seeded, wanted, kinds)
     known = _known(primitives, params)
-    walk = known.get(key)  # looked up once, if it is there: the hash of a long key takes time
+    walk = known.get(key)  # looked up once: hashing a long key takes time
     if walk is None:
         walk = known.again(key)
     if walk is None:
@@ -190,7 +190,7 @@ def _walked(
 
 
 def _known(primitives: Sequence[Any], params: Sequence[Any]) -> Cache[tuple, Walk]:
-    """Where the walks along such tapes are."""
+    """The cache of walks for such tapes."""
     if not any(map(_carries, primitives)):
         return _walks
     of = next(cache_of_code(p) for primitive, p in zip(primitives, params) if _carries(primitive))

@@ -1,18 +1,17 @@
 """Windows: the operations recorded between two needed values, run as one program.
 
-At a flush the recorded operations become a ``Recording``: executables, and the wiring between them. Executables,
-wiring, and which results are still held by anybody, are the window's *structure*, the key of a ``Window``, which knows
-how to run recordings of that structure:
+At a flush the recorded operations become a ``Recording``: executables and their dataflow. These, and which results are
+still referenced, are the window's *structure*, the key of a ``Window``, which runs recordings of that structure:
 
-- one operation after the other, each by an executable of its own, when the structure is new;
-- as one program, compiled whole, from a certain meeting on (``schedule``): where sizes depend on values, small windows
-  may come again now and then only. Results without references are then never materialized, and buffers that nothing
-  else holds are given to XLA for the results.
+- one operation after the other, each by its own executable, when the structure is new;
+- as one program, compiled whole, from some occurrence on (``schedule``): if sizes depend on values, a structure may
+  recur rarely. Results without references are then never materialized, and buffers without other references are
+  donated.
 
-A new structure is compiled whole at once if most of its operations would have to be compiled as well. Which way it is
-run follows from structures and counts, never from a clock or from how far the compiler has come, so a program that is
-run again rounds as it did before. Whether a buffer is still referenced is read from reference counts, once the flush
-has let go of its own references.
+A new structure is compiled whole immediately if most of its operations would have to be compiled anyway. The choice
+depends on structures and counts, never on a clock or the compiler's progress, so that a rerun of a program rounds
+alike. Whether a buffer is still referenced is read from reference counts, after the flush has dropped its own
+references.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from funcgrad.runtime.recording import Entangled, Recording
 from funcgrad.runtime.schedule import adopted_at, debt, due
 from funcgrad.runtime.sequence import run
 
-#: How many operations never run before make a window the beginning of something.
+#: A window with so many operations that never ran before is taken for the start of a program.
 MANY_COLD = 16
 
 _refs = sys.getrefcount
@@ -60,7 +59,7 @@ class _Probe:
 
 
 def _held_by_a_list() -> int:
-    """The count that ``map(getrefcount, items)`` gives for an item referenced only by the list."""
+    """The reference count of an item referenced only by the list, as ``map(getrefcount, items)`` sees it."""
     return next(iter(map(_refs, [_Probe()])))
 
 
@@ -72,10 +71,10 @@ class _Composed(NamedTuple):
 
     Attributes:
         program: the program.
-        places: for each referenced result, the number of its output.
-        late: the program with numbers taken out of their vectors where they are needed.
-        ends: after how many equations its pieces end.
-        cost: about how long compiling it takes, in milliseconds.
+        places: for each referenced result, the index of its output.
+        late: the program with numbers read from their vectors at their first use.
+        ends: the number of equations after which its pieces end.
+        cost: the estimated compile time in milliseconds.
     """
 
     program: Program
@@ -91,18 +90,18 @@ class Window:
     Attributes:
         codes, wires: as in a recording.
         live: which results are referenced.
-        seen: how often it was met.
-        saves: about how many milliseconds a run of the compiled program saves, where compiling is to pay by that.
-        adopted: at which meeting the compiled program is used; 0 if that is not said yet.
-        age: how often ``insist`` had been called when it was met.
+        seen: its number of occurrences.
+        saves: the estimated milliseconds that a run of the compiled program saves, if it was compiled for that.
+        adopted: the occurrence from which the compiled program is used; 0 if undecided.
+        age: how often ``insist`` had been called at its first occurrence.
         made: the program compiled in the background, until it is used.
-        failed: whether compiling has failed: then it runs one by one for ever.
-        run: the compiled program, once it is used: ``(*inputs, *numbers) -> buffers``.
-        outputs: the results that it gives, by their numbers.
-        spread: from what the program gives to those, where equal ones are computed once.
-        donated: the inputs whose buffers the compiled program takes over.
-        bytes_out, bytes_reused: the sizes of what the compiled program gives, and of the buffers that it takes over.
-        shardings: where its inputs were committed to when it was first met; empty if none was.
+        failed: whether compiling has failed: it then always runs one by one.
+        run: the compiled program, once adopted: ``(*inputs, *numbers) -> buffers``.
+        outputs: the indices of the results that it returns.
+        spread: maps the program's outputs to those, since equal ones are computed once.
+        donated: the inputs whose buffers the compiled program reuses.
+        bytes_out, bytes_reused: the sizes of the compiled program's results, and of the donated buffers.
+        shardings: the shardings that its inputs were committed to at its first occurrence; empty if none was.
     """
 
     __slots__ = (
@@ -140,8 +139,8 @@ class Window:
         recording.finish(self.outputs, lasting(found))
 
     def piecewise(self, recording: Recording) -> None:
-        """Runs all operations that can be run, each by its own executable. An operation that fails has the error in
-        place of results, and so have operations that depend on it."""
+        """Runs all operations that can be run, each by its own executable. An operation that fails stores the error in
+        its results, and so do operations that depend on it."""
         pending, inputs = recording.pending, recording.inputs
         at = number = result = 0
         for code in self.codes:
@@ -171,7 +170,7 @@ class Window:
         recording.put()
         inputs = recording.inputs
         for i in self.donated:
-            if _refs(inputs[i]) > _UNHELD:  # still referenced this time
+            if _refs(inputs[i]) > _UNHELD:  # referenced this time
                 inputs[i] = inputs[i].copy()
         if self.numbers.any:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
@@ -180,7 +179,7 @@ class Window:
                 recording.box.append(Progress(run, inputs))
                 recording.found()
             else:
-                # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+                # In C from the call to the list: an interrupt cannot lose results whose operands were donated.
                 recording.box.extend(starmap(run, (inputs,)))
         except Exception as error:
             names = ", ".join(dict.fromkeys([code.program.name for code in self.codes]))
@@ -198,10 +197,10 @@ class Window:
         recording.finish(self.outputs, found if self.spread is None else self.spread(found))
 
     def compile(self, free: Sequence[int]) -> Executable | Pieces:
-        """Composes the program, in pieces where it is much; it is compiled when it runs, or by ``prepare``.
+        """Composes the program, in pieces if it is large; it is compiled when it runs, or by ``prepare``.
 
         Args:
-            free: the inputs that nothing else references.
+            free: the inputs that have no other references.
         """
         composed, self._composed = self._composed or self._compose(), None
         program, places, late, ends, _ = composed
@@ -226,17 +225,15 @@ class Window:
         cold = list(dict.fromkeys(cold))
         apart = sum([code.compile_cost() for code in cold])
         if len(cold) >= MANY_COLD:
-            apart *= (
-                2  # a program's first step: it will come again, and the next process finds the whole compiled program
-            )
-        # Composing it takes Python some time: not before it would be worth it if nothing is computed again.
+            apart *= 2  # a program's first step: it will recur, and the next process finds the whole compiled program
+        # Composing takes time in Python: not before compiling could be worth it without recomputation.
         if apart > self._least and apart > self.compile_cost():
             return True
         self._composed = None
         return False
 
     def compile_cost(self) -> float:
-        """About how long compiling it takes, in milliseconds."""
+        """The estimated compile time in milliseconds."""
         if self._cost < 0:
             try:
                 self._composed = self._compose()
@@ -255,13 +252,13 @@ class Window:
         return _Composed(program, places, late, *cuts(late))
 
     def takes(self) -> float:
-        """About how long it takes one by one, in milliseconds."""
+        """The estimated run time one by one in milliseconds."""
         if self._takes < 0:
             self._takes = sum([code.takes_alone() for code in self.codes])
         return self._takes
 
     def ask(self, recording: Recording) -> None:
-        """Requests compilation in the background, and schedules its use; the window was met before."""
+        """Requests compilation in the background, and schedules its use; not at the first occurrence."""
         saves = max(0.0, self.takes() - CALL_COST)
         insisted = self.age < _age
         if not insisted and self._cost < 0 and not due(self.seen, saves, self._least):
@@ -278,8 +275,8 @@ class Window:
     def ready(self) -> bool:
         """Whether the compiled program is used from this occurrence on.
 
-        ``insist`` compiles it sooner; but not before it was called as often as the window runs one by one at least, so
-        that what is run a few times with ``insist`` in between is run alike, however often windows come in it.
+        ``insist`` compiles it sooner, but not before as many calls as the window runs one by one at least, so that runs
+        with ``insist`` in between round alike, however often windows occur.
         """
         insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
         return insisted or 0 < self.adopted <= self.seen
@@ -299,7 +296,7 @@ def _raised_by(code: Executable) -> str:
 
 
 def _reordered(program: Program, places: list[int], first: Sequence[int]) -> tuple[Program, list[int]]:
-    """The program with these of its outputs first, and where its outputs' places have gone."""
+    """The program with these outputs first, and the new index of each output."""
     ahead = set(first)
     order = [*first, *[i for i in range(len(program.outputs)) if i not in ahead]]
     moved = {old: new for new, old in enumerate(order)}
@@ -310,12 +307,12 @@ def _reordered(program: Program, places: list[int], first: Sequence[int]) -> tup
 
 
 class Numbers:
-    """The numbers of a window as a few vectors, one for each dtype, which are arguments of its program.
+    """The numbers of a window, packed into one vector per dtype, which are arguments of its program.
 
     Attributes:
-        types: per number, which vector and where in it.
-        any: whether there are any.
-        vectors: how many vectors.
+        types: per number, which vector and the index in it.
+        any: whether there are any numbers.
+        vectors: the number of vectors.
     """
 
     __slots__ = ("types", "any", "vectors", "_picks")
@@ -339,7 +336,7 @@ class Numbers:
 
 # ---------------------------------------------------------------- the cache
 
-#: Windows by structure. Windows of executables that may not live long are kept with these.
+#: Windows by structure. Windows with short-lived executables are owned by these.
 _windows: Cache[tuple, Window] = Cache(WINDOWS)
 
 
@@ -347,7 +344,7 @@ _age = 0
 
 
 def insist() -> None:
-    """Makes windows met so far compile when they come again, however small they are."""
+    """Makes windows that have occurred so far compile at their next occurrence, however small they are."""
     global _age
     _age += 1
 
@@ -374,8 +371,8 @@ def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
 
 
 def run_queue(queue: Queue, most: int | None = None) -> None:
-    """Runs what a queue holds, or so many of its first operations."""
-    # Within a trace of JAX's, operations run here are not part of it.
+    """Runs a queue's operations, or its first ``most``."""
+    # Under JAX's tracing, operations run here must not be traced.
     with lock, jax.core.eval_context() if state.depth or state.deferring else _nothing:
         if queue.backlog:
             _take_up(queue)
@@ -394,9 +391,9 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
 
 
 def _run_apart(queue: Queue, groups: Sequence[list[Operation]], count: int) -> None:
-    """Runs a queue's first operations, which are of several devices: those of each in queues of their own."""
+    """Runs a queue's first operations, which use several devices: those of each device in a separate queue."""
     parts = [queue.part(ops) for ops in groups]
-    queues.extend(parts)  # what an exception leaves there is run with what is asked for next
+    queues.extend(parts)  # what an exception leaves there runs at the next request
     del queue.ops[:count]
     queue.transient = None
     try:
@@ -410,7 +407,7 @@ def _run_apart(queue: Queue, groups: Sequence[list[Operation]], count: int) -> N
 
 def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
     """Runs a recording of a queue's first operations; returns its window."""
-    # From here to the end the recording is in the backlog, so that an exception loses nothing.
+    # The recording is in the backlog while it runs, so that an exception loses nothing.
     queue.backlog.append(recording)
     del queue.ops[:count]
     transient, queue.transient = queue.transient, None
@@ -420,12 +417,12 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
 
 
 def _done(queue: Queue, recording: Recording) -> None:
-    """Takes a recording out of the backlog, unless a finalizer or a signal handler that needed a value already did."""
+    """Removes a recording from the backlog, unless a finalizer or signal handler that needed a value already did."""
     queue.backlog[:] = [other for other in queue.backlog if other is not recording]
 
 
 def run_entangled(queues: Sequence[Queue]) -> None:
-    """Runs the windows of threads that wait for each other: of each in turn as many operations as can be run."""
+    """Runs the windows of threads that wait for each other: in turn as many operations as can be run."""
     going = True
     while going:
         going = False
@@ -440,7 +437,7 @@ def run_entangled(queues: Sequence[Queue]) -> None:
 
 
 def _pass_errors_on(ops: list[Any]) -> None:
-    """Takes operations away whose operands could not be computed: their results cannot be either."""
+    """Removes operations whose operands could not be computed, since their results cannot be either."""
     kept = []
     count = len(ops)
     for op in ops[:count]:
@@ -454,7 +451,7 @@ def _pass_errors_on(ops: list[Any]) -> None:
 
 
 def runnable(ops: Sequence[Any]) -> int:
-    """The number of leading operations that need only available values and each other."""
+    """The number of leading operations that depend only on available values and each other."""
     made: set[int] = set()
     for count, (_, buffers, _, results) in enumerate(ops):
         for b in buffers:
@@ -465,7 +462,7 @@ def runnable(ops: Sequence[Any]) -> int:
 
 
 def _run_one(queue: Queue) -> None:
-    """A single operation needs no window."""
+    """Runs a single operation without a window."""
     ops = queue.ops
     op = code, buffers, numbers, results = ops[0]
     if not runnable(ops[:1]):
@@ -475,7 +472,7 @@ def _run_one(queue: Queue) -> None:
             found = lasting(code.now([value_of(b) for b in buffers], numbers))
     except Exception as error:
         say_where(error, _raised_by(code))
-        # The next time it is tried as one of those that were interrupted.
+        # The next attempt resumes it as an interrupted operation.
         queue.backlog.append(Recording([op]))
         if ops and ops[0] is op:
             del ops[0]
@@ -484,7 +481,7 @@ def _run_one(queue: Queue) -> None:
         deferred.value = value
     if ops and ops[0] is op:  # JAX may have called a user's function meanwhile, which needed values
         del ops[0]
-    queue.transient = None  # the next window has its own
+    queue.transient = None  # per window
     report.stats.single += 1
 
 
@@ -513,13 +510,13 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
 
 
 def free_inputs(recording: Recording) -> list[int]:
-    """The inputs that nothing else references."""
+    """The inputs that have no other references."""
     recording.put()
     return [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
 
 
 def _adopt(window: Window, recording: Recording) -> None:
-    """Puts the compiled program in place, which is waited for if it is not there yet."""
+    """Adopts the compiled program, waiting for it if necessary."""
     finish(window)
     made, window.made = window.made, None
     if made is None and not window.failed:
@@ -548,7 +545,7 @@ def _take_up(queue: Queue) -> None:
         _done(queue, recording)
     # It may have been interrupted before the operations were taken out of the queue.
     ops = queue.ops
-    count = len(ops)  # the queue's own thread may go on meanwhile
+    count = len(ops)  # the queue's own thread may record more meanwhile
     ops[:count] = [op for op in ops[:count] if not all(hasattr(r, "value") or hasattr(r, "error") for r in op[3])]
 
 

@@ -1,4 +1,4 @@
-"""SciPy's functions under SciPy's names: ``integrate``, ``linalg``, ``signal``, ``special`` and ``stats``."""
+"""SciPy's functions: ``integrate``, ``linalg``, ``signal``, ``special`` and ``stats``."""
 
 from funcgrad import special as special
 from funcgrad.scipy import integrate as integrate

@@ -33,7 +33,7 @@ __all__ = ["odeint", "trapezoid"]
 State = list[Any]
 Rate = Callable[..., State]
 
-# Of each stage, the weights of the rates before it. The last stage is where the step goes, and the next one begins.
+# The weights of the previous stages for each stage. The last stage is the end of the step, where the next one begins.
 _STAGES = (
     (1 / 5,),
     (3 / 40, 9 / 40),
@@ -43,7 +43,7 @@ _STAGES = (
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
 _TIMES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
-# The step's weights less those of the method of fourth order.
+# The weights of the step minus those of the embedded method of order four.
 _ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
 
 
@@ -55,7 +55,7 @@ class _Options(NamedTuple):
 
 
 def _moved(y: State, h: Any, weights: Sequence[float], rates: Sequence[State]) -> State:
-    """``y`` and ``h`` times a combination of rates."""
+    """``y`` plus ``h`` times a combination of rates."""
     out = []
     for i, x in enumerate(y):
         terms = [w * r[i] for w, r in zip(weights, rates, strict=True) if w]
@@ -64,13 +64,13 @@ def _moved(y: State, h: Any, weights: Sequence[float], rates: Sequence[State]) -
 
 
 def _norm(y: State) -> Any:
-    """The root of the mean square of all elements."""
+    """The root mean square of all elements."""
     count = functools.reduce(lambda a, b: a + b, [type_of(x).size for x in y])
     return e.sqrt(functools.reduce(lambda a, b: a + b, [sum(e.real(x * e.conj(x))) for x in y]) / max(count, 1))
 
 
 def _step(f: Rate, y: State, rate: State, t: Any, h: Any, args: State) -> tuple[State, State, State]:
-    """The state and the rate after a step, and how far they may be wrong."""
+    """The state and the rate after a step, and the error estimate."""
     rates, after = [rate], y
     for weights, part in zip(_STAGES, _TIMES, strict=True):
         after = _moved(y, h, weights, rates)
@@ -80,7 +80,7 @@ def _step(f: Rate, y: State, rate: State, t: Any, h: Any, args: State) -> tuple[
 
 
 def _first_step(f: Rate, y: State, t: Any, rate: State, args: State, options: _Options, way: Any) -> Any:
-    """How far to go first, by how fast the state moves and how fast that changes."""
+    """The initial step size, from the rate and its change."""
     scale = [options.atol + options.rtol * abs(x) for x in y]
     size = _norm([x / s for x, s in zip(y, scale, strict=True)])
     fast = _norm([x / s for x, s in zip(rate, scale, strict=True)])
@@ -92,7 +92,7 @@ def _first_step(f: Rate, y: State, t: Any, rate: State, args: State, options: _O
 
 
 def _advance(f: Rate, y: State, start: Any, end: Any, h: Any, args: State, options: _Options) -> tuple[State, Any]:
-    """The state at ``end``, and the step to try next; not finite where there would be too many steps."""
+    """The state at ``end``, and the next step size; nonfinite if there would be too many steps."""
     way = e.sign(end - start)
 
     def going(carry: Any) -> Any:
@@ -109,7 +109,7 @@ def _advance(f: Rate, y: State, start: Any, end: Any, h: Any, args: State, optio
         ratio = _norm([w / s for w, s in zip(wrong, scale, strict=True)])
         good = ratio <= 1
         factor = e.clip(0.9 * e.where(ratio > 0, ratio, 1e-10) ** -0.2, 0.2, e.where(good, 10.0, 1.0))
-        # A step that was cut short says little of what the next one may be.
+        # A truncated step says little about the next step size.
         grown = e.where(good & last, e.maximum(h, size * factor), size * e.where(e.isnan(factor), 0.2, factor))
         at = e.where(last, end, t + size * way)
         pick = [e.where(good, a, b) for a, b in zip([*after, *rate_after, at], [*y, *rate, t], strict=True)]
@@ -129,7 +129,7 @@ def _advance(f: Rate, y: State, start: Any, end: Any, h: Any, args: State, optio
 
 
 def _solved(f: Rate, options: _Options, y: State, times: Any, args: State) -> State:
-    """The states at all times, stacked; the first one is given."""
+    """The states at all times, stacked, given the first."""
     start = getitem(times, 0)
     way = e.sign(getitem(times, -1) - start)
     h = e.minimum(_first_step(f, y, start, f(y, start, args), args, options, way), options.largest)
@@ -152,7 +152,7 @@ def _states(f: Rate, options: _Options, y: State, times: Any, args: State) -> St
 
 
 def _along(f: Rate, y: State, times: Any, args: State, dy: State, dargs: State) -> State:
-    """The tangents of ``f`` at a state, without the time's: a solution depends on its times at the ends only."""
+    """The tangents of ``f`` at a state, without that of time: a solution depends on its end times only."""
     return jvp(lambda y, args: f(y, times, args), (y, args), (dy, dargs))[1]
 
 
@@ -236,27 +236,26 @@ def odeint(
 ) -> Any:
     """The solution of ``dy/dt = func(y, t, *args)`` at given times, from ``y0`` at the first of them.
 
-    Steps are as long as the tolerances allow. Derivatives, of any order, are those of the equation itself: backwards an
-    equation for the cotangents is solved back in time, which keeps nothing of the steps, forwards one for the tangents.
-    They are by ``y0``, ``t``, ``args``, and what ``func`` closes over.
+    Step sizes are adaptive. Derivatives, of any order, are computed by the adjoint method: reverse mode solves an
+    equation for the cotangents backwards in time and stores no steps, forward mode one for the tangents. They are with
+    respect to ``y0``, ``t``, ``args``, and values that ``func`` closes over.
 
     Args:
-        func: of the state, the time and ``args``; returns a pytree like the state.
-        y0: a pytree of arrays; floating, of the dtype that they and ``t`` have together.
+        func: takes the state, the time and ``args``; returns a pytree like the state.
+        y0: a pytree of arrays; computed in the promoted floating dtype of ``y0`` and ``t``.
         t: ``(n,)``, ascending or descending.
         args: pytrees of arrays.
-        rtol, atol: how far a step may be off: ``atol + rtol * abs(y)``. By default 1.49e-8, for float32 1.4e-6.
-        mxstep: how many steps there may be between two times; where they do not suffice, the result is nan.
-        hmax: the longest step; 0 for none.
-        tfirst: ``func`` takes the time first.
+        rtol, atol: the error tolerance of a step: ``atol + rtol * abs(y)``. By default 1.49e-8, for float32 1.4e-6.
+        mxstep: the maximum number of steps between two times; if exceeded, the result is NaN.
+        hmax: the maximum step size; 0 for none.
+        tfirst: whether ``func`` takes the time first.
 
     Returns:
-        A pytree like ``y0``, each leaf with a first axis of ``n``.
+        A pytree like ``y0``, with a leading axis of ``n`` for each leaf.
 
     Raises:
-        TypeError: for an argument that is not a function, no array or no number, and where ``func`` returns another
-            pytree than the state.
-        ValueError: where ``t`` is no vector, or empty, and for a ``y0`` without arrays.
+        TypeError: for an invalid argument, and if ``func`` returns another pytree than the state.
+        ValueError: if ``t`` is not a nonempty vector, or ``y0`` has no arrays.
 
     Example:
         >>> import funcgrad as fg

@@ -1,4 +1,4 @@
-"""Convolution and correlation of arrays of any number of axes."""
+"""Convolution and correlation of arrays of any rank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Pairs = tuple[Sequence[int], Sequence[int]]
 
 
 def _pairs(name: str, what: str, given: Pairs) -> tuple[list[int], list[int]]:
-    """The axes of the first operand and of the second."""
+    """The pairs of axes of both operands."""
     parts = validate.pair(name, what, given, "two sequences of axes")
     mine, its = (list(validate.sequence(name, f"each of {what}", part)) for part in parts)
     if len(mine) != len(its):
@@ -41,7 +41,7 @@ def _operands(name: str, in1: Any, in2: Any, mode: str, paired: bool) -> tuple[A
 
 
 def _is_within(name: str, sizes: Sequence[Sequence[int]]) -> bool:
-    """Whether the second operand lies in the first along each axis, and not the first in the second."""
+    """Whether the second operand is no larger than the first along each axis, rather than the other way."""
     if all(n >= k for n, k in zip(*sizes, strict=True)):
         return True
     if any(n > k for n, k in zip(*sizes, strict=True)):
@@ -62,13 +62,13 @@ def convolve(
     """The convolution of two arrays.
 
     Args:
-        in1, in2: arrays, of as many axes unless ``axes`` is given.
-        mode: ``"full"``, all that there is; ``"valid"``, where all of one lies in the other; ``"same"``, the middle, of
-            the size of ``in1``.
+        in1, in2: arrays, of equal rank unless ``axes`` is given.
+        mode: ``"full"``, all; ``"valid"``, the positions of complete overlap; ``"same"``, the middle, of the size of
+            ``in1``.
         method: ``"direct"``, ``"fft"``, or ``"auto"``, which is direct.
-        axes: the axes of each that are convolved, pairwise; all in order if not given. The others are independent: the
-            result has those of ``in1`` first, then those of ``in2``, then the convolved ones.
-        dot_axes: axes of each that are multiplied and summed, pairwise.
+        axes: pairs of axes to convolve; by default all in order. The others are independent: the result has those of
+            ``in1``, then those of ``in2``, then the convolved ones.
+        dot_axes: pairs of axes to multiply and sum.
 
     Returns:
         Along each axis ``n + k - 1`` elements if ``"full"``, ``n`` if ``"same"``, ``max(n, k) - min(n, k) + 1`` if
@@ -76,8 +76,8 @@ def convolve(
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an unknown mode or method, axes that do not pair, an empty ``in2``, or ``"valid"`` where
-            neither lies in the other.
+        ValueError: for an unknown mode or method, mismatched axes, an empty ``in2``, or ``"valid"`` if neither fits in
+            the other.
 
     Example:
         >>> print(convolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])))
@@ -103,7 +103,7 @@ def _convolved(
         return _convolved(name, b, a, mode, method)
     image, kernel = _arranged(a, mine), flip(_arranged(b, its), tuple(range(2, 2 + len(its[2]))))
     if not sizes[0]:
-        # Nothing is convolved: one axis of size one is.
+        # Without axes to convolve, one of size one is added.
         image, kernel = (reshape(x, (*type_of(x).shape, 1)) for x in (image, kernel))
     padding = tuple(0 if mode == "valid" else k - 1 for k in sizes[1]) or 0
     found = conv(image, kernel, padding=padding)
@@ -116,14 +116,14 @@ def _convolved(
 
 
 def _axes(name: str, ndim: int, along: Sequence[int], dots: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """The independent axes, the summed ones and the convolved ones."""
+    """The independent, the summed and the convolved axes."""
     convolved = [validate.axis(name, i, ndim) for i in along]
     summed = [validate.axis(name, i, ndim) for i in dots]
     return [i for i in range(ndim) if i not in (*convolved, *summed)], summed, convolved
 
 
 def _arranged(x: Any, axes: tuple[list[int], list[int], list[int]]) -> Any:
-    """As (independent, summed, convolved...), the first two groups each as one axis."""
+    """The array as (independent, summed, convolved...), with the first two groups merged."""
     free, summed, convolved = axes
     shape = type_of(x).shape
     sizes = [int(np.prod([shape[i] for i in group], dtype=int)) for group in (free, summed)]
@@ -142,8 +142,8 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an unknown mode or method, operands of different numbers of axes, an empty ``in2``, or
-            ``"valid"`` where neither lies in the other.
+        ValueError: for an unknown mode or method, operands of different ranks, an empty ``in2``, or ``"valid"`` if
+            neither fits in the other.
 
     Example:
         >>> print(correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])))
@@ -158,15 +158,15 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """``convolve`` by Fourier transforms, which is faster for large arrays.
 
     Args:
-        in1, in2, mode: as for ``convolve``; not numbers, and of as many axes.
+        in1, in2, mode: as for ``convolve``; not scalars, and of equal rank.
 
     Returns:
-        As for ``convolve``, but float32 of float16.
+        As for ``convolve``, but float32 for float16.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an unknown mode, operands of different numbers of axes, of none, or of no elements, or
-            ``"valid"`` where neither lies in the other.
+        ValueError: for an unknown mode, operands of different ranks, scalars or empty arrays, or ``"valid"`` if neither
+            fits in the other.
 
     Example:
         >>> print(fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])).round(4))

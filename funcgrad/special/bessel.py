@@ -61,13 +61,13 @@ def jn(n: int, x: Any) -> Any:
 
     Args:
         n: an integer, which may be negative; static under ``jit``.
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, for operands that are not arrays, and for complex ``x``.
+        TypeError: for an order that is not an integer, for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(jn(2, 1.0).round(4))
@@ -81,13 +81,13 @@ def yn(n: int, x: Any) -> Any:
 
     Args:
         n: an integer, which may be negative; static under ``jit``.
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, for operands that are not arrays, and for complex ``x``.
+        TypeError: for an order that is not an integer, for operands that are not arrays, and for complex ``x``.
 
     Example:
         >>> print(yn(2, 1.0).round(4))

@@ -1,4 +1,4 @@
-"""Small functions: powers of ten, angles in degrees, losses that are square near 0, complete elliptic integrals."""
+"""Small functions: powers of ten, angles in degrees, Huber losses, complete elliptic integrals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def _turned(x: Any) -> tuple[Any, Any]:
-    """The sine and cosine of degrees: of what is left of whole quarters of a turn, which is exact, by their number."""
+    """The sine and cosine of degrees, by exact reduction to quarter turns."""
     quarters = e.stop_gradient(e.round_half_even(e.scale(x, 1 / 90)))
     rest = e.scale(e.sub(x, e.scale(quarters, 90)), math.pi / 180)
     sine, cosine = e.sin(rest), e.cos(rest)
@@ -61,13 +61,13 @@ def _pseudo_huber(delta: Any, r: Any) -> Any:
     scale = e.select(nothing, e.number(1, delta), delta)
     ratio = e.div(r, scale)
     square = e.mul(ratio, ratio)
-    # sqrt(1 + s) - 1 would lose the digits of a small s.
+    # sqrt(1 + s) - 1 would lose the digits of small s.
     rise = e.div(square, e.shift(e.sqrt(e.shift(square, 1)), 1))
     found = e.mul(e.mul(scale, scale), rise)
     return e.select(negative(delta), e.number(np.inf, r), e.select(nothing, e.number(0, r), found))
 
 
-# From the least positive number of double precision the two means meet after eleven steps.
+# From the smallest positive float64 the two means converge in eleven steps.
 _STEPS = 12
 
 

@@ -1,4 +1,4 @@
-"""Declaring elementwise functions by the row: operands promoted, docstrings made of the parts that differ."""
+"""Declares elementwise functions by the row: promotion of operands, and docstrings assembled from parts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Example:
 """
 
 
-#: What is said of the operands, of the result and of errors: for one operand, and for several.
+#: Docstring parts about operands, results and errors: for one operand, and for several.
 _ONE = (
     "a real array or number",
     "An array of its shape; of its dtype, if that is floating.",
@@ -51,7 +51,7 @@ _SEVERAL = (
 
 
 def operands(name: str, *xs: Any, real: bool = True) -> list[Any]:
-    """Operands as arrays of one floating dtype; or of a complex one, if they need not be real."""
+    """Operands as arrays of one floating dtype, or complex dtype if ``real`` is False."""
     found = promoted(*[asoperand(x, name) for x in xs], floating=True)
     if real and dtypes.is_complex(type_of(found[0]).dtype):
         given = " and ".join(str(type_of(asoperand(x, name))) for x in xs)
@@ -62,12 +62,12 @@ def operands(name: str, *xs: Any, real: bool = True) -> list[Any]:
 def function(
     name: str, arguments: str, body: Callable[..., Any], what: str, example: str, shown: str
 ) -> Callable[..., Any]:
-    """A function of floating arrays, which it takes by position as SciPy's do.
+    """Declares a function of floating arrays with positional arguments, as in SciPy.
 
     Args:
         arguments: their names.
-        body: in terms of primitives, on operands of one dtype.
-        what, example, shown: for its docstring: the first lines, and a call with what it prints.
+        body: the function in terms of primitives, on operands of one dtype.
+        what, example, shown: for its docstring: the first lines, and a call with its printed result.
     """
     names = arguments.split()
 

@@ -1,4 +1,5 @@
-"""Distribution functions of statistics, each an incomplete gamma or beta function: ``…tr`` below, ``…trc`` above."""
+"""Statistical distribution functions by incomplete gamma and beta functions: ``…tr`` the lower, ``…trc`` the upper
+tail."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ __all__ = [
 
 
 def _next(k: Any) -> Any:
-    """The least whole number above ``k``."""
+    """The smallest integer above ``k``."""
     return e.shift(e.floor(k), 1)
 
 
 def _share(dfn: Any, dfd: Any, x: Any) -> Any:
-    """The part of a sum of squares that ``dfn`` of them have, where the ratio of the means is ``x``."""
+    """The fraction of a sum of squares due to ``dfn`` of them, if the ratio of the mean squares is ``x``."""
     weight = e.mul(dfn, x)
     return e.div(weight, e.add(dfd, weight))
 
 
 def _within(k: Any, n: Any, inside: Any, below: float, all_: float) -> Any:
-    """``inside(k, n - k)`` for integers 0 <= k < n, and the values for other operands."""
+    """``inside(k, n - k)`` for integers 0 <= k < n, and the limits for other operands."""
     k = e.floor(k)
     left = e.sub(n, k)
     usual = e.bitwise_and(e.ge(k, e.number(0, k)), e.gt(left, e.number(0, k)))
@@ -49,7 +50,7 @@ def _bdtrc(k: Any, n: Any, q: Any) -> Any:
 def _binom(x: Any, y: Any) -> Any:
     one = e.number(1, x)
     left = e.sub(x, y)
-    # Where one of the factorials below has a pole it is 0, with a slope; logarithms would be infinite there.
+    # 1 / gamma, whose value is 0 with a slope at the poles of gamma; logarithms would be infinite there.
     pole = e.bitwise_or(_whole_and_negative(y), _whole_and_negative(left))
     top, first, second = e.shift(x, 1), e.select(pole, one, e.shift(y, 1)), e.select(pole, one, e.shift(left, 1))
     usual = e.div(one, e.mul(top, _beta(second, first)))

@@ -1,4 +1,4 @@
-"""The error function, its inverse and relatives, and the normal distribution."""
+"""The error function, its inverse and related functions, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def erf(x: Any) -> Any:
     """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 
     Args:
-        x: an array or number, which may be complex; integers count as float32.
+        x: an array or number, which may be complex; integers are converted to float32.
 
     Returns:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
@@ -35,7 +35,7 @@ def erf(x: Any) -> Any:
     (x,) = operands("erf", x, real=False)
     if not dtypes.is_complex(type_of(x).dtype):
         return e.erf(x)
-    # By Faddeeva's function, where it is small: on the right; it is odd.
+    # By Faddeeva's function, which is small in the right half-plane; erf is odd.
     left = e.lt(e.real(x), e.number(0, e.real(x)))
     right = e.select(left, e.neg(x), x)
     found = e.sub(e.number(1, x), _complex_tail(right))
@@ -47,10 +47,10 @@ def _complex_tail(x: Any) -> Any:
 
 
 def erfc(x: Any) -> Any:
-    """``1 - erf(x)``, exact where that is small.
+    """``1 - erf(x)``, accurate where it is small.
 
     Args:
-        x: an array or number, which may be complex; integers count as float32.
+        x: an array or number, which may be complex; integers are converted to float32.
 
     Returns:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
@@ -74,7 +74,7 @@ def erfcx(x: Any) -> Any:
     """``exp(x**2) erfc(x)``, without overflow for large ``x``.
 
     Args:
-        x: an array or number, which may be complex; integers count as float32.
+        x: an array or number, which may be complex; integers are converted to float32.
 
     Returns:
         An array of the shape of ``x``, and of its dtype if that is floating or complex.
@@ -99,7 +99,7 @@ def wofz(z: Any) -> Any:
         z: an array or number, real or complex.
 
     Returns:
-        A complex array of the shape of ``z``, as precise as that, complex64 at least.
+        A complex array of the shape of ``z``, of the same precision, at least complex64.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -115,7 +115,7 @@ def wofz(z: Any) -> Any:
 
 
 def _erfcinv(y: Any) -> Any:
-    # The quantile keeps the digits of a small y, which 1 - y would lose.
+    # The quantile is accurate for small y, where 1 - y would lose digits.
     return e.scale(p.ndtri(e.scale(y, 0.5)), -math.sqrt(0.5))
 
 

@@ -1,4 +1,4 @@
-"""The gamma function and related ones: beta, incomplete ones, combinations, zeta."""
+"""The gamma function and related ones: beta, incomplete gamma, combinations, zeta."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def _sign(x: Any) -> Any:
-    """The sign of gamma: below 0 it changes at every pole, where it is not a number; at -0.0 the pole is negative."""
+    """The sign of gamma: below 0 it changes at every pole, where it is NaN; at -0.0 the pole is negative."""
     floor = e.floor(x)
     odd = e.ne(e.rem(floor, e.number(2, x)), e.number(0, x))
     sign = e.select(odd, e.number(-1, x), e.number(1, x))
@@ -35,11 +35,11 @@ def _gamma(x: Any) -> Any:
 
 
 def _rgamma(x: Any) -> Any:
-    # At a pole of gamma it is 0, which it crosses with a slope: through 1 / gamma(x) = x / gamma(x + 1), away from it.
+    # 1 / gamma is 0 at a pole of gamma, with a slope: by 1 / gamma(x) = x / gamma(x + 1) elsewhere.
     pole = e.bitwise_and(e.le(x, e.number(0, x)), e.eq(x, e.floor(x)))
     away = e.select(pole, e.shift(x, 0.5), x)
     usual = e.mul(_sign(away), e.exp(e.neg(e.lgamma(away))))
-    # There the slope is (-1)**n n!, for x = -n.
+    # The slope at x = -n is (-1)**n n!.
     count = e.stop_gradient(e.select(pole, e.neg(x), e.number(0, x)))
     even = e.eq(e.rem(count, e.number(2, x)), e.number(0, x))
     slope = e.mul(e.exp(e.lgamma(e.shift(count, 1))), e.select(even, e.number(1, x), e.number(-1, x)))
@@ -47,7 +47,7 @@ def _rgamma(x: Any) -> Any:
 
 
 def _loggamma(x: Any) -> Any:
-    # Below 0 the logarithm is complex, also where gamma is positive: it goes round its poles.
+    # Below 0 the logarithm is complex, even where gamma is positive: its path avoids the poles.
     return e.lgamma(e.select(e.lt(x, e.number(0, x)), e.number(np.nan, x), x))
 
 
@@ -61,7 +61,7 @@ def _beta(a: Any, b: Any) -> Any:
 
 
 def _betaincc(a: Any, b: Any, x: Any) -> Any:
-    # 1 - x would lose the digits of a small x.
+    # 1 - x would lose the digits of small x.
     small = e.lt(x, e.number(0.5, x))
     rest = e.select(small, e.number(0.5, x), e.sub(e.number(1, x), x))
     return e.select(small, e.sub(e.number(1, x), p.betainc(a, b, x)), p.betainc(b, a, rest))
@@ -145,7 +145,7 @@ def polygamma(n: int, x: Any) -> Any:
 
     Args:
         n: a Python integer, or an array of integers, which broadcasts with ``x``.
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -171,19 +171,19 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 def multigammaln(a: Any, d: int) -> Any:
-    """The logarithm of the gamma function of ``d`` dimensions.
+    """The logarithm of the multivariate gamma function of dimension ``d``.
 
     Source: the definition, ``pi**(d (d - 1) / 4)`` times the product of ``gamma(a - j / 2)`` for ``j`` below ``d``.
 
     Args:
-        a: a real array or number; integers count as float32; above ``(d - 1) / 2``.
+        a: a real array or number; integers are converted to float32; above ``(d - 1) / 2``.
         d: a positive integer.
 
     Returns:
         A floating array of the shape of ``a``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for operands that are not arrays, for complex ``a``, and for a ``d`` that is no integer.
+        TypeError: for operands that are not arrays, for complex ``a``, and for a ``d`` that is not an integer.
         ValueError: for a ``d`` below 1.
 
     Example:
@@ -199,7 +199,7 @@ def multigammaln(a: Any, d: int) -> Any:
 
 
 def zeta(x: Any, q: Any = 1.0) -> Any:
-    """Hurwitz's zeta function, the sum of ``(k + q)**-x`` over ``k`` from 0; Riemann's for ``q`` of 1.
+    """Hurwitz's zeta function, the sum of ``(k + q)**-x`` over ``k`` from 0; Riemann's for ``q = 1``.
 
     Args:
         x, q: real arrays or numbers that broadcast together; ``x`` above 1, ``q`` positive.

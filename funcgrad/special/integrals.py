@@ -33,17 +33,17 @@ spence = function(
 
 
 def expn(n: int, x: Any) -> Any:
-    """The integral of ``exp(-x t) / t**n`` from 1 on.
+    """The integral of ``exp(-x t) / t**n`` over ``t`` from 1 to infinity.
 
     Args:
         n: a non-negative integer, static under ``jit``.
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an ``n`` that is no integer, for operands that are not arrays, and for complex ``x``.
+        TypeError: for an ``n`` that is not an integer, for operands that are not arrays, and for complex ``x``.
         ValueError: for a negative ``n``.
 
     Example:
@@ -54,10 +54,11 @@ def expn(n: int, x: Any) -> Any:
 
 
 def sici(x: Any) -> tuple[Any, Any]:
-    """The sine and the cosine integral: of ``sin(t) / t`` from 0 to ``x``, and of ``-cos(t) / t`` from ``x`` on.
+    """The sine and the cosine integral: of ``sin(t) / t`` from 0 to ``x``, and of ``-cos(t) / t`` from ``x`` to
+    infinity.
 
     Args:
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
@@ -74,10 +75,10 @@ def sici(x: Any) -> tuple[Any, Any]:
 
 
 def fresnel(x: Any) -> tuple[Any, Any]:
-    """Fresnel's integrals: of the sine and of the cosine of ``pi t**2 / 2`` from 0 to ``x``.
+    """Fresnel integrals: of the sine and the cosine of ``pi t**2 / 2`` from 0 to ``x``.
 
     Args:
-        x: a real array or number; integers count as float32.
+        x: a real array or number; integers are converted to float32.
 
     Returns:
         Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
@@ -94,14 +95,14 @@ def fresnel(x: Any) -> tuple[Any, Any]:
 
 
 def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
-    # By Kummer's transformation the terms are of one sign for negative x too.
+    # By Kummer's transformation the terms have one sign for negative x too.
     negative = e.lt(x, e.number(0, x))
     series = p.hyp1f1(e.select(negative, e.sub(b, a), a), b, e.select(negative, e.neg(x), x), orders=(0, 0, 0))
     return e.mul(series, e.exp(e.select(negative, x, e.number(0, x))))
 
 
 def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
-    # By Pfaff's transformation every negative x becomes one between 0 and 1.
+    # Pfaff's transformation maps negative x to the interval from 0 to 1.
     negative = e.lt(x, e.number(0, x))
     inside = e.select(negative, x, e.number(0, x))
     other = e.div(inside, e.shift(inside, -1))

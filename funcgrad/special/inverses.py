@@ -1,7 +1,7 @@
-"""Inverses: of distribution functions, by the place where they are taken, and of transformations of data.
+"""Inverses of distribution functions with respect to their argument, and of data transformations.
 
-A ``p`` is a probability; beyond 0 and 1 the result is not a number. Derivatives by ``p`` and by the parameters are
-those of the implicit function; where the function itself has two by a parameter, its inverse has too.
+``p`` is a probability; outside [0, 1] the result is NaN. Derivatives with respect to ``p`` and the parameters are
+implicit; second derivatives with respect to a parameter exist if the function itself has them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def _fdtri(dfn: Any, dfd: Any, y: Any) -> Any:
-    # Of a share of nearly all, what is left of it has the digits.
+    # The complement is accurate for probabilities near 1.
     share = p.betainc_inverse(e.scale(dfn, 0.5), e.scale(dfd, 0.5), y)
     rest = p.betaincc_inverse(e.scale(dfd, 0.5), e.scale(dfn, 0.5), y)
     return e.div(e.mul(dfd, share), e.mul(dfn, rest))

@@ -1,4 +1,4 @@
-"""Logistic functions, entropies, and exponentials and logarithms where the plain ones lose digits."""
+"""Logistic functions, entropies, and exponentials and logarithms that are accurate near 0 or 1."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 exp2, expm1, log1p, cbrt, sinc = n.exp2, n.expm1, n.log1p, n.cbrt, n.sinc
 
-# ---------------------------------------------------------------- parts
+# ---------------------------------------------------------------- helpers
 
 
 def _zero(x: Any) -> Any:
@@ -47,7 +47,7 @@ def _polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 
 def _exprel(x: Any) -> Any:
-    # Near 0 its Taylor series, which has derivatives there.
+    # Near 0 by Taylor series, for derivatives there.
     near = e.lt(e.absolute(x), e.number(0.125, x))
     series = _polynomial(e.select(near, x, e.number(0, x)), [1 / math.factorial(k + 1) for k in range(10)])
     far = e.select(near, e.number(1, x), x)
@@ -55,7 +55,7 @@ def _exprel(x: Any) -> Any:
 
 
 def _nothing(x: Any, y: Any, least: float) -> Any:
-    """Where ``x`` is 0, and the logarithm of ``y`` is infinite or none."""
+    """Whether ``x`` is 0, where the logarithm of ``y`` may be infinite or NaN."""
     infinite = e.bitwise_or(e.le(y, e.number(least, y)), e.eq(y, e.number(np.inf, y)))
     return e.bitwise_and(_zero(x), infinite)
 
@@ -77,7 +77,7 @@ def _entr(x: Any) -> Any:
 
 
 def _divergence(x: Any, y: Any, inside: Any, edge: Any) -> Any:
-    """``inside`` of positive operands, ``edge`` where ``x`` is 0, NaN where one is, infinity elsewhere."""
+    """``inside`` for positive operands, ``edge`` if ``x`` is 0, NaN if one is NaN, infinity elsewhere."""
     both = e.bitwise_and(_positive(x), _positive(y))
     safe_x, safe_y = e.select(both, x, e.number(1, x)), e.select(both, y, e.number(1, y))
     at_edge = e.bitwise_and(_zero(x), e.ge(y, e.number(0, y)))
@@ -167,20 +167,20 @@ def logsumexp(
     """``log(sum(b * exp(a)))`` along axes, without overflow.
 
     Args:
-        a: a real array; integers count as float32.
-        axis: an axis or several; all if not given.
-        b: real factors, which broadcast with ``a``; 1 if not given.
-        keepdims: leave the axes, with size 1.
-        return_sign: return the sign of the sum too; without it, the logarithm of a negative one is not a number.
-        where: booleans: which elements count.
+        a: a real array; integers are converted to float32.
+        axis: one or several; by default all.
+        b: real factors that broadcast with ``a``; by default 1.
+        keepdims: whether to keep the axes, with size 1.
+        return_sign: whether to return the sign of the sum too; otherwise a negative sum gives NaN.
+        where: booleans: the elements to include.
 
     Returns:
-        The logarithm, a floating array of the shape of ``a``, broadcast with ``b``, without the axes; or ``(logarithm
-        of the absolute value, sign)``, two of these.
+        The logarithm, a floating array of the shape of ``a``, broadcast with ``b``, without the axes; or the pair of
+        the logarithm of the absolute value and the sign.
 
     Raises:
-        TypeError: for operands that are not arrays, for complex ones, and for an axis that is no integer.
-        ValueError: for shapes that do not broadcast, and for an axis that is not there or is named twice.
+        TypeError: for operands that are not arrays, for complex ones, and for an axis that is not an integer.
+        ValueError: for shapes that do not broadcast, and for an axis out of range or repeated.
 
     Example:
         >>> print(logsumexp(np.array([1000.0, 1000.0])).round(4))
@@ -189,7 +189,7 @@ def logsumexp(
     if where is not None:
         b = n.where(asoperand(where, "logsumexp"), 1.0 if b is None else b, 0.0)
     a, b = operands("logsumexp", a, 1.0 if b is None else b)
-    # What is not counted must not set the scale.
+    # Excluded elements must not affect the maximum.
     counted = n.where(n.equal(b, 0), -np.inf, a)
     high = e.stop_gradient(reductions.max(counted, axis=axis, keepdims=True)) if type_of(counted).size else -np.inf
     high = n.where(n.isfinite(high), high, 0.0)
@@ -203,9 +203,9 @@ def logsumexp(
 
 
 def _log_of_sum(b: Any, below: Any, axis: Any) -> tuple[Any, Any]:
-    """The logarithm of ``abs(sum(b * exp(below)))`` and the sum's sign, where nothing is above 0.
+    """The logarithm of ``abs(sum(b * exp(below)))`` and the sum's sign, for nonpositive ``below``.
 
-    Exponentials that are one are summed separately, so that small terms are not lost beside them.
+    Exponentials equal to one are summed separately, so that small terms are not lost.
     """
     one = n.equal(below, 0)
     small = n.where(one, n.expm1(n.where(one, below, 0.0)), n.exp(below))

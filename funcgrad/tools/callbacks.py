@@ -1,6 +1,6 @@
-"""Functions of Python's inside compiled programs, for their results: ``pure_callback``.
+"""``pure_callback``: Python functions inside compiled programs, for their results.
 
-``funcgrad.debug.callback`` is for what they do.
+For side effects see ``funcgrad.debug.callback``.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ __all__ = ["pure_callback"]
 def pure_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, vmap_method: str | None = None, **kwargs: Any
 ) -> Any:
-    """The result of a Python function, which is called whenever the program runs.
+    """The result of a Python function, which is called when the program runs.
 
-    It may be called once, several times or not at all, so it should do nothing but compute. It has no derivative; for
-    one, make the caller a ``custom_jvp`` or ``custom_vjp`` function, or see ``funcgrad.extend``.
+    It may be called any number of times, so it must be pure. It is not differentiable; wrap the caller in
+    ``custom_jvp`` or ``custom_vjp``, or see ``funcgrad.extend``.
 
     Args:
-        callback: gets JAX's arrays; returns a pytree of arrays.
-        result_shape_dtypes: a pytree like its result, of what has a ``shape`` and a ``dtype``: ``ArrayType``, say.
+        callback: receives JAX arrays; returns a pytree of arrays.
+        result_shape_dtypes: a pytree like its result, of objects with a ``shape`` and a ``dtype``, such as
+            ``ArrayType``.
         args, kwargs: pytrees of arrays.
-        vmap_method: what ``vmap`` does: ``"sequential"`` calls for each batch element, ``"expand_dims"`` and
-            ``"broadcast_all"`` call once, with all batch elements along a first axis, of size 1 where nothing is
-            batched, or repeated there. None refuses.
+        vmap_method: ``"sequential"`` calls it for each batch element, ``"expand_dims"`` and ``"broadcast_all"`` once,
+            with the batch as a leading axis, which has size 1 in unbatched arguments, or is broadcast. None raises.
 
     Returns:
         A pytree of arrays of those shapes and dtypes.
 
     Raises:
-        ValueError: where it is differentiated.
-        NotImplementedError: where it is batched, and no method is given.
-        RuntimeError: where the function raises, or returns other shapes.
+        ValueError: if it is differentiated.
+        NotImplementedError: if it is batched without a ``vmap_method``.
+        RuntimeError: if the function raises, or returns other shapes.
 
     Example:
         >>> import numpy as np, funcgrad as fg

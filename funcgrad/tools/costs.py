@@ -17,12 +17,12 @@ class Cost:
     """The cost of a program.
 
     Attributes:
-        flops: arithmetic operations on numbers; an addition, a multiplication and a sine are one each.
-        transcendentals: how many of these are no additions, multiplications or comparisons.
-        bytes: read and written if each equation reads its operands from memory and writes its results there. XLA, which
-            fuses equations, needs less.
+        flops: arithmetic operations; an addition, a multiplication and a sine count as one each.
+        transcendentals: the number of these that are not additions, multiplications or comparisons.
+        bytes: memory traffic if each equation reads its operands from memory and writes its results. XLA fuses
+            equations and needs less.
         by_primitive: the flops of each primitive.
-        bounded: False if there is a loop whose number of steps is not known; its step counts once.
+        bounded: False if there is a loop with an unknown number of steps, which counts as one step.
     """
 
     flops: int = 0
@@ -49,14 +49,14 @@ class Cost:
         return f"Cost({at_least}{self.flops:,} flops, {self.bytes:,} bytes{f'; {most}' if most else ''})"
 
 
-# Elementwise primitives that compute nothing, and those that are one addition, multiplication or comparison each.
+# Elementwise primitives without arithmetic, and those of one addition, multiplication or comparison.
 _FREE = frozenset(("constant", "name", "stop_gradient", "bitcast", "cast", "real", "imag", "conj", "complex"))
 _SIMPLE = frozenset((
     "abs", "add", "and", "ceil", "clamp", "div", "eq", "floor", "floor_divide", "ge", "gt", "integer_pow", "is_finite",
     "le", "lt", "max", "min", "mul", "ne", "neg", "nextafter", "not", "or", "rem", "remainder", "round", "select",
     "shift_left", "shift_right", "shift_right_logical", "sign", "square", "sub", "trunc", "xor",
 ))  # fmt: skip
-# Not elementwise, and nothing but elements moved.
+# Primitives that are not elementwise and only move elements.
 _MOVING = frozenset((
     "alike", "all_gather", "all_to_all", "axis_index", "broadcast", "concatenate", "dynamic_slice",
     "dynamic_update_slice", "gather", "iota", "optimization_barrier", "pad", "permutation", "ppermute", "put", "pvary",
@@ -75,7 +75,7 @@ def _conv(equation: Equation) -> int:
 
 
 def _factorization(per_cube: float) -> Callable[[Equation], int]:
-    """Of matrices with sides m >= n: so many times m * n * n."""
+    """For matrices with m >= n: a multiple of m * n * n."""
 
     def flops(equation: Equation) -> int:
         x = equation.inputs[0].type
@@ -119,7 +119,7 @@ _FLOPS: dict[str, Callable[[Equation], int]] = {
 
 
 def cost(program: Program) -> Cost:
-    """The cost of ``program``: the sum over its equations, those of a loop's step times the number of steps."""
+    """The cost of ``program``: the sum over its equations, with a loop's step times the number of steps."""
     total = Cost()
     for equation in program.equations:
         total += _of_equation(equation)
@@ -147,7 +147,7 @@ def _flops(equation: Equation) -> int:
         return _FLOPS[name](equation)
     if name in _FREE or name in _MOVING:
         return 0
-    # An operation on each element of the result; of a reduction, on each that is reduced.
+    # One operation per element of the result, or, for reductions, of the operand.
     return outs if equation.primitive.elementwise else max([outs, *[a.type.size for a in equation.inputs]])
 
 

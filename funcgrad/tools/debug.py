@@ -1,8 +1,8 @@
-"""Looking at values while a program runs: under ``jit``, inside loops, and while it is differentiated or batched.
+"""Debugging values of running programs: under ``jit``, inside loops, and while differentiated or batched.
 
-Python's ``print`` runs when a function is traced, and then there are no values. What is here runs whenever the program
-does, with the values of then. Under ``vmap`` it runs for each batch element, under ``grad`` on the way forward, and
-again where ``checkpoint`` computes anew. Under ``jit`` the order of several is not fixed.
+Python's ``print`` runs when a function is traced, when there are no values. These functions run when the program runs.
+Under ``vmap`` they run for each batch element, under ``grad`` in the forward pass, and again when ``checkpoint``
+recomputes. Under ``jit`` their order is unspecified.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["callback", "full_tracebacks", "print"]
 
 
 class _Call:
-    """A function of Python's and those of its arguments that are no arrays.
+    """A Python function and its arguments that are not arrays.
 
     Attributes:
-        function: the function to call with NumPy arrays.
-        leaves: all arguments; in place of an array, a number.
-        tree: how they belong together.
+        function: the function, called with NumPy arrays.
+        leaves: all arguments; each array is replaced by its index.
+        tree: the pytree structure of the arguments.
     """
 
     __slots__ = ("function", "leaves", "tree")
@@ -65,7 +65,7 @@ debug_p = Primitive(
 
 
 def _value(x: Any) -> Any:
-    """The value that a derivative's tracer wraps; tracers without a value and batched ones stay."""
+    """The value beneath a derivative's tracer; abstract and batched tracers are unchanged."""
     while isinstance(x, Tracer):
         try:
             x = x.underlying()
@@ -75,7 +75,7 @@ def _value(x: Any) -> Any:
 
 
 def _perform(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Makes the call: at once where all values are known, and else by the program that is being written."""
+    """Makes the call: immediately if all values are concrete, else as an equation of the staged program."""
     values = [_value(x) for x in operands]
     if state.floor is not None or any(isinstance(x, Tracer | jax.core.Tracer) for x in values):
         bind(primitive, values, params)
@@ -88,18 +88,18 @@ set_performer(_perform)
 
 
 def callback(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Calls a function of Python's whenever the program gets there.
+    """Calls a Python function when the program runs.
 
     Args:
         function: the function to call; its result is ignored.
-        args, kwargs: pytrees; their arrays and numbers reach the function as NumPy's arrays, all else as it is.
+        args, kwargs: pytrees; arrays and numbers are passed as NumPy arrays, other leaves unchanged.
 
     Returns:
         None.
 
     Raises:
-        Exception: whatever the function raises, at once where values are known; under ``jit`` as a ``JaxRuntimeError``
-            that shows it.
+        Exception: an exception of the function, immediately for concrete values; under ``jit`` wrapped in a
+            ``JaxRuntimeError``.
 
     Example:
         >>> import funcgrad as fg
@@ -118,19 +118,19 @@ def callback(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
 
 def print(fmt: str, *args: Any, **kwargs: Any) -> None:
-    """Prints values whenever the program gets there.
+    """Prints values when the program runs.
 
     Args:
         fmt: as for ``str.format``.
-        args, kwargs: the values to format: arrays and numbers as NumPy's arrays, all else as it is.
+        args, kwargs: the values to format: arrays and numbers as NumPy arrays, others unchanged.
 
     Returns:
         None.
 
     Raises:
-        IndexError: if ``fmt`` asks for more than is given; under ``jit`` a ``JaxRuntimeError``, as for the others.
-        KeyError: if it asks for a name that is not given.
-        ValueError: if a value does not have such a format.
+        IndexError: if ``fmt`` needs more arguments; under ``jit`` a ``JaxRuntimeError``, as for the others.
+        KeyError: if it needs a missing name.
+        ValueError: if a format is invalid for a value.
 
     Example:
         >>> import funcgrad as fg
@@ -146,16 +146,16 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
 
 
 def full_tracebacks(full: bool = True) -> None:
-    """Has tracebacks show the frames inside funcgrad and compat as well, or leave them out again.
+    """Makes tracebacks show the frames inside funcgrad and compat, or hide them again.
 
-    They are left out only where an error is displayed: debuggers see all frames. ``FUNCGRAD_TRACEBACK=full`` in the
-    environment does the same from the start.
+    They are hidden only where an error is displayed: debuggers see all frames. ``FUNCGRAD_TRACEBACK=full`` in the
+    environment sets this at the start.
 
     Args:
         full: whether all frames are shown.
 
     Raises:
-        TypeError: if ``full`` is no bool.
+        TypeError: if ``full`` is not a bool.
 
     Example:
         >>> full_tracebacks()

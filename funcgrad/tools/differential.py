@@ -1,4 +1,4 @@
-"""More derivatives of functions: elementwise, by every argument's name, products with Gauss-Newton matrices."""
+"""More derivatives: elementwise, with respect to all arguments by name, Gauss-Newton products."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["elementwise_grad", "make_ggnvp", "multigrad_dict"]
 
 
 def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """The derivative of each element of a result by the same element of an argument.
+    """The derivative of each element of a result with respect to the same element of an argument.
 
     Args:
-        f: applies a function to each element; of others, these are the sums of the Jacobian's columns.
-        argnums: which arguments to differentiate by.
+        f: an elementwise function; for others, the result is the column sums of the Jacobian.
+        argnums: the arguments to differentiate with respect to.
 
     Returns:
         A function of the same arguments; its result is like the argument, or a tuple of these.
@@ -51,22 +51,21 @@ def _half_square(x: Any) -> Any:
 
 
 def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_argnum: int = 0) -> Callable[..., Any]:
-    """Products of vectors with the Gauss-Newton matrix ``J.T @ H @ J`` of ``g`` after ``f``.
+    """Products of vectors with the Gauss-Newton matrix ``J.T @ H @ J`` of ``g`` composed with ``f``.
 
     Args:
-        f: whose Jacobian is ``J``; takes and returns pytrees of floating arrays.
-        g: of the result of ``f``, to a real scalar; its Hessian is ``H``. By default half the sum of squares.
-        f_argnum: by which argument ``f`` is differentiated, one integer.
+        f: the function with Jacobian ``J``; takes and returns pytrees of floating arrays.
+        g: maps the result of ``f`` to a real scalar; its Hessian is ``H``. By default half the sum of squares.
+        f_argnum: the argument of ``f`` to differentiate with respect to, an integer.
 
     Returns:
-        A function of the arguments of ``f``, that returns a linear function of pytrees like that argument; its results
-        are like it, too.
+        A function of the arguments of ``f`` that returns a linear function of pytrees like that argument, to pytrees
+        like it.
 
     Raises:
-        TypeError: from that function, if a leaf of the argument or of the result is not a floating array, or ``g``
-            returns no real scalar.
-        ValueError: if there is no such argument; from the linear function, for another structure, other shapes or
-            dtypes.
+        TypeError: from that function, if a leaf of the argument or of the result is not a floating array, or ``g`` does
+            not return a real scalar.
+        ValueError: if there is no such argument; from the linear function, for a different structure, shape or dtype.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -92,14 +91,14 @@ def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_ar
 
 
 def multigrad_dict(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The gradients of a scalar function by all its arguments, by name.
+    """The gradients of a scalar function with respect to all its arguments, by name.
 
     Args:
         f: returns a scalar.
 
     Returns:
         A function of the same arguments. It returns a dictionary with an entry for each parameter in the signature,
-        those included whose default was taken; the entry of ``*args`` is a tuple, that of ``**kwargs`` a dictionary.
+        including defaults; the entry of ``*args`` is a tuple, that of ``**kwargs`` a dictionary.
 
     Raises:
         TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.

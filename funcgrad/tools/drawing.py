@@ -1,4 +1,4 @@
-"""A program as a graph in the DOT language, which Graphviz and the libraries around it draw."""
+"""Programs as graphs in the DOT language, for Graphviz and compatible libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def dot(program: Program) -> str:
         program: the program to draw.
 
     Returns:
-        The graph in the language of Graphviz.
+        The graph in the DOT language.
 
     Raises:
         AttributeError: for an argument that is not a program.
@@ -36,16 +36,16 @@ def dot(program: Program) -> str:
 
 
 def svg(program: Program) -> str:
-    """The graph, drawn by Graphviz.
+    """The graph rendered by Graphviz.
 
     Args:
         program: the program to draw.
 
     Returns:
-        The drawing, as the text of an SVG file.
+        The text of an SVG file.
 
     Raises:
-        RuntimeError: where Graphviz is not installed.
+        RuntimeError: if Graphviz is not installed.
 
     Example:
         >>> import funcgrad as fg, shutil

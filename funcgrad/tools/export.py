@@ -18,12 +18,12 @@ from funcgrad.transforms.jit import Jitted, jit
 
 
 class Exported:
-    """A function compiled for certain shapes and dtypes, which needs none of the Python that made it.
+    """A function compiled for certain shapes and dtypes, independent of its Python code.
 
-    Calling it runs it; it may be called inside other functions under ``jit``. It has no derivative: export that too.
+    It may also be called inside other functions under ``jit``. It is not differentiable: export the derivative too.
 
     Attributes:
-        name: the function's.
+        name: the name of the function.
         platforms: the platforms that it was lowered for.
         stablehlo: its StableHLO as text.
     """
@@ -42,10 +42,10 @@ class Exported:
         return self._call(*args, **kwargs)
 
     def serialize(self) -> bytes:
-        """The function as bytes, for ``load``.
+        """The serialized function, for ``load``.
 
         Raises:
-            ImportError: without the package ``flatbuffers``, in which JAX writes them.
+            ImportError: without the package ``flatbuffers``, which JAX needs for this.
         """
         try:
             return bytes(self._exported.serialize())
@@ -62,20 +62,19 @@ class Exported:
 
 
 def export(f: Callable[..., Any], *args: Any, platforms: Sequence[str] | None = None, **kwargs: Any) -> Exported:
-    """``f``, compiled for arguments like these, to be saved and loaded where ``f`` is not known.
+    """``f`` compiled for arguments of these types, to be saved and loaded without its code.
 
     Args:
-        f: takes and returns pytrees of arrays, in dicts, lists and tuples; or what ``jit`` returned.
+        f: takes and returns pytrees of arrays, in dicts, lists and tuples; or the result of ``jit``.
         args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
-        platforms: ``"cpu"``, ``"cuda"``, ``"tpu"``, ...; by default what this process runs on.
+        platforms: ``"cpu"``, ``"cuda"``, ``"tpu"``, ...; by default that of this process.
 
     Returns:
-        An ``Exported``, which takes arguments of these shapes and dtypes, returns what ``f`` does, and has
-        ``serialize`` and ``save``.
+        An ``Exported``, which takes arguments of these shapes and dtypes and has ``serialize`` and ``save``.
 
     Raises:
-        TypeError: if ``f`` is no function or returns what is no array, or an argument has neither a shape nor a dtype.
-        ConcretizationError: where ``f`` asks for values, as ``if`` does.
+        TypeError: if ``f`` is not a function or returns a non-array, or an argument has neither a shape nor a dtype.
+        ConcretizationError: if ``f`` needs the value of an array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -94,18 +93,18 @@ def _struct(type: Any) -> jax.ShapeDtypeStruct:
 
 
 def load(source: bytes | bytearray | str | os.PathLike[str]) -> Exported:
-    """Loads a program that ``export`` made, from bytes or a file.
+    """Loads a function that ``export`` serialized, from bytes or a file.
 
     Args:
         source: the bytes of ``Exported.serialize``, or the path of a file with them.
 
     Returns:
-        The ``Exported``, to be called.
+        The ``Exported``.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        TypeError: for what is neither bytes nor a path.
-        struct.error: for bytes that are too few to be a function.
+        TypeError: for an argument that is neither bytes nor a path.
+        struct.error: for truncated bytes.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

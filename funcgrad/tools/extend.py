@@ -1,7 +1,7 @@
-"""Functions that differentiate as one step, with rules argument by argument: ``primitive``, ``defvjp``, ``defjvp``.
+"""Opaque primitives with derivative rules per argument: ``primitive``, ``defvjp``, ``defjvp``.
 
-For code that cannot be traced, as of other libraries: where there are values, the function gets NumPy arrays. A call is
-one of ``custom_vjp``, or of ``custom_jvp`` where only forward rules are given, and behaves as these do.
+For code that cannot be traced, such as that of other libraries: the function receives NumPy arrays if there are
+concrete values. A call behaves like one of ``custom_vjp``, or of ``custom_jvp`` if only forward rules are given.
 
 Example:
     >>> import funcgrad as fg
@@ -37,7 +37,7 @@ class _Opaque:
     """A function whose derivatives ``defvjp`` and ``defjvp`` define.
 
     Attributes:
-        pullbacks, pushforwards: by the argument's number; None for a derivative that is zero.
+        pullbacks, pushforwards: by argument number; None for a zero derivative.
     """
 
     __name__: str
@@ -116,7 +116,7 @@ class _Opaque:
 
 
 def _plain(x: Any) -> Any:
-    """An array as NumPy's; numbers and traced arrays as they are."""
+    """A concrete array as a NumPy array; numbers and tracers unchanged."""
     return x if traced(x) or np.isscalar(x) or not is_array(x) else np.asarray(x)
 
 
@@ -133,11 +133,11 @@ def _cast(found: Any, like: Any) -> Any:
 
 
 def primitive(function: Callable[..., Any]) -> Any:
-    """``function`` as one primitive of a program, whose derivatives ``defvjp`` and ``defjvp`` define.
+    """``function`` as a single primitive, whose derivatives ``defvjp`` and ``defjvp`` define.
 
     Args:
-        function: returns a pytree of arrays. Of traced arguments it gets the values, as NumPy arrays, so it may do
-            anything with them; under ``jit`` and ``vmap``, where there are no values, it gets traced arrays.
+        function: returns a pytree of arrays. It receives the values of traced arguments as NumPy arrays, and may do
+            anything with them; under ``jit`` and ``vmap``, where there are no values, it receives tracers.
 
     Returns:
         A function of the same arguments.
@@ -169,20 +169,20 @@ def _opaque(name: str, function: Any) -> _Opaque:
 
 
 def defvjp(function: Any, *makers: Callable[..., Any] | None, argnums: Sequence[int] | None = None) -> None:
-    """States reverse derivatives of a primitive.
+    """Defines reverse derivatives of a primitive.
 
     Args:
-        function: made by ``primitive``.
-        makers: one per argument: ``(result, *args, **kwargs)`` returns a function from the cotangent of the result to
-            that of the argument, linear; None where it is zero. For second derivatives it is differentiated itself.
-        argnums: the arguments' numbers, where the makers are not of the first ones.
+        function: the result of ``primitive``.
+        makers: one per argument: ``(result, *args, **kwargs)`` returns the linear function from the result's cotangent
+            to the argument's; None if it is zero. It is differentiated for second derivatives.
+        argnums: the argument numbers; by default the first ones.
 
     Returns:
         None.
 
     Raises:
-        TypeError: where the function is not a primitive.
-        ValueError: unless there are as many ``argnums`` as makers.
+        TypeError: if ``function`` is not a primitive.
+        ValueError: if the numbers of ``argnums`` and makers differ.
 
     Example:
         >>> import funcgrad as fg
@@ -196,20 +196,20 @@ def defvjp(function: Any, *makers: Callable[..., Any] | None, argnums: Sequence[
 
 
 def defjvp(function: Any, *pushforwards: Callable[..., Any] | None, argnums: Sequence[int] | None = None) -> None:
-    """States forward derivatives of a primitive; without ``defvjp`` the reverse ones follow from them.
+    """Defines forward derivatives of a primitive; without ``defvjp`` the reverse ones are derived from them.
 
     Args:
-        function: made by ``primitive``.
+        function: the result of ``primitive``.
         pushforwards: one per argument: ``(tangent, result, *args, **kwargs)`` returns the tangent of the result,
-            linear; None where it is zero.
-        argnums: the arguments' numbers, where the functions are not of the first ones.
+            linear; None if it is zero.
+        argnums: the argument numbers; by default the first ones.
 
     Returns:
         None.
 
     Raises:
-        TypeError: where the function is not a primitive.
-        ValueError: unless there are as many ``argnums`` as functions.
+        TypeError: if ``function`` is not a primitive.
+        ValueError: if the numbers of ``argnums`` and functions differ.
 
     Example:
         >>> import funcgrad as fg

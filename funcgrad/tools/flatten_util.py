@@ -1,4 +1,4 @@
-"""Pytrees as vectors, for functions that take only vectors, such as optimizers of other libraries."""
+"""Pytrees as vectors, for functions of vectors such as other libraries' optimizers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """All elements of a pytree's arrays as one vector, and the inverse function. Both have derivatives.
+    """A pytree's arrays concatenated to a vector, and the inverse function. Both are differentiable.
 
     Args:
-        pytree: of arrays.
+        pytree: a pytree of arrays.
 
     Returns:
-        The vector, of the dtype that the arrays have together; and a function from such vectors to pytrees of the same
-        structure, shapes and dtypes.
+        The vector, of the promoted dtype; and a function from such vectors to pytrees of the same structure, shapes and
+        dtypes.
 
     Raises:
-        ValueError: from that function, for anything but a vector of as many elements.
+        ValueError: from that function, for anything but a vector of the same size.
 
     Example:
         >>> import funcgrad as fg

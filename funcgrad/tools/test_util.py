@@ -1,4 +1,4 @@
-"""Derivatives held against differences of values, for tests of functions and of rules that one states oneself.
+"""Compares derivatives with finite differences, for tests of functions and derivative rules.
 
 Example:
     >>> import funcgrad.numpy as fnp
@@ -20,7 +20,7 @@ from funcgrad.transforms.autodiff import jvp, vjp
 
 __all__ = ["check_grads", "check_jvp", "check_vjp"]
 
-#: How far differences step, and how far from them derivatives may be, relative to the largest: by significand.
+#: The step of differences, and the relative tolerance of derivatives, by significand.
 _STEPS = {dtypes.float64: 1e-6, dtypes.float32: 1e-2}
 _TOLERANCES = {dtypes.float64: 1e-6, dtypes.float32: 2e-2}
 
@@ -30,7 +30,7 @@ def _inexact(x: Any) -> bool:
 
 
 def _precision(leaves: Sequence[Any]) -> np.dtype:
-    """The least precise dtype among those that derivatives are by."""
+    """The least precise dtype among those differentiated."""
     found = [
         dtypes.real_of(d) if dtypes.is_complex(d) else d for d in (type_of(x).dtype for x in leaves if _inexact(x))
     ]
@@ -43,7 +43,7 @@ def _precision(leaves: Sequence[Any]) -> np.dtype:
 
 
 def _random(like: Any, rng: np.random.Generator) -> Any:
-    """A tree like another with random numbers; float0 zeros in place of integers."""
+    """A pytree like another with random numbers; float0 zeros for integers."""
 
     def one(x: Any) -> Any:
         found = type_of(x)
@@ -85,15 +85,15 @@ def check_jvp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
     Args:
         f: takes and returns pytrees of arrays.
         args: a tuple of its arguments, float32 or float64, or complex.
-        tolerance: relative to the largest element; by default what the dtype allows.
-        seed: of the random directions.
+        tolerance: relative to the largest element; by default according to the dtype.
+        seed: the seed of the random directions.
 
     Returns:
         None.
 
     Raises:
-        AssertionError: where they are further apart, with both.
-        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
+        AssertionError: if they differ by more, with both values.
+        TypeError: for arguments without differences: only integers, 16-bit floats, non-arrays.
 
     Example:
         >>> check_jvp(lambda x: x * x, (np.float64(3.0),))
@@ -117,8 +117,8 @@ def check_vjp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
         None.
 
     Raises:
-        AssertionError: where they are further apart, with both.
-        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
+        AssertionError: if they differ by more, with both values.
+        TypeError: for arguments without differences: only integers, 16-bit floats, non-arrays.
 
     Example:
         >>> check_vjp(lambda x: x * x, (np.float64(3.0),))
@@ -132,7 +132,7 @@ def check_vjp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
     moved = trees.leaves(_difference(f, args, tangents, _STEPS[least]))
 
     def paired(xs: Sequence[Any], ys: Sequence[Any], like: Sequence[Any]) -> float:
-        # Cotangents pair without conjugates.
+        # Cotangents are paired without conjugation.
         return sum(float(np.sum(np.asarray(x) * np.asarray(y)).real) for x, y, z in zip(xs, ys, like) if _inexact(z))
 
     got = paired(back, trees.leaves(tangents), trees.leaves(args))
@@ -149,23 +149,23 @@ def check_grads(
     tolerance: float | None = None,
     seed: int = 0,
 ) -> None:
-    """Compares the derivatives of ``f`` up to ``order`` with differences, in every succession of ``modes``.
+    """Compares the derivatives of ``f`` up to ``order`` with differences, in all combinations of ``modes``.
 
     Args:
         f: takes and returns pytrees of arrays.
         args: a tuple of its arguments, float32 or float64, or complex.
-        order: how often it is differentiated.
-        modes: of ``"fwd"`` and ``"rev"``.
-        tolerance: relative to the largest element; by default what the dtype allows.
-        seed: of the random directions.
+        order: the maximum order of derivatives.
+        modes: a subset of ``"fwd"`` and ``"rev"``.
+        tolerance: relative to the largest element; by default according to the dtype.
+        seed: the seed of the random directions.
 
     Returns:
         None.
 
     Raises:
-        AssertionError: where a derivative is wrong, with it and the difference.
-        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
-        ValueError: for another mode.
+        AssertionError: if a derivative is wrong, with it and the difference.
+        TypeError: for arguments without differences: only integers, 16-bit floats, non-arrays.
+        ValueError: for an unknown mode.
 
     Example:
         >>> import funcgrad.numpy as fnp

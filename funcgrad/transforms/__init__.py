@@ -1,1 +1,1 @@
-"""Functions of functions: derivatives, batches, compilation, programs seen."""
+"""Transforms of functions: derivatives, vectorization, compilation, inspection of programs."""

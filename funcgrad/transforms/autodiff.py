@@ -1,4 +1,4 @@
-"""The transforms that users call: thin, over the interpreters, with pytrees, argument numbers and errors that teach."""
+"""The public differentiation transforms: the interpreters with pytrees, argument numbers and checked arguments."""
 
 from __future__ import annotations
 
@@ -83,12 +83,12 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 class Pullback:
     """The linear function of cotangents that ``vjp`` returns.
 
-    It is a pytree of the arrays that it keeps: a result of ``jit``, and an argument, like any. Asked for these, it
-    becomes a program; until then it is the tape.
+    It is a pytree of its residual arrays, so it may be an argument or a result of ``jit``. Flattening it turns the tape
+    into a program.
 
     Attributes:
-        pull: of flat cotangents, None for zero, to those of the primals.
-        form: the structure and the types of the primals, those of the results.
+        pull: maps flat cotangents, None for zero, to those of the primals.
+        form: the structure and types of the primals, and those of the results.
     """
 
     def __init__(self, pull: Callable[[list[Any]], list[Any]], form: tuple[Any, ...]):
@@ -112,7 +112,7 @@ class Pullback:
         return trees.unflatten(tree, settled(found))
 
     def parts(self) -> tuple[Sequence[Any], Any]:
-        """The arrays that it keeps, and the program that takes them first."""
+        """The residual arrays, and the program that takes them first."""
         if self.closed is None:
             _, types, _, out_types = self.form
 
@@ -156,9 +156,10 @@ def value_and_grad(
         f: returns a scalar (with ``has_aux``, a pair of a scalar and anything else).
         argnums: which positional arguments to differentiate by; each a pytree of floating arrays.
         has_aux: see ``f``.
-        holomorphic: ``f`` is complex and holomorphic, and so is its derivative. Without it ``f`` is real, and
-            by a complex ``x + iy`` the gradient is ``df/dx - i df/dy``: step along its conjugate to make ``f`` larger.
-        allow_int: integers and booleans may be among the arguments: their gradients are zeros of dtype ``float0``.
+        holomorphic: whether ``f`` is complex and holomorphic, and so is its derivative. Otherwise ``f`` is real, and
+            the gradient with respect to a complex ``x + iy`` is ``df/dx - i df/dy``: step along its conjugate to
+            increase ``f``.
+        allow_int: whether arguments may be integers or booleans: their gradients are zeros of dtype ``float0``.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux), gradient)``. The
@@ -166,7 +167,7 @@ def value_and_grad(
 
     Raises:
         TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.
-        ValueError: if ``argnums`` names an argument that is not there.
+        ValueError: if ``argnums`` names a missing argument.
 
     Example:
         >>> import funcgrad as fg
@@ -206,7 +207,7 @@ def _differentiated(
         seed = _scalar_seed(outs, flat.out_tree, holomorphic)
         cotangents = pull([seed, *[None] * (len(every) - 1)])
     value, out_tree = outs[0], flat.out_tree
-    # The tape is released before anything is computed: what it holds would have to be kept.
+    # The tape is released before anything is computed, so that its values need not be kept.
     del every, pull, outs
     found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
     gradients = trees.unflatten(tree, settled(following(leaves)(found)))
@@ -214,7 +215,7 @@ def _differentiated(
     return whole, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
 
 
-#: The structure of an array.
+#: The pytree structure of a single array.
 _ONE = trees.structure(0)
 
 
@@ -243,8 +244,8 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a scalar function.
 
-    Outside ``jit`` the function runs on values: ``if``, ``while``, ``int(x)`` and printing work. What would make a
-    constant of what is differentiated, as ``float(x)`` or ``math.sin(x)``, raises a ``DerivativeLostError``.
+    Outside ``jit`` the function runs on concrete values: ``if``, ``while``, ``int(x)`` and printing work. A conversion
+    that would lose the derivative, such as ``float(x)`` or ``math.sin(x)``, raises a ``DerivativeLostError``.
 
     Args:
         f, argnums, has_aux, holomorphic, allow_int: as for ``value_and_grad``.
@@ -254,7 +255,7 @@ def grad(
 
     Raises:
         TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.
-        ValueError: if ``argnums`` names an argument that is not there.
+        ValueError: if ``argnums`` names a missing argument.
 
     Example:
         >>> import funcgrad as fg
@@ -345,7 +346,7 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> An
     program = dead_code(program)
     out_tree = flat.out_tree
     result = trees.unflatten(out_tree, settled(outs))
-    # Computed with the results: so that the pushforward may be staged, and keeps arrays only.
+    # Computed with the results, so that the pushforward may be staged and keeps only arrays.
     kept = [leaving(x) for _, x in program.constants]
     inputs = [*[v for v, _ in program.constants], *program.inputs]
     linear = Program(inputs, [], program.equations, program.outputs, program.name)
@@ -357,11 +358,11 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> An
 class Pushforward:
     """The linear function of tangents that ``linearize`` returns.
 
-    It is a pytree of the arrays that it keeps: a result of ``jit``, and an argument, like any.
+    It is a pytree of its residual arrays, so it may be an argument or a result of ``jit``.
 
     Attributes:
-        kept: these arrays.
-        form: the program, which takes them first; the structure and the types of the primals; those of the results.
+        kept: the residual arrays.
+        form: the program, which takes them first; the structure and types of the primals; those of the results.
     """
 
     def __init__(self, kept: Sequence[Any], form: tuple[Program, Any, Any, Any, Any]):
@@ -374,7 +375,7 @@ class Pushforward:
         given = match("linearize: the tangent", tangents, tree, types)
         with deferring():
             found = evaluate(program, [*self.kept, *[t for t, of in zip(given, types, strict=True) if of.inexact]])
-        # Where nothing depends on the tangents, there is a zero of no particular shape.
+        # If nothing depends on the tangents, the result is a zero without a shape.
         shaped = [
             t if of.inexact and type_of(t).shape == of.shape else zero_of(of)
             for t, of in zip(found, out_types, strict=True)
@@ -386,17 +387,17 @@ trees.register_pytree_node(Pushforward, lambda push: (push.kept, push.form), lam
 
 
 def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
-    """The transpose of a linear function: the pullback of any point, without one.
+    """The transpose of a linear function: its pullback, which needs no point.
 
     Args:
         f: linear in its arguments, which are pytrees of floating arrays.
-        primals: arguments, of which only shapes and dtypes matter; anything with these two will do.
+        primals: arguments, of which only shapes and dtypes are used.
 
     Returns:
         A function from a cotangent, like the result of ``f``, to a tuple of cotangents, one per argument.
 
     Raises:
-        NonDifferentiableError: if ``f`` is seen not to be linear.
+        NonDifferentiableError: if ``f`` is not linear.
         TypeError: if an argument is not floating.
 
     Example:
@@ -460,7 +461,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
 
 def stop_gradient(x: Any) -> Any:
-    """``x``, as a constant to every derivative; a pytree, leaf by leaf.
+    """``x`` as a constant for differentiation; applied to each leaf of a pytree.
 
     Args:
         x: a pytree of arrays or numbers.

@@ -1,8 +1,8 @@
 """``checkpoint``: a function whose intermediate values are recomputed in the backward pass instead of stored.
 
-The function is one equation that carries its program. Split for a derivative, that program gives a forward part, whose
-residuals are the values that the backward pass needs. Of these only what a policy names is kept; the others are
-computed once more from the operands, by the forward part's own equations.
+The function is one equation that carries its program. For a derivative the program is split; the residuals of the
+forward part are the values that the backward pass needs. Only those that a policy selects are stored; the others are
+recomputed from the operands by the forward part's own equations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from funcgrad.transforms.checkpoint_policies import Policy, nothing_saveable
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
-    """``x``, under a name by which policies of ``checkpoint`` can keep it.
+    """``x``, named so that policies of ``checkpoint`` can select it.
 
     Args:
         x: a pytree of arrays.
@@ -53,11 +53,11 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
 
 class _Kept:
-    """The forward part of a split program, of whose residuals only those that a policy names are stored.
+    """The forward part of a split program, of whose residuals only those that a policy selects are stored.
 
     Attributes:
-        forward: from the operands to the results and then what is kept.
-        again: from the operands and what is kept to all residuals.
+        forward: maps the operands to the results and the stored residuals.
+        again: maps the operands and the stored residuals to all residuals.
     """
 
     def __init__(self, whole: Program, outs: int, policy: Policy):
@@ -66,7 +66,7 @@ class _Kept:
         chosen: dict[Var, None] = {}
         for equation in whole.equations:
             if policy(equation.primitive, *[a.type for a in equation.inputs], **equation.params):
-                # What has a name is the named value itself.
+                # The named value itself, rather than the operand of ``name``.
                 values = equation.inputs if equation.primitive is name_p else equation.outputs
                 chosen.update(dict.fromkeys(v for v in values if isinstance(v, Var) and v not in known))
         equations = [
@@ -82,7 +82,7 @@ class _Kept:
 
 
 def _without(equation: Equation, given: Container[Var]) -> Equation:
-    """The equation, which no longer defines the variables that are given."""
+    """The equation without definitions of the given variables."""
     if not any(v in given for v in equation.outputs):
         return equation
     outputs = [Var(v.type) if v in given else v for v in equation.outputs]
@@ -102,7 +102,8 @@ def _forward(program: Program, mask: tuple[bool, ...], policy: Policy) -> tuple[
 
 
 def _behind_barrier(values: Sequence[Any], prevent_cse: bool) -> Sequence[Any]:
-    """The values behind a barrier, so that XLA does not merge the recomputation with the first computation."""
+    """The values behind an optimization barrier, so that XLA does not merge the recomputation with the first
+    computation."""
     return barrier_p(*values) if prevent_cse and values else values
 
 
@@ -113,7 +114,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, *
     mask = tuple(t is not None for t in tangents)
     given = [t for t in tangents if t is not None]
     if depth(given) > depth(primals):
-        # In one program with their tangents, results would be values of that deeper context too.
+        # In one program with their tangents, results would become values of the inner context too.
         kept, linear, moving = _forward(program, mask, how["policy"])
         known = evaluate(kept.forward, primals)
         outs, saved = known[: len(program.outputs)], known[len(program.outputs) :]
@@ -171,24 +172,24 @@ def checkpoint(
     prevent_cse: bool = True,
     static_argnums: int | Iterable[int] = (),
 ) -> Callable[..., Any]:
-    """``f``, whose intermediate values are recomputed when its derivative needs them.
+    """``f``, with its intermediate values recomputed when its derivative needs them.
 
-    Without derivatives it is ``f``. It trades time for memory: around a layer of a deep network, or around the step of
-    a ``scan``, for which only the carry of each step is then kept.
+    The result is the same; time is traded for memory. Use it around a layer of a deep network, or around the step of a
+    ``scan``, so that only each step's carry is stored.
 
     Args:
         f: takes and returns pytrees of arrays; it may close over anything.
-        policy: which values are kept after all; see ``checkpoint_policies``. None for none but the arguments.
-        prevent_cse: keeps XLA from seeing that a value was computed before, and keeping it. Inside ``scan`` there is no
-            such danger, and False makes faster code.
+        policy: which values are stored; see ``checkpoint_policies``. None stores only the arguments.
+        prevent_cse: keeps XLA from merging the recomputation with the first computation. Inside ``scan`` that cannot
+            happen, and False gives faster code.
         static_argnums: arguments that are Python values.
 
     Returns:
         A function of the same arguments and results; without ``f``, a decorator.
 
     Raises:
-        TypeError: from the function, where it is differentiated, batched or compiled and a leaf of its arguments or
-            results is not an array, static ones apart.
+        TypeError: from the function, if it is differentiated, batched or compiled and a leaf of its arguments (other
+            than static ones) or results is not an array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

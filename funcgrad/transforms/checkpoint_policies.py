@@ -1,7 +1,7 @@
 """Policies for ``checkpoint``: which intermediate values are stored for the backward pass; all others are recomputed.
 
-A policy is a function of a primitive, the types of its operands and its parameters, ``(primitive, *types, **params)``,
-which says whether the results of such an operation are kept. These are the usual ones; any other function will do.
+A policy is a function of a primitive, its operand types and its parameters, ``(primitive, *types, **params)``, that
+returns whether the results are stored. These are the usual ones; any other function works too.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def _names(policy: str, names: tuple[Any, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-#: Operations that multiply matrices, or slide windows of them.
+#: Matrix products and convolutions.
 _PRODUCTS = frozenset(("dot", "dot_in_single", "conv"))
 
 
 def everything_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps all values, as if there were no ``checkpoint``.
+    """Stores all values, as if there were no ``checkpoint``.
 
     Args:
         primitive: the operation.
-        types: of its operands.
+        types: the operand types.
         params: its parameters.
 
     Returns:
@@ -60,11 +60,11 @@ def everything_saveable(primitive: Primitive, *types: Any, **params: Any) -> boo
 
 
 def nothing_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps nothing but the arguments.
+    """Stores only the arguments.
 
     Args:
         primitive: the operation.
-        types: of its operands.
+        types: the operand types.
         params: its parameters.
 
     Returns:
@@ -80,11 +80,11 @@ def nothing_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
 
 
 def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps the results of products of matrices and of convolutions, which cost most to compute again.
+    """Stores the results of matrix products and convolutions, which are the most expensive to recompute.
 
     Args:
         primitive: the operation.
-        types: of its operands.
+        types: the operand types.
         params: its parameters.
 
     Returns:
@@ -103,11 +103,11 @@ def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
 
 
 def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps the results of products that have no batch axes: of activations with weights, not of attention.
+    """Stores the results of products without batch axes: of activations with weights, not of attention.
 
     Args:
         primitive: the operation.
-        types: of its operands.
+        types: the operand types.
         params: its parameters.
 
     Returns:
@@ -129,13 +129,13 @@ def save_only_these_names(*names: str) -> Policy:
     """Stores values to which ``checkpoint_name`` gave one of these names.
 
     Args:
-        names: as ``checkpoint_name`` was given them.
+        names: names given to ``checkpoint_name``.
 
     Returns:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -152,13 +152,13 @@ def save_any_names_but_these(*names: str) -> Policy:
     """Stores values to which ``checkpoint_name`` gave a name, unless it is one of these.
 
     Args:
-        names: as ``checkpoint_name`` was given them.
+        names: names given to ``checkpoint_name``.
 
     Returns:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -175,13 +175,13 @@ def save_anything_except_these_names(*names: str) -> Policy:
     """Stores all values except those to which ``checkpoint_name`` gave one of these names.
 
     Args:
-        names: as ``checkpoint_name`` was given them.
+        names: names given to ``checkpoint_name``.
 
     Returns:
         A policy.
 
     Raises:
-        TypeError: for a name that is no string, such as a list of them.
+        TypeError: for a name that is not a string, such as a list of them.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -204,7 +204,7 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         A policy.
 
     Raises:
-        TypeError: where one of them is no function.
+        TypeError: where one of them is not a function.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

@@ -1,9 +1,9 @@
-"""Functions that state their own derivative: ``custom_jvp`` and ``custom_vjp``.
+"""Functions with custom derivative rules: ``custom_jvp`` and ``custom_vjp``.
 
-A call is one operation of a primitive whose parameter is the Python function with its rule. Under ``grad`` and ``jvp``
-the rule runs on values, so that it may look at them. Where there are only types, and under ``vmap``, the operation is
-*closed* first: the function becomes a program, and the traced values it closes over become operands. The rule stays
-Python, and runs when the function is differentiated; it may call the function itself.
+A call is one operation of a primitive whose parameters are the Python function and its rule. Under ``grad`` and ``jvp``
+the rule runs on concrete values. For interpreters without values, and for ``vmap``, the operation is *closed* first:
+the function is traced to a program, and captured tracers become operands. The rule stays a Python function and runs
+when the function is differentiated; it may call the function itself.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class _Call:
     """One call: the function and its rule as functions of flat arrays.
 
     Attributes:
-        name: the function's.
+        name: the name of the function.
         fixed: the arguments that are not differentiated, by position.
-        tree: the structure of the others.
-        out_tree: the structure of the result, once something has run.
+        tree: the pytree structure of the other arguments.
+        out_tree: the structure of the result, set by the first run.
     """
 
     def __init__(self, owner: _Custom, fixed: dict[int, Any], tree: Any):
@@ -55,7 +55,7 @@ class _Call:
         self.out_tree: Any = None
 
     def arguments(self, leaves: Arrays) -> list[Any]:
-        """All arguments in their places."""
+        """All arguments, in order."""
         given = iter(trees.unflatten(self.tree, leaves))
         return [self.fixed[i] if i in self.fixed else next(given) for i in range(len(self.fixed) + _width(self.tree))]
 
@@ -81,7 +81,7 @@ class _Call:
         return hasattr(self.owner, "rule")
 
     def push(self, primals: Arrays, tangents: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
-        """The results and their tangents, ``None`` where zero, by the user's rule."""
+        """The results and their tangents, ``None`` where zero, from the user's rule."""
         moving = [zero_tangent(x) if t is None else t for x, t in zip(primals, tangents, strict=True)]
         found = self.owner.rule(*self.fixed.values(), self.of(primals), self.of(moving))
         if not (isinstance(found, tuple | list) and len(found) == 2):
@@ -103,7 +103,7 @@ class _VjpCall(_Call):
     out_types: list[ArrayType]
 
     def forward(self, primals: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
-        """The results, and the leaves of the residuals for the backward pass."""
+        """The results, and the leaves of the residuals."""
         found = self.owner.forward(*self.arguments(primals))
         if not (isinstance(found, tuple | list) and len(found) == 2):
             message = f"{self.name}: fwd must return (result, residuals), got {kind(found)}"
@@ -116,7 +116,7 @@ class _VjpCall(_Call):
     def backward(
         self, kept: Arrays, cotangents: Arrays, types: Sequence[ArrayType], closed_over: Arrays = ()
     ) -> list[Any]:
-        """The cotangents of the operands, of ``types``; ``None`` is zero, here and there."""
+        """The cotangents of the operands, of ``types``; ``None`` is zero in arguments and results."""
         residuals = trees.unflatten(self.residual_tree, kept)
         filled = list(cotangents)
         if self.owner.materialize:
@@ -151,12 +151,13 @@ def _close(interpreter: Interpreter, operands: Arrays, params: dict[str, Any]) -
 
 
 class _Lifted:
-    """Captured values of a function, which became its first operands.
+    """Captured values of a function, passed as its first operands.
 
     Attributes:
-        count: how many there are.
-        by: the ``vmap`` that closed it. While it runs, a rule may close over the same values, which it batches.
-        values: in that case.
+        count: the number of captured values.
+        by: the ``vmap`` that closed the operation. While it runs, a rule may close over the same values, which it
+            batches.
+        values: the captured values, in that case.
     """
 
     def __init__(self, interpreter: Interpreter, values: Arrays):
@@ -166,13 +167,13 @@ class _Lifted:
 
 
 def _split(operands: Arrays, params: dict[str, Any]) -> tuple[Arrays, Arrays]:
-    """The captured values, and the operands of the call."""
+    """The captured values, and the call's operands."""
     count = params["lifted"].count if "lifted" in params else 0
     return operands[:count], operands[count:]
 
 
 def _refuse_closures(closed_over: Arrays, call: _Call) -> None:
-    """Raises where a captured value is differentiated, for which the rule has no derivative."""
+    """Raises if a captured value is differentiated, since the rule has no derivative for it."""
     if any(x is not None and x is not False for x in closed_over):
         raise NonDifferentiableError(
             f"{call.name} closes over a value that is being differentiated, of which its own rule says nothing; at "
@@ -194,9 +195,9 @@ class _Batched:
     """Base of vectorized calls of functions with custom rules.
 
     Attributes:
-        call: for one batch element.
+        call: the call for one batch element.
         lifted: the captured values, the first operands.
-        size, dims: of the batch, and where the operands have it.
+        size, dims: the batch size, and the operands' batch axes.
     """
 
     def __init__(self, call: Any, lifted: _Lifted, size: int, dims: Sequence[int | None]):
@@ -205,17 +206,17 @@ class _Batched:
         self.pushes: bool = call.pushes
 
     def over(self, f: Callable[..., Arrays], values: Arrays, dims: Sequence[int | None], closed_over: Arrays) -> Any:
-        """``f``, which makes the call, vectorized: results and their batch axes.
+        """Vectorizes ``f``, which makes the call: results and their batch axes.
 
         Args:
-            f: of what the function closes over, and ``values``.
+            f: a function of the captured values and ``values``.
         """
         n = self.lifted.count
 
         def run(*args: Any) -> Arrays:
             if not self.lifted.values or isinstance(self.call, _Batched):
                 return f(args[:n], *args[n:])
-            # A value that the rule closes over is the function's operand for one batch element, not the batched one.
+            # A value that the rule closes over is the unbatched operand, not the batched one.
             program = stage(lambda *xs: f((), *xs), [type_of(x) for x in args[n:]], name=self.name)
             given = {id(x): value for x, value in zip(self.lifted.values, args[:n], strict=True)}
             known = [(v, given.get(id(x), x)) for v, x in program.constants]
@@ -261,7 +262,7 @@ def _batch(make: type, size: int, operands: Arrays, dims: Sequence[int | None], 
 
 
 def _apply(primitive: Primitive, operands: Arrays, params: dict[str, Any]) -> list[Any]:
-    """Binds a closed operation, unless all operands are plain arrays."""
+    """Binds a closed operation, or evaluates it if all operands are plain arrays."""
     if state.floor is None and not any(map(traced, operands)):
         return evaluate(params["program"], operands)
     return bind(primitive, operands, params)
@@ -338,14 +339,14 @@ class _BatchedVjp(_Batched):
         return [self.gathered(*next(given), d) if m else None for m, d in zip(nonzero, dims, strict=True)]
 
     def gathered(self, ct: Any, dim: int | None, wanted: int | None) -> Any:
-        """The cotangent of an operand that is batched along ``wanted``; of one that is shared, the sum."""
+        """The cotangent of an operand batched along ``wanted``; for a shared operand, the sum."""
         if wanted is not None:
             return at_axis(ct, dim, wanted, self.size)
         return mul(ct, number(self.size, ct)) if dim is None else reduce_sum(ct, axes=(dim,))
 
 
 def _run_forward(operands: Arrays, params: dict[str, Any]) -> tuple[list[Any], Callable[[Arrays], list[Any]]]:
-    """The results, and the pullback to cotangents of the operands that the function was called with."""
+    """The results, and the pullback to cotangents of the call's operands."""
     call = params["call"]
     closed_over, primals = _split(operands, params)
     types = [type_of(x) for x in primals]
@@ -367,7 +368,7 @@ def _pull(operands: Arrays, needs: Sequence[bool], params: dict[str, Any]) -> tu
 
 
 def _push_pulled(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[Any], list[Any]]:
-    """Forward mode: by its own rule if it has one, else by ``bwd``, which is linear, transposed."""
+    """Forward mode: by the ``jvp`` rule if there is one, else by transposing ``bwd``, which is linear."""
     if params["call"].pushes:
         return _push(primals, tangents, **params)
     of_closed, tangents = _split(tangents, params)
@@ -425,11 +426,11 @@ class _Custom:
         self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
 
     def _is_stated(self) -> bool:
-        """Whether it has a rule."""
+        """Whether a rule is defined."""
         raise NotImplementedError
 
     def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """States the forward rule: ``(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents.
+        """Defines the forward rule: ``(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents.
 
         ``primals`` and ``tangents`` are tuples, one entry per argument; those of integers are zeros of dtype float0.
         """
@@ -461,10 +462,10 @@ class _Custom:
         return trees.unflatten(call.out_tree, outs)
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
-        """The arguments by position, those given by name and defaults included."""
+        """The arguments by position, including those given by name and defaults."""
         try:
             signature = inspect.signature(self.function)
-        except (ValueError, TypeError):  # some builtins have none
+        except (ValueError, TypeError):  # some builtins have no signature
             return args
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -475,12 +476,12 @@ class _Custom:
 
 
 class custom_jvp(_Custom):
-    """A function with a forward derivative of its own; its reverse derivative follows from that.
+    """A function with a custom forward derivative, from which its reverse derivative is derived.
 
     Args:
         function: takes and returns pytrees of arrays.
-        nondiff_argnums: arguments that are not differentiated and may be anything, as functions; the rule gets them
-            first.
+        nondiff_argnums: arguments that are not differentiated, of any type (functions, for example); the rule receives
+            them first.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -501,7 +502,7 @@ class custom_jvp(_Custom):
         return hasattr(self, "rule")
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """States the rule by one function per argument, ``(tangent, result, *primals) -> tangent``; None is zero.
+        """Defines the rule by one function per argument, ``(tangent, result, *primals) -> tangent``; None is zero.
 
         Example:
             >>> import funcgrad as fg
@@ -529,15 +530,15 @@ class custom_jvp(_Custom):
 
 
 class custom_vjp(_Custom):
-    """A function with a reverse derivative of its own; its forward derivative is the transpose of that.
+    """A function with a custom reverse derivative, whose transpose is its forward derivative.
 
-    ``bwd`` cannot be transposed if it loops as long as values say; ``defjvp``, as of ``custom_jvp``, states a forward
-    rule beside it.
+    ``bwd`` cannot be transposed if it contains a ``while_loop``; ``defjvp``, as for ``custom_jvp``, adds a forward
+    rule.
 
     Args:
         function: takes and returns pytrees of arrays.
-        nondiff_argnums: arguments that are not differentiated and may be anything, as functions; ``bwd`` gets them
-            first, ``fwd`` in their places.
+        nondiff_argnums: arguments that are not differentiated, of any type (functions, for example); ``bwd`` receives
+            them first, ``fwd`` in their original positions.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -558,13 +559,12 @@ class custom_vjp(_Custom):
         return hasattr(self, "forward")
 
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], *, materialize: bool = True) -> None:
-        """States the rule.
+        """Defines the rule.
 
         Args:
-            fwd: of the function's arguments; returns its result, and residuals, a pytree of what ``bwd`` needs.
-            bwd: ``(*nondiff, residuals, cotangent)``; returns a tuple of cotangents, one per argument that is
-                differentiated, each like its argument, or None for zero. Linear in the cotangent where forward or
-                second derivatives are wanted.
-            materialize: whether ``bwd`` gets zeros, rather than None, for results that nothing depends on.
+            fwd: takes the function's arguments; returns its result and the residuals, a pytree.
+            bwd: ``(*nondiff, residuals, cotangent)``; returns a tuple of cotangents, one per differentiated argument
+                and like it, or None for zero. It must be linear in the cotangent for forward and second derivatives.
+            materialize: whether ``bwd`` receives zeros instead of None for results that nothing depends on.
         """
         self.forward, self.backward, self.materialize = fwd, bwd, materialize

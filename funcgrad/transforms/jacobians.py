@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: a pushforward or a pullback, mapped over a basis."""
+"""Jacobians and Hessians: a pushforward or a pullback vectorized over a basis."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from funcgrad.transforms.vmap import vmap
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:
-    """For each leaf a stack of the unit vectors of all leaves, as rows: together an identity matrix."""
+    """For each leaf, a stack of rows of the identity matrix over all leaves."""
     total = sum(type_of(x).size for x in leaves)
     parts, offset = [], 0
     for leaf in leaves:
@@ -85,7 +85,7 @@ def jacfwd(
         columns, every = vmap(push, out_axes=(-1, 0))(*_basis(leaves))
         jacobian = [_split_axis(c, -1, leaves, tree, argnums) for c in columns]
         result = trees.unflatten(flat.out_tree, jacobian)
-        # A custom rule may have computed results and tangents together, as a batch: then all batch elements are equal.
+        # A custom rule may return results batched together with tangents: all batch elements are equal.
         return (result, flat.split([_first(x) for x in every])[1]) if has_aux else result
 
     return wrapped
@@ -102,7 +102,7 @@ def jacrev(
 
     Args:
         f, argnums, has_aux, holomorphic: as for ``jacfwd``.
-        allow_int: integers and booleans may be among the arguments: their blocks are zeros of dtype ``float0``.
+        allow_int: whether arguments may be integers or booleans: their blocks are zeros of dtype ``float0``.
 
     Returns:
         A function of the same arguments; blocks as in ``jacfwd``.
@@ -202,9 +202,9 @@ def hessian(
         the input; with ``has_aux``, a pair of these and ``aux``.
 
     Raises:
-        TypeError: from it, if an argument or the result is not floating, or is complex without ``holomorphic``, or real
-            with it.
-        ValueError: from it, if ``argnums`` names an argument that is not there, or one twice.
+        TypeError: from the returned function, if an argument or the result is not floating, or is complex without
+            ``holomorphic``, or real with it.
+        ValueError: from the returned function, if ``argnums`` names a missing argument, or one twice.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

@@ -1,7 +1,7 @@
-"""``jit``: a function, traced and compiled once per kind of arguments.
+"""``jit``: a function traced and compiled once per argument signature.
 
-``jit(f)`` is ``jax.jit(g)``, where ``g`` traces ``f`` with funcgrad and hands the program to JAX as one operation.
-``g`` runs only on a cache miss; a hit is JAX's own C++ path. Called on tracers, it leaves one call equation instead.
+``jit(f)`` is ``jax.jit(g)``, where ``g`` traces ``f`` with funcgrad and binds the program as one JAX operation. ``g``
+runs only on a cache miss; a hit is JAX's C++ path. Called on tracers, it records one call equation instead.
 """
 
 from __future__ import annotations
@@ -50,28 +50,27 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
 ) -> Callable[..., Any]:
-    """``f``, compiled by XLA: traced and compiled when it meets new shapes, dtypes or static arguments, run ever after.
+    """``f`` compiled by XLA: traced and compiled for each new combination of shapes, dtypes and static arguments.
 
     Args:
-        f: takes and returns pytrees of arrays; side effects happen while tracing only. Arrays that it closes over are
-            constants, with values: what their own operators make of them alone is computed while tracing.
-        static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
+        f: takes and returns pytrees of arrays; side effects happen only while tracing. Captured arrays are constants
+            with values, on which their own operators are evaluated while tracing.
+        static_argnums, static_argnames: arguments that are hashable Python values; each new value recompiles.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
-        keep_unused: arguments that nothing depends on are arguments of the compiled program all the same.
-        in_shardings, out_shardings: where the parts of positional arguments and of results are, as for ``jax.jit``:
-            one sharding for all, or a tuple of one entry per argument that is not static (for results one with their
-            structure), of shardings or pytrees of them with the structure of the argument or of its upper part. None
-            where nothing is said; then arguments stay where they are, and the compiler chooses for the results. Inside
-            another transform they are constraints in its program.
+        keep_unused: whether unused arguments stay arguments of the compiled program.
+        in_shardings, out_shardings: the shardings of positional arguments and of results, as for ``jax.jit``: one for
+            all, or a tuple of one entry per non-static argument (for results, with their structure), of shardings or
+            prefix pytrees of them. With None arguments keep their sharding, and the compiler chooses that of results.
+            Inside another transform they are constraints in its program.
 
     Returns:
-        A function like ``f``. Its attributes: ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, what
-        ``jax.jit(...).lower`` returns, with ``as_text()`` and ``compile()``; ``eval_shape(*args)``, the types of the
-        results, as of ``funcgrad.eval_shape``.
+        A function like ``f``, with the methods ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, as of
+        ``jax.jit(...).lower``, with ``as_text()`` and ``compile()``; ``eval_shape(*args)``, the result types, as of
+        ``funcgrad.eval_shape``.
 
     Raises:
-        ConcretizationError: from the call, if ``f`` asks a traced array for its value.
-        ValueError: from the call, if a sharding does not fit an argument or a result, which the message names.
+        ConcretizationError: from the call, if ``f`` needs the value of a traced array.
+        ValueError: from the call, if a sharding is invalid for an argument or a result, which the message names.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -105,12 +104,12 @@ def jit(
 
 @contextmanager
 def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Context in which functions returned by ``jit`` run uncompiled, on values: for printing and debugging.
+    """Context in which functions returned by ``jit`` run uncompiled on concrete values, for printing and debugging.
 
-    Loops and branches stay what they are: their bodies are staged all the same.
+    Control flow primitives are unaffected: their bodies are still staged.
 
     Args:
-        disable: False for the contrary, within a block where it is disabled.
+        disable: False re-enables ``jit`` within such a context.
 
     Returns:
         A context manager.
@@ -135,11 +134,11 @@ class Jitted:
 
     Attributes:
         lower: as ``jax.jit(...).lower``.
-        clear_cache: forgets what was compiled.
+        clear_cache: deletes the compiled programs.
     """
 
-    # While no transform runs, a call finds JAX's compiled function here, in C: a frame of Python's in between would be
-    # a twentieth of a small call. While one runs, in any thread, calls go through _call_while_running.
+    # While no transform runs, a call goes directly to JAX's C++ function: a Python frame in between would be 5% of a
+    # small call. While one runs, in any thread, calls go through _call_while_running.
     __slots__ = ("_compiled", "_jax", "_route", "_traced", "__dict__", "__weakref__")
     __call__ = property(operator.attrgetter("_route"))
 
@@ -178,14 +177,14 @@ class Jitted:
         return self._jax
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Program:
-        """The optimized program of a call with arguments like these."""
+        """The optimized program for arguments of these types."""
         program = self._traced.program(args, kwargs)[0]
         (dynamic, named), _ = self._traced.statics.split(args, kwargs)
         program.arguments = argument_names(self._traced.function, dynamic, named)
         return program
 
     def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The types of the results for arguments like these."""
+        """The result types for arguments of these types."""
         dynamic, static = self._traced.statics.split(args, kwargs)
         return eval_shape(self._traced.of_dynamic(static), *dynamic)
 
@@ -205,7 +204,7 @@ in_child(lambda: setattr(Jitted, "__call__", Jitted._call_while_running))
 
 
 def _refuse_backend_note(error: Exception) -> None:
-    """Keeps JAX's note on its traceback switch, which does not concern user code, out of errors."""
+    """Removes JAX's note about its traceback switch from errors, which does not concern user code."""
 
     def add_note(note: str) -> None:
         del error.add_note
@@ -236,7 +235,7 @@ class _Statics:
         self.positions |= {i for i, n in enumerate(positional) if n in self.names}
 
     def split(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
-        """The dynamic arguments, as a pytree, and the static ones, hashable."""
+        """The dynamic arguments as a pytree, and the static ones in hashable form."""
         fixed = tuple((i, a) for i, a in enumerate(args) if i in self.positions)
         named = tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.names)
         dynamic = tuple(None if i in self.positions else a for i, a in enumerate(args))
@@ -247,11 +246,11 @@ _PROGRAMS = Group("programs of jit", 2048)
 
 
 class _Traced:
-    """A function to be compiled, and the programs that its calls under other transforms have left.
+    """A function to be compiled, with the programs cached for its calls under other transforms.
 
     Attributes:
-        in_shardings, out_shardings: as ``jit`` was given them.
-        programs: by argument structure, types and static arguments.
+        in_shardings, out_shardings: the arguments of ``jit``.
+        programs: cached by argument structure, types and static arguments.
     """
 
     __slots__ = ("function", "name", "statics", "in_shardings", "out_shardings", "programs")
@@ -298,7 +297,7 @@ class _Traced:
             for i, x in zip(dynamic, traced, strict=True):
                 full[i] = x
             outs = settled(flat(*full))
-            if self.out_shardings is not None:  # JAX sees to it, where they fit
+            if self.out_shardings is not None:  # JAX applies them, if valid
                 of_results(self.out_shardings, trees.unflatten(flat.out_tree, outs))
             return results.arrays(outs)
 
@@ -310,10 +309,10 @@ class _Traced:
         return trees.unflatten(flat.out_tree, results.whole(found))
 
     def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
-        """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
+        """A call while a transform runs: compiled if no operand is traced, else one call equation."""
         if _disabled():
             return self.function(*args, **kwargs)
-        # What was compiled outside knows nothing of axes that are named here.
+        # Programs compiled outside do not know the named axes in scope.
         if not state.axes and not any(isinstance(x, Tracer) for x in trees.leaves((args, kwargs))):
             try:
                 return compiled(*args, **kwargs)
@@ -324,7 +323,7 @@ class _Traced:
         _check_arrays(leaves)
         nothing = tuple(x.shape if is_float0(x) else None for x in leaves)
         leaves = [x for x in leaves if not is_float0(x)]
-        # With their types: True and 1.0 equal 1.
+        # The type is part of the key: True and 1.0 equal 1.
         kinds = tuple(type(value) for group in static for _, value in group)
         axes = tuple((n, size, axis if isinstance(axis, MeshAxis) else None) for n, (axis, size) in state.axes.items())
         key = (tree, tuple(type_of(x) for x in leaves), static, kinds, nothing, axes)
@@ -334,21 +333,21 @@ class _Traced:
             raise TypeError(f"jit: static arguments must be hashable, got {static}") from None
         if found is None:
             found = self.program(args, kwargs)
-            # A program that closes over a tracer, be it JAX's, is good for this call only.
+            # A program that closes over a tracer, JAX's included, cannot be cached.
             if not any(isinstance(x, Tracer | jax.core.Tracer) for _, x in found[0].constants):
                 self.programs[key] = found
         program, out_tree, results = found
         return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))
 
     def shardings_of(self, args: tuple, kwargs: dict) -> list[Any]:
-        """Where the leaves of the arguments are that are not static; the places of static ones are empty in both."""
+        """The shardings of the leaves of non-static arguments; static positions are omitted from both."""
         (dynamic, named), _ = self.statics.split(args, kwargs)
         given = [i for i in range(len(args)) if i not in self.statics.positions]
         names = positional_names(self.function, len(args))
         return of_arguments(self.in_shardings, [names[i] for i in given], [dynamic[i] for i in given], named)
 
     def explained(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled function; where JAX refuses a call without asking Python, the error names the argument."""
+        """Wraps the compiled function: where JAX refuses a call in C++, the error names the argument."""
 
         @functools.wraps(compiled)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -365,11 +364,11 @@ class _Traced:
 
     @property
     def refused_in_c(self) -> bool:
-        """Whether JAX refuses wrong calls in C: static arguments that cannot be hashed, shardings that do not fit."""
+        """Whether JAX may refuse a call in C++: unhashable static arguments, invalid shardings."""
         return self.in_shardings is not None or bool(self.statics.positions or self.statics.names)
 
     def check(self, args: tuple, kwargs: dict) -> None:
-        """Raises an error that names an argument that is no array, or a static one that cannot be hashed."""
+        """Raises an error that names an argument that is not an array, or an unhashable static one."""
         (dynamic, named), static = self.statics.split(args, kwargs)
         for part in static:
             for where, value in part:
@@ -382,7 +381,7 @@ class _Traced:
         _check_arrays(trees.leaves((dynamic, named)))
 
     def of_dynamic(self, static: Any) -> Callable[[tuple, dict], Any]:
-        """The function of the arguments that are not static."""
+        """The function of the dynamic arguments."""
         fixed, fixed_named = static
 
         def called(args: tuple, kwargs: dict) -> Any:
@@ -394,7 +393,7 @@ class _Traced:
         return called
 
     def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any, _Results]:
-        """The optimized program of a call with these arguments, its result's structure, and its operands."""
+        """The optimized program for these arguments, its result's structure, and its operands."""
         (dynamic, named), static = self.statics.split(args, kwargs)
         leaves, tree = trees.flatten((dynamic, named))
         _check_arrays(leaves)
@@ -417,7 +416,7 @@ class _Traced:
 
 
 class _Results:
-    """Which of a function's flat results are computed, and the others, which are of dtype ``float0``."""
+    """The computed flat results, and those of dtype ``float0``, which are not computed."""
 
     __slots__ = ("others",)
 
@@ -425,12 +424,12 @@ class _Results:
         self.others: dict[int, np.ndarray] = {}
 
     def arrays(self, outs: Sequence[Any]) -> list[Any]:
-        """The results that are computed; the others are remembered."""
+        """The computed results; stores the others."""
         self.others = {i: x for i, x in enumerate(outs) if is_float0(x)}
         return [x for i, x in enumerate(outs) if i not in self.others]
 
     def whole(self, arrays: Sequence[Any]) -> Sequence[Any]:
-        """All results, from those that are computed."""
+        """All results, given the computed ones."""
         if not self.others:
             return arrays
         computed = iter(arrays)
@@ -445,7 +444,7 @@ def _check_arrays(leaves: Sequence[Any]) -> None:
 
 
 def _without_unused(program: Program) -> tuple[Program, list[bool]]:
-    """The program of the inputs that something depends on, and which these are: JAX then leaves the others out."""
+    """The program without unused inputs, and the indices of the used ones: JAX then drops the others."""
     read = {id(a) for equation in program.equations for a in equation.inputs} | {id(a) for a in program.outputs}
     used = [id(v) in read for v in program.inputs]
     inputs = [v for v, u in zip(program.inputs, used, strict=True) if u]
@@ -457,7 +456,7 @@ def _optimized(program: Program) -> Program:
 
 
 def _canonical(x: Any) -> Any:
-    """JAX makes a Python float a weak float64; ours is a weak float32."""
+    """Casts Python floats to weak float32; JAX would make them weak float64."""
     if x.aval.weak_type:
         wanted = {dtypes.float64: dtypes.float32, dtypes.complex128: dtypes.complex64}.get(x.dtype)
         if wanted is not None:

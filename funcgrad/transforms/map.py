@@ -1,4 +1,4 @@
-"""Loops without a carry, and a carry without a loop: ``map`` and ``associative_scan``."""
+"""``map``, a loop without a carry, and ``associative_scan``, a parallel prefix scan."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from funcgrad.transforms.vmap import vmap
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """``f`` of each slice of ``xs`` along the leading axis, one after the other, as ``vmap`` would all at once.
+    """``f`` of each slice of ``xs`` along the leading axis, sequentially; ``vmap`` does the same in parallel.
 
     Args:
         f: takes and returns pytrees of arrays.
         xs: a pytree of arrays of shapes (length, ...).
-        batch_size: how many slices are done at once; what is left over at the end is done at once too.
+        batch_size: how many slices are processed at a time by ``vmap``, and the remainder at the end.
 
     Returns:
         The results, stacked along a new leading axis.
@@ -55,7 +55,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """All running combinations of elements along an axis, in a logarithmic number of steps.
+    """All prefix combinations of elements along an axis, in a logarithmic number of steps.
 
     Args:
         fn: combines two pytrees like ``elems``, slice by slice along ``axis``; associative: ``fn(fn(a, b), c)``
@@ -104,7 +104,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 
 def _running(combine: Callable[[list, list], list], xs: list[Any], axes: list[int]) -> list[Any]:
-    """Neighbours are combined, so are those, and what lies between two of the results is one combination more."""
+    """Combines pairs of neighbours, scans these recursively, and combines once more for the elements in between."""
     count = type_of(xs[0]).shape[axes[0]] if xs else 0
     if count < 2:
         return xs
@@ -125,7 +125,7 @@ def _running(combine: Callable[[list, list], list], xs: list[Any], axes: list[in
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
-    """By turns from one and the other, which may have one less."""
+    """Interleaves two arrays; the second may have one element less."""
     shape = type_of(odd).shape
     pairs = type_of(odd).shape[axis]
     columns = [reshape(_cut(x, axis, 0, pairs), shape=(*shape[: axis + 1], 1, *shape[axis + 1 :])) for x in (even, odd)]

@@ -1,4 +1,4 @@
-"""Functions as programs: tracing, shapes of results, and closure conversion."""
+"""Tracing functions to programs, result types, and closure conversion."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from funcgrad.interpreters.staging import stage
 
 
 def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
-    """The program that ``f`` performs on arguments like these; nothing is computed.
+    """The program that ``f`` performs on arguments of these types; nothing is computed.
 
     Args:
         f: takes and returns pytrees of arrays.
         args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
 
     Returns:
-        The ``Program``: print it (``pretty(source=True, names=True)``), ``check()`` it, ask for its ``cost()``, its
-        ``stablehlo()`` and its graph (``dot()``).
+        The ``Program``, with ``pretty(source=True, names=True)``, ``check()``, ``cost()``, ``stablehlo()`` and
+        ``dot()``.
 
     Raises:
-        ConcretizationError: if ``f`` asks an array for its value.
+        ConcretizationError: if ``f`` needs the value of an array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -65,7 +65,7 @@ def positional_names(f: Callable[..., Any], count: int) -> list[str]:
 
 
 def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
-    """A function of the same arguments that returns the program of ``trace``; JAX's name for it.
+    """A function of the same arguments that returns the program of ``trace``; the name is JAX's.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -74,8 +74,8 @@ def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
         A function that returns a ``Program``.
 
     Raises:
-        TypeError: if ``f`` is no function.
-        ConcretizationError: from the function, if ``f`` asks an array for its value.
+        TypeError: if ``f`` is not a function.
+        ConcretizationError: from the function, if ``f`` needs the value of an array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -90,7 +90,7 @@ def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of the result of ``f`` for arguments like these, without computing it.
+    """The shapes and dtypes of the result of ``f``, without computing it.
 
     Args:
         f: takes and returns pytrees of arrays.
@@ -100,7 +100,7 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         The result's pytree, with an ``ArrayType`` in place of each array.
 
     Raises:
-        ConcretizationError: if ``f`` asks an array for its value.
+        ConcretizationError: if ``f`` needs the value of an array.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -115,18 +115,18 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def closure_convert(f: Callable[..., Any], *examples: Any) -> tuple[Callable[..., Any], list[Any]]:
-    """``f`` without a closure over traced values: those become arguments.
+    """``f`` with the traced values that it closes over turned into arguments.
 
-    For functions that are arguments of a ``custom_vjp`` or ``custom_jvp`` function, whose rules then see what the
-    functions close over.
+    For functions passed to a ``custom_vjp`` or ``custom_jvp`` function, whose rules must see captured values as
+    arguments.
 
     Args:
         f: takes and returns pytrees of arrays.
-        examples: arguments, of which only shapes and dtypes matter.
+        examples: arguments, of which only shapes and dtypes are used.
 
     Returns:
-        A function of ``f``'s arguments and then the values that were closed over, and the list of those: of floating
-        dtype and traced, so that there is a derivative by them.
+        A function of ``f``'s arguments followed by the captured values, and the list of those: traced and of floating
+        dtype, so that derivatives with respect to them exist.
 
     Raises:
         TypeError: from the function, for arguments of another structure than the examples.

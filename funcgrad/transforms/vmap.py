@@ -23,12 +23,11 @@ def vmap(
 
     Args:
         f: a function of one batch element; takes and returns pytrees of arrays.
-        in_axes: where each argument has its batch axis: an int or None (the argument is shared) for all, or a sequence
-            with one entry per positional argument, each an int, None, or a pytree prefix of the argument.
-        out_axes: where each result gets it: an int, or a pytree prefix of the result; None for a result that is the
-            same for all batch elements, which is not batched.
+        in_axes: the batch axis of each argument: an int or None (the argument is shared) for all, or a sequence with
+            one entry per positional argument, each an int, None, or a pytree prefix of the argument.
+        out_axes: the batch axis of each result: an int, or a pytree prefix of the result; None for an unbatched result.
         axis_name: the name of the axis for collectives such as ``psum`` in ``f``; any hashable value.
-        axis_size: the batch size; needed if no argument is batched, otherwise it must agree with theirs.
+        axis_size: the batch size; required if no argument is batched, otherwise it must match theirs.
 
     Returns:
         A function of batched arguments. Keyword arguments are batched along their first axis.
@@ -118,7 +117,7 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], args: tuple, 
     def named(i: int) -> str:
         return f"{_names(args, kwargs)[i]} of type {'float0' if is_float0(leaves[i]) else type_of(leaves[i])}"
 
-    # Per size, the first leaf that has it.
+    # The first leaf of each size.
     sizes: dict[int, int | None] = {} if given is None else {operator.index(given): None}
     for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is None:

@@ -90,6 +90,14 @@ def test_modules_per_folder() -> None:
         "``psum`` and its kin",
         "what nobody holds",
         "kept for the way back",
+        "an argument of no consequence",
+        "tensors are moved unasked",
+        "a window that is seen again",
+        "an axis that is no int",
+        "for shapes that do not fit",
+        "all elements in a row",
+        "the hook takes it away",
+        "an axis that is not there",
     ],
 )
 def test_unclear_words(text: str) -> None:
@@ -110,6 +118,9 @@ def test_unclear_words(text: str) -> None:
         "the floor of a number",
         "write outputs",
         "notes about downloads",
+        "there is no module of that name",
+        "three steps in a row",
+        "take the step",
     ],
 )
 def test_other_words(text: str) -> None:

@@ -113,7 +113,7 @@ class Node:
         """The gradients of the operands, from those of the results: one if there is one operand, else a tuple.
 
         Raises:
-            TypeError: if there are not as many gradients as results, or one is no tensor.
+            TypeError: if there are not as many gradients as results, or one is not a tensor.
         """
         if kwargs:
             raise TypeError("keyword arguments are not supported")

@@ -41,7 +41,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         warn_only: kept; no operation here needs to be refused.
 
     Raises:
-        TypeError: if one of them is no bool.
+        TypeError: if one of them is not a bool.
 
     Example:
         >>> import compat as torch
@@ -165,7 +165,7 @@ def set_flush_denormal(mode: bool, /) -> bool:
     XLA's programs decide about these numbers themselves.
 
     Raises:
-        RuntimeError: if ``mode`` is no bool.
+        RuntimeError: if ``mode`` is not a bool.
     """
     if not isinstance(mode, bool):
         raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
@@ -194,7 +194,7 @@ def set_warn_always(b: bool, /) -> None:
     """Sets whether warnings given once per process are given each time, subject to Python's filters.
 
     Raises:
-        RuntimeError: if ``b`` is no bool.
+        RuntimeError: if ``b`` is not a bool.
     """
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")

@@ -243,7 +243,7 @@ def check_row(
         "gradients.constant or gradients.detached without a node": row.node is None
         and (row.gradients.constant or row.gradients.detached),
         "overlap without an in-place variant": row.overlap != Overlap() and row.names != "" and not inplace,
-        "an in-place variant, though its first argument is no tensor": inplace and tensors[:1] != every[:1],
+        "an in-place variant, though its first argument is not a tensor": inplace and tensors[:1] != every[:1],
         "a result of gradients.constant or gradients.detached that there is not": results
         and max((*row.gradients.constant, *row.gradients.detached), default=0) >= len(results),
     }

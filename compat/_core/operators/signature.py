@@ -377,7 +377,7 @@ def _scan(p: Param, written: str) -> list[str]:
 
 #: Numbers that nodes show as they were given: 2 is another one than 2.0.
 _SHOWN = "Number"
-#: What a static argument has to be, where others are equal to it: 1.0 and True are no integers.
+#: What a static argument has to be, where others are equal to it: 1.0 and True are not integers.
 _EXACT: dict[str, type] = {"int": int, "bool": bool}
 
 

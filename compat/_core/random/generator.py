@@ -74,7 +74,7 @@ class Generator:
             seed: in ``[-2**63, 2**64)``; negative ones wrap.
 
         Raises:
-            RuntimeError: if it is no integer.
+            RuntimeError: if it is not an integer.
             ValueError: if it is out of range.
         """
         if not hasattr(seed, "__index__"):
@@ -98,7 +98,7 @@ class Generator:
         """Takes a state that ``get_state`` gave; returns the generator.
 
         Raises:
-            TypeError: if it is no tensor of bytes.
+            TypeError: if it is not a tensor of bytes.
             RuntimeError: if it is not a state.
         """
         if not isinstance(new_state, Tensor):

@@ -127,7 +127,7 @@ class _Signature:
 
     def _missing(self, first: int) -> _Unfit:
         names = [f'"{p.name}"' for p in self.parameters[first:] if not p.default]
-        s = "s" * (len(names) == 1)  # as PyTorch has it
+        s = "s" * (len(names) == 1)  # as in PyTorch
         return _Unfit(f"missing {len(names)} required positional argument{s}: {', '.join(names)}")
 
     def _refuse_names(self, named: Mapping[str, Any], count: int) -> None:

@@ -126,7 +126,7 @@ def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether one of the arguments, or a mode, is to be asked.
 
     Raises:
-        TypeError: for arguments that are no sequence.
+        TypeError: for arguments that are not a sequence.
     """
     if not hasattr(relevant_args, "__getitem__"):
         raise TypeError("expected a sequence")

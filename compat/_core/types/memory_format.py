@@ -36,7 +36,7 @@ class memory_format(_Constant):
 
 strided = layout("strided")
 jagged = layout("jagged")
-#: The layouts by name. Programs compare with those of which there are no tensors here, too.
+#: The layouts by name. Programs compare with those that no tensor here has, too.
 LAYOUTS = {"strided": strided, "jagged": jagged}
 LAYOUTS |= {name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
 LAYOUTS["_mkldnn"] = layout("_mkldnn")

@@ -1,8 +1,8 @@
-"""Exchanges of NumPy's arrays among the processes of a circle: messages between pairs.
+"""Collectives of NumPy arrays by point-to-point messages.
 
-What is reduced is divided among the processes: each gets the others' parts of its own share, reduces them in the order
-of ranks, and sends the result to all. So a process sends and receives what a ring does, the result is the same bits
-everywhere and in each run, and no process waits for a chain of others. Small arrays go to everybody at once.
+Reductions are divided among the processes: each receives the others' parts of its share, reduces them in rank order,
+and sends the result to all. So the traffic is that of a ring, the result is bit-identical everywhere and in each run,
+and no process waits for a chain of others. Small arrays are sent to all directly.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from compat._distributed.transport.call import Call
 
-#: Up to so many bytes everybody sends all to all: a message costs more than its bytes.
+#: Up to so many bytes each process sends everything to all: latency dominates.
 SMALL = 1 << 15
-#: A share is sent in pieces of so many bytes, so that reducing and sending overlap.
+#: The chunk size in bytes of a share, so that reducing and sending overlap.
 PIECE = 1 << 22
 
 Reduce = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -25,7 +25,7 @@ def _with(f: np.ufunc) -> Reduce:
     return lambda x, y: f(x, y, out=x)
 
 
-#: How two arrays become one, in the memory of the first.
+#: The in-place reduction of two arrays, into the first.
 REDUCTIONS: dict[str, Reduce] = {
     "SUM": _with(np.add), "AVG": _with(np.add), "PRODUCT": _with(np.multiply), "MIN": _with(np.minimum),
     "MAX": _with(np.maximum), "BAND": _with(np.bitwise_and), "BOR": _with(np.bitwise_or),
@@ -40,7 +40,7 @@ def _finished(array: np.ndarray, op: str, size: int) -> np.ndarray:
 
 
 def barrier(call: Call) -> None:
-    """Nobody goes on before all have come."""
+    """Waits until all processes have called it."""
     all_gather(call, np.zeros(1, np.uint8))
 
 
@@ -52,11 +52,11 @@ def all_gather(call: Call, array: np.ndarray) -> list[np.ndarray]:
 
 
 def all_to_all(call: Call, sent: Sequence[np.ndarray], like: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What each process has for this one.
+    """Each process's array for this one.
 
     Args:
-        sent: for each process an array.
-        like: for each process one of the shape and dtype of what comes from it; nothing is written to it.
+        sent: the array for each rank.
+        like: for each rank an array of the shape and dtype that it sends; not written.
     """
     found = [sent[r] if r == call.rank else np.empty_like(x) for r, x in enumerate(like)]
     _swap(call, sent, found)
@@ -72,7 +72,7 @@ def _swap(call: Call, sent: Sequence[np.ndarray], found: Sequence[np.ndarray]) -
 
 
 def broadcast(call: Call, array: np.ndarray, source: int) -> np.ndarray:
-    """One process's array; of a large one each process gets a share from the source and sends it to the others."""
+    """Broadcasts one process's array; a large one is scattered and then gathered."""
     if call.size == 1:
         return array
     if array.nbytes <= SMALL or call.size == 2:
@@ -133,7 +133,7 @@ def reduce(call: Call, array: np.ndarray, op: str, to: int) -> np.ndarray | None
 
 
 def _reduced(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
-    """In the order of ranks, so that it is the same bits wherever it is done."""
+    """Reduces in rank order, so that the result is bit-identical everywhere."""
     total = arrays[0].copy()
     for other in arrays[1:]:
         REDUCTIONS[op](total, other)
@@ -141,7 +141,7 @@ def _reduced(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
 
 
 def reduce_scatter(call: Call, arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
-    """The reduction of what all processes have for this one."""
+    """The reduction of all processes' arrays for this one."""
     return _reduced(all_to_all(call, arrays, [arrays[call.rank]] * call.size), op)
 
 
@@ -184,5 +184,5 @@ def all_reduce(call: Call, array: np.ndarray, op: str) -> np.ndarray:
 
 
 def _shares(array: np.ndarray, count: int) -> list[np.ndarray]:
-    """An array in as many parts as there are processes."""
+    """An array split into one part per process."""
     return np.array_split(array.reshape(-1), count)

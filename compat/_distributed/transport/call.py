@@ -1,4 +1,4 @@
-"""A group of processes that exchange NumPy's arrays, and one call of it."""
+"""A group of processes that exchange NumPy arrays, and a single collective call."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def memory(array: np.ndarray) -> memoryview:
 
 
 class Circle:
-    """Some of a mesh's processes, that call the same exchanges in the same order.
+    """A group of processes of a mesh that call the same collectives in the same order.
 
     Attributes:
-        ranks: their numbers in the mesh.
-        rank: which of them this is; -1 if it is none.
-        number: tells the circle from others.
-        calls: how many exchanges it has begun.
-        last: the name of the last of these.
+        ranks: their ranks in the mesh.
+        rank: this process's rank in the group; -1 if it is not in it.
+        number: the unique number of the group.
+        calls: the number of collectives begun.
+        last: the name of the last one.
     """
 
     def __init__(self, mesh: Mesh, ranks: Sequence[int], number: int, name: str):
@@ -37,24 +37,24 @@ class Circle:
         self.doing: str | None = None
 
     def begin(self, name: str, patience: float) -> Call:
-        """The next exchange."""
+        """Begins the next collective."""
         self.calls += 1
         self.last = name
         return Call(self, name, self.calls, patience)
 
     def account(self) -> dict[str, Any]:
-        """What others are told when they ask where this process is."""
+        """The status that is reported to other processes."""
         return {"calls": self.calls, "last": self.last, "doing": self.doing, "pid": os.getpid()}
 
 
 class Call:
-    """One exchange: what it sends and receives has its number.
+    """A collective call; its messages have its number.
 
     Args:
-        circle: the ranks that take part.
+        circle: the group.
         name: its public name.
-        number: which one of the circle.
-        patience: for how many seconds to wait for others.
+        number: the number of the call in the group.
+        patience: the timeout in seconds.
     """
 
     def __init__(self, circle: Circle, name: str, number: int, patience: float):
@@ -76,15 +76,15 @@ class Call:
         return Key(self.circle.number, self.number, part)
 
     def others(self) -> list[int]:
-        """The other ranks, the next one first, so that not all begin with the same."""
+        """The other ranks, starting with the next one, to spread the load."""
         return [(self.rank + i) % self.size for i in range(1, self.size)]
 
     def left(self) -> float:
-        """Seconds that remain."""
+        """The remaining seconds."""
         return max(self._until - time.monotonic(), 0.0)
 
     def send(self, to: int, array: np.ndarray, part: int = 0) -> None:
-        """Sends a contiguous array to a rank of the circle."""
+        """Sends a contiguous array to a rank of the group."""
         circle = self.circle
         try:
             circle.mesh.send(circle.ranks[to], self._key(part), memory(array), max(self.left(), 0.001))
@@ -93,7 +93,7 @@ class Call:
             raise DistBackendError(f"{self} failed on rank {circle.mesh.rank}: {why}") from None
 
     def expect(self, source: int, into: np.ndarray, part: int = 0) -> Slot:
-        """Makes a contiguous array the place for what a rank sends."""
+        """Registers a contiguous array as the destination of a message from a rank."""
         circle = self.circle
         return circle.mesh.expect(circle.ranks[source], self._key(part), memory(into), circle.ranks)
 
@@ -101,7 +101,7 @@ class Call:
         """Waits for a message.
 
         Raises:
-            DistBackendError: if it does not come; the text says whose fault that is.
+            DistBackendError: on timeout; the message names the ranks at fault.
         """
         if not slot.wait(self.left()):
             self.circle.mesh.forget(slot)
@@ -113,7 +113,7 @@ class Call:
         return f"{self.name} (call {self.number} of group {self.circle.name!r})"
 
     def _late(self, slot: Slot) -> str:
-        """Who is not there: each process is asked which call it has come to."""
+        """Describes the missing ranks: each process is asked for its present call."""
         circle, missing = self.circle, []
         for rank, account in circle.mesh.accounts(circle.ranks).items():
             peer = circle.mesh.peers[rank]

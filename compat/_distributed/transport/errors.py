@@ -1,14 +1,14 @@
-"""What goes wrong between processes."""
+"""Errors of communication between processes."""
 
 from __future__ import annotations
 
 
 class DistError(RuntimeError):
-    """Something went wrong between processes."""
+    """Base of the errors of communication."""
 
 
 class DistBackendError(DistError):
-    """An exchange failed; the text says which ranks it lacked."""
+    """A collective failed; the message names the missing ranks."""
 
 
 class DistNetworkError(DistError):
@@ -16,7 +16,7 @@ class DistNetworkError(DistError):
 
 
 class DistStoreError(DistError):
-    """A key-value store does not have what was waited for."""
+    """A key-value store timed out."""
 
 
 class QueueEmptyError(DistStoreError):

@@ -1,4 +1,4 @@
-"""Exchanges that the program does not wait for: a thread of each group does them, in the order of the calls."""
+"""Asynchronous collectives: a thread per group runs them in call order."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class Job:
-    """A task that is run once, by a lane's thread or by the thread that waits for it.
+    """A task that is run once, by a lane's thread or by a thread that waits for it.
 
     Attributes:
-        error: the error that it raised.
+        error: the exception that it raised.
     """
 
     def __init__(self, run: Callable[[], Any]):
@@ -36,7 +36,7 @@ class Job:
                 callback(self)
 
     def then(self, callback: Callable[[Job], None]) -> None:
-        """Registers a function to be called once it is done."""
+        """Registers a callback for its completion."""
         with self._lock:
             if not self._done.is_set():
                 self.after.append(callback)
@@ -55,7 +55,7 @@ def _nothing() -> None:
 
 
 class Lane:
-    """Jobs, one after the other. Its thread starts with the first job that nobody waits for."""
+    """A queue of jobs. Its thread starts with the first asynchronous job."""
 
     def __init__(self, name: str):
         self.name = name
@@ -77,9 +77,9 @@ class Lane:
         return job
 
     def now(self, run: Callable[[], Any]) -> Job:
-        """Does something here, once all that came before is done."""
+        """Runs a task here, after all previous ones."""
         job = Job(run)
-        if threading.current_thread() is self._thread:  # a follow-up of a job: it is next
+        if threading.current_thread() is self._thread:  # a callback of a job: it is next
             job.run()
             return job
         with self._changed:
@@ -107,7 +107,7 @@ class Lane:
                 self._changed.notify_all()
 
     def close(self) -> None:
-        """Lets the thread end, once its jobs are done."""
+        """Lets the thread end after its jobs."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -1,10 +1,10 @@
 """One connection for each pair of processes, and a thread that reads them all.
 
-A message has a key: the group, the number of the call within it, and a part. An unexpected message is kept; an expected
-    one is read into its destination. Since a thread always reads, a sender goes on when the operating system has taken
-    the bytes, and no order of messages can lock two processes.
+A message has a key: the group, the number of the call in it, and a part. An unexpected message is stored; an expected
+    one is read into its destination. Since a thread always reads, a sender continues once the operating system has
+    taken the bytes, and no order of messages can deadlock two processes.
 
-A connection that closes without a message means that the process has ended: waiting for it raises at once.
+A connection that closes without a message means that the process has ended: waiting for it raises immediately.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from compat._distributed.transport.stores import Store
 
 _HEADER = struct.Struct("<BQqqQ")
 DATA, ABORT, PROBE, STATE, LEAVING = range(5)
-#: How much is read of one connection before the next one's turn.
+#: The maximum number of bytes read from a connection per turn.
 _PIECE = 1 << 20
-#: How long to wait for others' accounts of themselves, once something has failed.
+#: The timeout for other processes' status after a failure.
 _ACCOUNT = 1.0
 
 
 class Key(NamedTuple):
-    """Which message of a process.
+    """The key of a message from a process.
 
     Attributes:
-        group: the group's number.
-        call: which call of the group; -1 for messages from one process to another.
-        part: which message of the call; the tag of messages from one process to another.
+        group: the number of the group.
+        call: the number of the call in the group; -1 for point-to-point messages.
+        part: the part of the call; the tag of a point-to-point message.
     """
 
     group: int
@@ -51,13 +51,13 @@ class Key(NamedTuple):
 
 
 class Slot:
-    """A place for a message that is to come.
+    """The destination of an expected message.
 
     Attributes:
-        source: from which process.
-        key: which message.
-        into: where it goes; None for memory of its own.
-        needs: the ranks without which it is not waited for.
+        source: the rank of the sender.
+        key: the key of the message.
+        into: the memory to write; None to allocate it.
+        needs: the ranks without which waiting fails.
     """
 
     __slots__ = ("source", "key", "into", "needs", "error", "_done")
@@ -73,7 +73,7 @@ class Slot:
         self._done.release()
 
     def wait(self, patience: float) -> bool:
-        """Whether it came, or cannot come, within so many seconds."""
+        """Waits for a number of seconds; returns whether it arrived, or cannot arrive."""
         found = self._done.acquire(timeout=max(patience, 0))
         if found:
             self._done.release()
@@ -84,14 +84,14 @@ class Slot:
 
 
 class _Peer:
-    """Another process.
+    """The connection to another process.
 
     Attributes:
         socket: the connection.
-        sending: a lock held while sending.
-        gone: why it cannot be reached any more.
-        left: whether it said so before it went.
-        why: the exception that it ended with, if it said so.
+        sending: the lock for sending.
+        gone: why it is unreachable, if it is.
+        left: whether it announced its end.
+        why: the exception that it ended with, if announced.
     """
 
     def __init__(self, rank: int, connection: socket.socket, about: dict[str, Any]):
@@ -112,7 +112,7 @@ _meshes: weakref.WeakSet[Mesh] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """A forked child has no part in the connections: as long as it held them, others would not see its parent end."""
+    """Closes the connections in a forked child: otherwise others would not notice the parent's end."""
     for mesh in list(_meshes):
         mesh.drop()
 
@@ -125,11 +125,11 @@ class Mesh:
     """The connections of a process with all others of its world.
 
     Args:
-        store: by which they find each other.
-        rank: this process's number.
-        size: how many there are.
-        patience: how many seconds to wait for others.
-        account: what this process tells of itself when another one asks: a function without arguments.
+        store: the rendezvous store.
+        rank: this process's rank.
+        size: the number of processes.
+        patience: the timeout in seconds.
+        account: a function that returns this process's status for others.
     """
 
     def __init__(self, store: Store, rank: int, size: int, patience: float, account: Callable[[], Any]):
@@ -151,10 +151,10 @@ class Mesh:
     # ---------------------------------------------------------------- messages
 
     def send(self, to: int, key: Key, data: Any, patience: float, kind: int = DATA) -> None:
-        """Sends bytes to another process; when it returns they may be changed.
+        """Sends bytes to another process; they may be modified afterwards.
 
         Raises:
-            DistBackendError: if the process has ended, or takes nothing any more.
+            DistBackendError: if the process has ended, or no longer reads.
         """
         data = memoryview(data)
         if to == self.rank:
@@ -180,7 +180,7 @@ class Mesh:
         raise DistBackendError(error)
 
     def expect(self, source: int, key: Key, into: memoryview | None = None, needs: Sequence[int] = ()) -> Slot:
-        """Makes a place for a message; one that is there already is in it."""
+        """Registers the destination of a message; one that has arrived is copied."""
         slot = Slot(source, key, into, needs)
         with self._lock:
             waiting = self._arrived.get((source, key))
@@ -200,13 +200,13 @@ class Mesh:
         return slot
 
     def _needed(self, slot: Slot) -> list[_Peer]:
-        """Without whom a message does not come: its sender, and who has ended without leaving the group first."""
+        """The ranks that a message needs: its sender, and those that ended without leaving the group."""
         found = [p for r in slot.needs if (p := self.peers.get(r)) is not None and p.rank != slot.source and not p.left]
         sender = self.peers.get(slot.source)
         return found if sender is None else [sender, *found]
 
     def forget(self, slot: Slot) -> None:
-        """Does not wait for a message any more."""
+        """Cancels waiting for a message."""
         with self._lock:
             waiting = self._expected.get((slot.source, slot.key))
             if waiting is not None and slot in waiting:
@@ -215,7 +215,7 @@ class Mesh:
                     del self._expected[slot.source, slot.key]
 
     def pending(self, sources: Sequence[int], key: Key) -> int | None:
-        """Which of some processes has sent a message that nobody has expected yet."""
+        """A rank, out of some, with a message that is not expected yet."""
         with self._lock:
             return next((s for s in sources if self._arrived.get((s, key))), None)
 
@@ -239,18 +239,18 @@ class Mesh:
     # ---------------------------------------------------------------- failures
 
     def abort(self, members: Sequence[int], group: int, call: int, why: str) -> None:
-        """Tells others that a call has failed here, so that they do not wait for it."""
+        """Tells the others that a call has failed here, so that they do not wait for it."""
         for rank in members:
             if rank != self.rank and self.peers[rank].gone is None:
-                with suppress(DistBackendError):  # it is gone as well
+                with suppress(DistBackendError):  # it has ended too
                     self.send(rank, Key(group, call, 0), why.encode(), 1.0, ABORT)
 
     def aborted(self, group: int, call: int) -> str | None:
-        """Why a call has failed elsewhere; None if nobody has said that it has."""
+        """Why a call has failed in another process; None if it has not."""
         return self._aborted.get((group, call))
 
     def accounts(self, members: Sequence[int]) -> dict[int, Any]:
-        """What other processes tell of themselves; None from who does not answer, its end from who is gone."""
+        """The status of the other processes; None if one does not answer, the reason if it has ended."""
         self._told = {}
         asked = [r for r in members if r != self.rank]
         for rank in asked:
@@ -280,7 +280,7 @@ class Mesh:
             slot.finish(error)
 
     def _cut(self, peer: _Peer, error: OSError | None) -> None:
-        """A connection has ended: what waits for it is told, and so is what was being read."""
+        """Handles the end of a connection: wakes threads that wait for it."""
         half = peer.message[2] if peer.message is not None else None
         peer.message = None
         self._lose(peer, _ended(peer, error))
@@ -309,7 +309,7 @@ class Mesh:
                 self._cut(peer, failure)
 
     def _advance(self, peer: _Peer) -> bool:
-        """Reads what is there of a connection; False at its end."""
+        """Reads the available bytes of a connection; False at its end."""
         budget = 4 * _PIECE
         while budget > 0:
             if peer.at < len(peer.view):
@@ -326,7 +326,7 @@ class Mesh:
         return True
 
     def _step(self, peer: _Peer) -> None:
-        """A header, or a whole message, is there."""
+        """Handles a complete header or message."""
         if peer.message is None:
             kind, group, call, part, size = _HEADER.unpack(peer.header)
             key, slot = Key(group, call, part), None
@@ -349,7 +349,7 @@ class Mesh:
     def _arrive(self, peer: _Peer, key: Key, slot: Slot | None, data: memoryview) -> None:
         if slot is None:
             with self._lock:
-                slot = self._next_slot(peer.rank, key)  # came to be expected while it was read
+                slot = self._next_slot(peer.rank, key)  # may have become expected meanwhile
                 if slot is None:
                     self._arrived.setdefault((peer.rank, key), deque()).append(data)
                     return
@@ -367,7 +367,7 @@ class Mesh:
         elif kind == ABORT:
             why = f"{peer} has failed in this call: {data.decode()}"
             with self._lock:
-                while len(self._aborted) > 100:  # long past
+                while len(self._aborted) > 100:  # old ones
                     del self._aborted[next(iter(self._aborted))]
                 self._aborted.setdefault((key.group, key.call), why)
                 failed = [
@@ -382,10 +382,10 @@ class Mesh:
         with suppress(DistBackendError):
             self.send(to, key, data, _ACCOUNT, kind)
 
-    # ---------------------------------------------------------------- the end
+    # ---------------------------------------------------------------- shutdown
 
     def close(self) -> None:
-        """Says that this process leaves, and closes its connections."""
+        """Announces that this process leaves, and closes its connections."""
         if self._closed:
             return
         self._closed = True
@@ -404,7 +404,7 @@ class Mesh:
         self._woken.close()
 
     def drop(self) -> None:
-        """Closes the connections on this side alone, without a word."""
+        """Closes the connections without announcement."""
         self._closed = True
         atexit.unregister(self.close)
         for peer in self.peers.values():
@@ -414,7 +414,7 @@ class Mesh:
 
 
 def _send_all(connection: socket.socket, data: memoryview, patience: float) -> None:
-    """Sends all bytes, waiting at most so long for room for each piece."""
+    """Sends all bytes, with a timeout for each chunk."""
     sent = 0
     while sent < len(data):
         try:
@@ -427,7 +427,7 @@ def _send_all(connection: socket.socket, data: memoryview, patience: float) -> N
 
 
 def _fill(slot: Slot, data: Any) -> None:
-    """Puts a message into its place."""
+    """Copies a message to its destination."""
     if slot.into is None:
         slot.into = memoryview(data)
     elif slot.into is not data:
@@ -451,11 +451,11 @@ def _ended(peer: _Peer, error: OSError | None) -> str:
     )
 
 
-# ---------------------------------------------------------------- how they meet
+# ---------------------------------------------------------------- rendezvous
 
 
 class _Meeting:
-    """Each process says in the store where it listens; the one of the higher rank connects."""
+    """Establishes the connections: each process publishes its address in the store; the higher rank connects."""
 
     def __init__(self, store: Store, rank: int, size: int, patience: float):
         self.store, self.rank, self.size, self.patience = store, rank, size, patience
@@ -538,7 +538,7 @@ def _tuned(connection: socket.socket) -> socket.socket:
 
 
 def _interface() -> str:
-    """The address to listen at: that of the interface that GLOO_SOCKET_IFNAME names, or all."""
+    """The address to listen at: that of the interface GLOO_SOCKET_IFNAME, or all."""
     return _address_of(name) if (name := os.environ.get("GLOO_SOCKET_IFNAME")) else ""
 
 
@@ -554,7 +554,7 @@ def _address_of(name: str) -> str:
 
 
 def _address(store: Store) -> str:
-    """Where others reach this process: at the address from which it reaches the store."""
+    """The address at which others reach this process: that from which it reaches the store."""
     if os.environ.get("GLOO_SOCKET_IFNAME"):
         return _interface()
     while hasattr(store, "underlying_store"):

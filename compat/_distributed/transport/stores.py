@@ -1,4 +1,4 @@
-"""Key-value stores, by which processes find each other: in memory, in a file, and below a prefix."""
+"""Key-value stores for rendezvous: in memory, in a file, and with a prefix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from compat._distributed.transport.errors import DistStoreError, QueueEmptyError
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store"]
 
-#: How long a store waits for a key unless it is told otherwise.
+#: The default timeout of a store.
 PATIENCE = timedelta(seconds=300)
 
 
@@ -28,14 +28,14 @@ def encoded(text: Any) -> bytes:
 
 
 def seconds(timeout: timedelta | float | None, otherwise: timedelta) -> float:
-    """A time to wait in seconds."""
+    """A timeout in seconds."""
     if timeout is None:
         timeout = otherwise
     return timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
 
 
 class Table:
-    """Keys and values, of which each change is seen at once by all threads."""
+    """A thread-safe table of keys and values."""
 
     def __init__(self) -> None:
         self.values: dict[bytes, bytes] = {}
@@ -69,7 +69,7 @@ class Table:
         return [key for key in keys if key not in self.values and not self.queues.get(key)]
 
     def wait(self, keys: Sequence[bytes], patience: float) -> list[bytes]:
-        """Waits until all keys are there; returns those that are not in time."""
+        """Waits until all keys exist; returns those that time out."""
         with self.changed:
             self.changed.wait_for(lambda: not self.missing(keys), patience)
             return self.missing(keys)
@@ -92,99 +92,99 @@ class Table:
 
 
 class Store(ABC):
-    """Keys and values that several processes see.
+    """Keys and values shared by several processes.
 
-    Values are bytes; text that is given becomes UTF-8. Reading a missing key waits for it.
+    Values are bytes; strings are encoded as UTF-8. Reading a missing key waits for it.
 
     Attributes:
-        timeout: how long.
+        timeout: the timeout of waiting.
     """
 
     timeout: timedelta = PATIENCE
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Says how long to wait for keys."""
+        """Sets the timeout of waiting for keys."""
         self.timeout = timeout
 
     @abstractmethod
     def set(self, key: str, value: Any) -> None:
-        """Puts a value under a key, in place of what is there."""
+        """Sets the value of a key."""
 
     @abstractmethod
     def get(self, key: str) -> bytes:
-        """The value under a key, once it is there.
+        """The value of a key; waits for it.
 
         Raises:
-            DistStoreError: if it does not come in time.
+            DistStoreError: on timeout.
         """
 
     @abstractmethod
     def add(self, key: str, amount: int) -> int:
-        """Adds to the number under a key, which is 0 if it is not there; returns the sum."""
+        """Adds to the number under a key, 0 by default; returns the sum."""
 
     @abstractmethod
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
-        """Puts a value under a key that has the one expected, or none if that is empty; returns what is there then."""
+        """Sets a key if it has the expected value, or if it is missing and that is empty; returns the value."""
 
     @abstractmethod
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
-        """Waits until all keys are there.
+        """Waits until all keys exist.
 
         Raises:
-            DistStoreError: if they do not come in time; it names those that did not.
+            DistStoreError: on timeout, naming the missing keys.
         """
 
     @abstractmethod
     def check(self, keys: Sequence[str]) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys exist."""
 
     @abstractmethod
     def delete_key(self, key: str) -> bool:
-        """Takes a key out; whether it was there."""
+        """Deletes a key; returns whether it existed."""
 
     @abstractmethod
     def num_keys(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
 
     @abstractmethod
     def append(self, key: str, value: Any) -> None:
-        """Puts bytes at the end of the value under a key."""
+        """Appends bytes to the value of a key."""
 
     def list_keys(self) -> list[str]:
         """The keys.
 
         Raises:
-            NotImplementedError: where a store cannot tell.
+            NotImplementedError: if a store does not support it.
         """
         raise NotImplementedError(f"{type(self).__name__}.list_keys")
 
     def queue_push(self, key: str, value: Any) -> None:
-        """Puts a value at the end of a queue."""
+        """Appends a value to a queue."""
         raise NotImplementedError(f"{type(self).__name__}.queue_push")
 
     def queue_pop(self, key: str, block: bool = True) -> bytes:
-        """Takes the first value of a queue; waits for one if ``block``.
+        """Removes the first value of a queue; waits for one if ``block``.
 
         Raises:
-            QueueEmptyError: if there is none.
+            QueueEmptyError: if the queue is empty.
         """
         raise NotImplementedError(f"{type(self).__name__}.queue_pop")
 
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
-        """The values under several keys."""
+        """The values of several keys."""
         return [self.get(key) for key in keys]
 
     def multi_set(self, keys: Sequence[str], values: Sequence[Any]) -> None:
-        """Puts a value under each of several keys."""
+        """Sets several keys."""
         for key, value in zip(keys, values, strict=True):
             self.set(key, value)
 
     def has_extended_api(self) -> bool:
-        """Whether it has ``append``, ``multi_get`` and ``multi_set``."""
+        """Whether it supports ``append``, ``multi_get`` and ``multi_set``."""
         return True
 
     def clone(self) -> Store:
-        """One that sees the same and can wait by itself."""
+        """Another handle to the same store, which can wait independently."""
         return self
 
     def _late(self, missing: Sequence[bytes], patience: float) -> DistStoreError:
@@ -193,7 +193,7 @@ class Store(ABC):
 
 
 class TableStore(Store):
-    """A store whose keys are in a ``Table`` that this process can reach."""
+    """A store whose ``Table`` is in this process."""
 
     _table: Table
 
@@ -242,7 +242,7 @@ class TableStore(Store):
 
 
 class HashStore(TableStore):
-    """A store in the memory of this process, for its threads.
+    """A store in this process's memory, for its threads.
 
     Example:
         >>> store = HashStore()
@@ -256,7 +256,7 @@ class HashStore(TableStore):
 
 
 class PrefixStore(Store):
-    """Another store's keys that begin with a prefix.
+    """The keys of another store with a prefix.
 
     Args:
         prefix: the prefix of each key, before a slash.
@@ -279,7 +279,7 @@ class PrefixStore(Store):
 
     @property
     def timeout(self) -> timedelta:  # type: ignore[override]
-        """How long it waits for keys."""
+        """The timeout of waiting for keys."""
         return self._store.timeout
 
     def set_timeout(self, timeout: timedelta) -> None:
@@ -329,11 +329,11 @@ class PrefixStore(Store):
 
 
 class FileStore(Store):
-    """A store in a file that all processes can write: each change is a record at its end.
+    """A store in a shared file: each change is a record at its end.
 
     Args:
-        file_name: the file, which is made if it is not there, and removed by the last of the processes that ends.
-        world_size: how many processes there are; if it is not known the file stays.
+        file_name: the file, which is created if missing, and removed by the last process to end.
+        world_size: the number of processes; if unknown, the file is kept.
 
     Example:
         >>> import os, tempfile
@@ -364,7 +364,7 @@ class FileStore(Store):
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        """The file, which no other process writes meanwhile, all of it read."""
+        """The locked file, read to its end."""
         import fcntl
 
         with self._lock:
@@ -378,7 +378,7 @@ class FileStore(Store):
 
     def _catch_up(self, file: int) -> None:
         size = os.fstat(file).st_size
-        if size < self._read:  # it was removed, and made anew
+        if size < self._read:  # it was removed and recreated
             self._values, self._read = {}, 0
         data = os.pread(file, size - self._read, self._read)
         at = 0
@@ -400,7 +400,7 @@ class FileStore(Store):
         self._catch_up(file)
 
     def _change(self, key: bytes, new: Callable[[bytes | None], bytes | None]) -> bytes:
-        """Puts in place of a value what a function makes of it, unless that is None; returns what is there then."""
+        """Replaces a value by a function of it, unless that returns None; returns the value."""
         with self._locked() as file:
             value = new(self._values.get(key))
             if value is not None:
@@ -453,7 +453,7 @@ class FileStore(Store):
 
 
 def _leave(path: str) -> None:
-    """Counts a process off that had a file's store; the last one removes the file."""
+    """Decrements the count of processes that use the file; the last one removes it."""
     store = object.__new__(FileStore)
     store._begin(path)
     with suppress(OSError):  # another process has removed it

@@ -1,4 +1,4 @@
-"""A key-value store that one process serves to the others by TCP."""
+"""A key-value store that one process serves to others over TCP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["TCPStore"]
 
 _LENGTH = struct.Struct("<I")
 _TIME = struct.Struct("<d")
-#: What a client says first, so that other programs that connect are told from it.
+#: What a client sends first, to be distinguished from other programs.
 _GREETING = b"compat.TCPStore 1"
 
 
@@ -44,7 +44,7 @@ def _receive(connection: socket.socket) -> list[bytes]:
 
 
 class _Server:
-    """Serves a table, with a thread for each process that has connected."""
+    """Serves a table, with a thread per connection."""
 
     def __init__(self, port: int, listening: int | None = None):
         self.table = Table()
@@ -80,7 +80,7 @@ class _Server:
                     operation, *fields = _receive(connection)
                     _send(connection, *self._answer(operation, fields))
             except (OSError, ValueError, struct.error):
-                return  # the other side has gone
+                return  # the peer has closed the connection
 
     def _answer(self, operation: bytes, fields: list[bytes]) -> list[bytes]:
         table = self.table
@@ -116,21 +116,21 @@ class _Server:
 
 
 class TCPStore(Store):
-    """A store in one process, which others reach by TCP.
+    """A store in one process, which others access over TCP.
 
     Args:
-        host_name: where it is served.
-        port: at which port; 0 lets the server choose one.
-        world_size: how many processes there will be; the server waits for them if ``wait_for_workers``.
-        is_master: whether this process serves it.
-        timeout: how long to wait for the server, for other processes and for keys.
-        wait_for_workers: whether making it waits until all have connected.
-        multi_tenant: whether stores of this process at one port are one, as where a launcher serves it already.
-        master_listen_fd: a socket that listens already.
-        use_libuv: changes nothing.
+        host_name: the server's host.
+        port: the server's port; 0 lets the system choose one.
+        world_size: the number of processes; the server waits for them if ``wait_for_workers``.
+        is_master: whether this process is the server.
+        timeout: the timeout for the server, the other processes and keys.
+        wait_for_workers: whether the constructor waits until all have connected.
+        multi_tenant: whether this process's stores at the same port share one server.
+        master_listen_fd: a listening socket to use.
+        use_libuv: ignored.
 
     Raises:
-        DistNetworkError: if the port is taken, or no server answers in time.
+        DistNetworkError: if the port is in use, or no server answers in time.
 
     Example:
         >>> from datetime import timedelta
@@ -165,12 +165,12 @@ class TCPStore(Store):
 
     @property
     def host(self) -> str:
-        """Where it is served."""
+        """The server's host."""
         return self._host
 
     @property
     def port(self) -> int:
-        """At which port."""
+        """The server's port."""
         return self._port
 
     def _connected(self) -> socket.socket:
@@ -273,7 +273,7 @@ class TCPStore(Store):
         return found[0]
 
     def clone(self) -> TCPStore:
-        """Another connection to the same store, which waits by itself."""
+        """Another connection to the same store, which waits independently."""
         return TCPStore(self._host, self._port, timeout=self.timeout, wait_for_workers=False)
 
     def __del__(self) -> None:

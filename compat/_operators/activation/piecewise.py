@@ -74,7 +74,7 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _threshold(input: Any, threshold: Any, value: Any) -> Any:
-    # Numbers of half precision are compared with the threshold as it is, not rounded to theirs.
+    # float16 and bfloat16 elements are compared with the threshold unrounded.
     wide = np.astype(input, SINGLE) if is_half(input) else input
     return np.where(wide <= filled(wide, threshold), filled(input, value), input)
 
@@ -141,12 +141,12 @@ def _hardtanh(input, min_val, max_val):
 @_hardtanh.backward
 def _hardtanh_backward(ct: Any, input: Any, min_val: Any, max_val: Any) -> Any:
     inside = np.logical_and(input > filled(input, min_val), input < filled(input, max_val))
-    return np.where(inside, ct, zeros_like(ct))  # of NaN, too
+    return np.where(inside, ct, zeros_like(ct))  # for NaN, too
 
 
 @function("F.hardtanh")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """The elements held between ``min_val`` and ``max_val``.
+    """The elements clamped to between ``min_val`` and ``max_val``.
 
     Args:
         input: a real tensor.
@@ -169,7 +169,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 @function("F.relu6")
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """The elements held between 0 and 6.
+    """The elements clamped to between 0 and 6.
 
     Args:
         input: a real tensor.
@@ -252,10 +252,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Args:
         input: a floating tensor.
-        weight: one number for all, or one a channel (dimension 1).
+        weight: a single number, or one per channel (dimension 1).
 
     Raises:
-        RuntimeError: for a weight of another dtype, or of a size that does not fit.
+        RuntimeError: for a weight of another dtype, or of incompatible size.
 
     Example:
         >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
@@ -280,7 +280,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _prelu_kernel.function(input, weight)
 
 
-# ---------------------------------------------------------------- made of straight lines
+# ---------------------------------------------------------------- piecewise linear
 
 
 @pointwise(
@@ -293,7 +293,7 @@ def _hardswish(input):
 
 
 def _six(x: Any) -> Any:
-    """``x + 3`` held between 0 and 6."""
+    """``x + 3`` clamped to between 0 and 6."""
     up = x + e.number(3, x)
     up = np.where(up < e.number(0, x), e.number(0, x), up)
     return np.where(up > e.number(6, x), e.number(6, x), up)
@@ -372,7 +372,7 @@ def _outside(x: Any, lambd: Any) -> Any:
     dtypes=Dtypes(fits=fits("lambd")), check=only_floating("hardshrink_cpu"),
 )  # fmt: skip
 def hardshrink(input, lambd):
-    """The elements, or zero where they are between ``-lambd`` and ``lambd``.
+    """The elements, or zero if they are between ``-lambd`` and ``lambd``.
 
     Args:
         input: a floating tensor.
@@ -411,11 +411,11 @@ _softshrink.backward(_shrink_backward)
 
 @composite("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", names="F.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """The elements moved by ``lambd`` towards zero, and zero where they are nearer than that.
+    """The elements moved towards zero by ``lambd``, or zero if they are nearer than that.
 
     Args:
         input: a floating tensor.
-        lambd: a number that is not negative.
+        lambd: a non-negative number.
         out: a tensor to write the result into.
 
     Raises:

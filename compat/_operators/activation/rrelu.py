@@ -53,13 +53,13 @@ def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, tra
 
 
 def _drawn(lower: float, upper: float, training: bool) -> bool:
-    """Whether the slopes were drawn, and so are not all the same."""
+    """Whether the slopes were drawn, and therefore differ."""
     return training and upper - lower > 1e-6
 
 
 def _noise(input: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
-    """In training a slope for each element that is not positive, in their order, and one elsewhere; else nothing, which
-    PyTorch keeps, too."""
+    """In training a slope for each nonpositive element, in order, and 1 elsewhere; else an empty tensor, as in
+    PyTorch."""
     if not training or on_meta(input):
         return names_of("torch")["empty_like"](input)
     values = array_of(input)
@@ -109,12 +109,12 @@ def rrelu_(input, lower=1 / 8, upper=1 / 3, training=False, generator=None):
 def functional_rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """The input where it is positive, elsewhere times a slope: in training a random one, else the mean of the bounds.
+    """The input where it is positive, elsewhere times a slope: random in training, else the mean of the bounds.
 
     Args:
         lower, upper: the bounds of the slopes.
-        training: whether slopes are drawn, one for each element.
-        inplace: overwrite the input.
+        training: whether slopes are drawn, one per element.
+        inplace: whether to overwrite the input.
 
     Source: B. Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
 

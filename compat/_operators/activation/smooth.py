@@ -29,7 +29,7 @@ from funcgrad import numpy as np
 from funcgrad.core.ir import ArrayType
 from funcgrad.primitives import elementwise as e
 
-# ---------------------------------------------------------------- exponential ones
+# ---------------------------------------------------------------- exponential
 
 
 _check_elu = only_floating("elu_cpu")
@@ -95,7 +95,7 @@ _SELU = (1.6732632423543772, 1.0507009873554805)
 
 @composite("selu(Tensor self) -> Tensor", names="torch.selu")
 def _selu(input: Tensor) -> Tensor:
-    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+    """``scale * elu(input, alpha)`` with the constants that preserve mean 0 and variance 1.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
     """
@@ -110,7 +110,7 @@ def selu_(input: Tensor) -> Tensor:
 
 @function("F.selu")
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+    """``scale * elu(input, alpha)`` with the constants that preserve mean 0 and variance 1.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
 
@@ -174,7 +174,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @composite("celu(Tensor self, Scalar alpha=1.0) -> Tensor", names="torch.celu")
 def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """``celu`` as ``torch`` has it."""
+    """``celu`` as in ``torch``."""
     return celu(input, alpha)
 
 
@@ -184,7 +184,7 @@ def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
     return celu(input, alpha, inplace=True)
 
 
-# ---------------------------------------------------------------- smooth ones
+# ---------------------------------------------------------------- smooth
 
 
 def _check_gelu(input: Tensor, *, approximate: str = "none") -> None:
@@ -344,7 +344,7 @@ def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
 
 @in_single
 def _logsigmoid_slope(ct: Any, most: Any, sign: Any, small: Any) -> Any:
-    """From ``exp(-|x|)`` as it was rounded, though the steps from there are not."""
+    """From the rounded ``exp(-|x|)``; further steps are not rounded."""
     return ct * (most - sign * (small / (e.number(1, small) + small)))
 
 
@@ -404,7 +404,7 @@ def _check_glu(input: Tensor, dim: int = -1) -> None:
 
 
 def _glu_strides(operands: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
-    """Those of an elementwise operation on the two halves."""
+    """The strides of an elementwise operation on both halves."""
     shape = types[0].shape
     return [elementwise_strides([(shape, operands["input"].stride)] * 2, shape)]
 

@@ -35,7 +35,7 @@ def _check(kernel: str) -> Any:
 
 
 def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
-    """The elements less the largest of them, so that no exponential overflows."""
+    """The elements minus their maximum, so that no exponential overflows."""
     if not type_of(x).size:
         return x
     return less_peak(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
@@ -46,7 +46,7 @@ def _is_last(x: Any, dim: int) -> bool:
 
 
 def _noted(x: Any, like: Any) -> Any:
-    """An intermediate value that PyTorch's kernel stores: float16 and bfloat16 round there, not in between."""
+    """An intermediate value that PyTorch's kernel stores, which rounds float16 and bfloat16."""
     own = type_of(x).dtype
     return x if type_of(like).dtype == own else e.cast(e.cast(x, dtype=type_of(like).dtype), dtype=own)
 
@@ -107,12 +107,12 @@ def softmax(input, dim=None, dtype=None, *, axis=None, out=None):
 
     Args:
         input: a floating-point tensor.
-        dim: the dimension along which the results sum to one; ``axis`` is another name of it.
+        dim: the dimension along which the results sum to one; ``axis`` is an alias.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         NotImplementedError: for a tensor that is not floating-point.
 
     Example:
@@ -139,7 +139,7 @@ def log_softmax(input, dim=None, dtype=None, *, axis=None, out=None):
 
 
 def _named(name: str, input: Tensor, dim: int | None) -> int:
-    """The dimension given; where none was, the first of 0, 1 or 3 dimensions, else the second."""
+    """The given dimension; by default the first for 0, 1 or 3 dimensions, else the second."""
     if dim is not None:
         return dim
     warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")

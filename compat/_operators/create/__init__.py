@@ -1,1 +1,1 @@
-"""Making and copying tensors."""
+"""Creating and copying tensors."""

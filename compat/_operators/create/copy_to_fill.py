@@ -36,10 +36,10 @@ from funcgrad.primitives.elementwise import real as real_part
 def format_strides(
     size: tuple[int, ...], stride: tuple[int, ...], memory_format: MemoryFormat | None
 ) -> tuple[int, ...]:
-    """The strides of a new tensor that is to have a memory format; ``stride`` is what ``preserve_format`` preserves.
+    """The strides of a new tensor with a memory format; ``preserve_format`` preserves ``stride``.
 
     Raises:
-        RuntimeError: where the format does not fit the number of dimensions.
+        RuntimeError: if the format is invalid for the number of dimensions.
     """
     if memory_format is None or memory_format is preserve_format:
         return preserved_strides(size, stride)
@@ -63,7 +63,7 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     node="CloneBackward0", layout=_copy_strides, out=False,
 )  # fmt: skip
 def clone(input, *, memory_format):
-    """A copy with memory of its own.
+    """A copy with its own memory.
 
     Example:
         >>> x = torch.ones(2)
@@ -80,10 +80,10 @@ def clone(input, *, memory_format):
     names="Tensor.contiguous", errors="own",
 )  # fmt: skip
 def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguous_format) -> Tensor:
-    """The tensor itself if its elements lie in the order of ``memory_format``, else a copy that has them so.
+    """The tensor itself if it is contiguous in ``memory_format``, else a contiguous copy.
 
     Raises:
-        RuntimeError: for ``preserve_format``, which says nothing here.
+        RuntimeError: for ``preserve_format``.
 
     Example:
         >>> torch.ones(2, 3).t().contiguous().stride()
@@ -96,8 +96,7 @@ def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguou
 
 
 def converted(x: Any, dtype: Dtype) -> Any:
-    """An array in another dtype; of complex numbers in a real one, their real parts; bools are true where it is not
-    zero."""
+    """An array cast to another dtype; complex to real keeps the real parts, and a nonzero number is true."""
     have = type_of(x).dtype
     wanted = dtypes.array_dtype(dtype)
     if have == wanted and not type_of(x).weak:
@@ -112,8 +111,8 @@ def converted(x: Any, dtype: Dtype) -> Any:
 
 
 def _truncated(x: Any, dtype: Dtype) -> Any:
-    """Floating numbers as integers, the way the CPU does it: what does not fit becomes the least number of a register,
-    of which small integers take the low bits."""
+    """Casts floats to integers as on the CPU: out-of-range values become the smallest register value, of which narrower
+    integers take the low bits."""
     wide = fdtypes.int64 if dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else fdtypes.int32
     x = cast(x, dtype=fdtypes.float32) if type_of(x).dtype.itemsize <= 2 else x
     limit = number(2.0 ** (8 * wide.itemsize - 1), x)
@@ -151,12 +150,12 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype or on another device; itself if it has them.
 
     Args:
-        args: a dtype, a device or an accelerator's number, or a tensor whose dtype is taken; then ``non_blocking`` and
-            ``copy``.
+        args: a dtype, a device or an accelerator's index, or a tensor whose dtype and device are used; then
+            ``non_blocking`` and ``copy``.
         kwargs: ``dtype``, ``device``, ``other``, ``non_blocking``, ``copy``, ``memory_format``.
 
     Raises:
-        RuntimeError: for a device that is not there.
+        RuntimeError: for a missing device.
 
     Example:
         >>> torch.tensor([1.7]).to(torch.int64)
@@ -181,7 +180,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def suggested_format(t: Tensor) -> MemoryFormat:
-    """The order in which a tensor has its dimensions, gaps or not."""
+    """The memory format that a tensor's strides suggest, dense or not."""
     if t.dim() in (4, 5) and suggests_channels_last(tuple(t.shape), t.stride()):
         return channels_last if t.dim() == 4 else channels_last_3d
     return contiguous_format
@@ -247,7 +246,7 @@ def type_(self, dtype=None, non_blocking=False, *, memory_format=None):
 
 @composite("type_as(Tensor self, Tensor other) -> Tensor", names="Tensor.type_as", errors="own")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of ``other``, and on its device.
+    """The tensor with the dtype and device of ``other``.
 
     Example:
         >>> torch.ones(2).type_as(torch.tensor([1j])).dtype
@@ -278,10 +277,10 @@ for _name, _dtype in dict(
 
 @composite("cpu(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", names="Tensor.cpu")
 def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tensor:
-    """The tensor on the CPU: itself, if it is there.
+    """The tensor on the CPU; itself if it is there.
 
     Raises:
-        NotImplementedError: on the meta device, where it has no values.
+        NotImplementedError: for a meta tensor, which has no values.
 
     Example:
         >>> torch.ones(2).cpu().device
@@ -294,15 +293,15 @@ def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tenso
 def cuda(
     self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: MemoryFormat = preserve_format
 ) -> Tensor:
-    """The tensor on a GPU: itself, if it is there.
+    """The tensor on a GPU; itself if it is there.
 
     Args:
-        device: which GPU; by default the current one.
-        non_blocking: changes nothing: the program goes on meanwhile anyway.
-        memory_format: of the result.
+        device: the GPU; by default the current one.
+        non_blocking: ignored: transfers are asynchronous anyway.
+        memory_format: the memory format of the result.
 
     Raises:
-        AssertionError: if there is none; the message says what to install.
+        AssertionError: if there is no GPU; the message says what to install.
     """
     found = available(Device("cuda", device) if device is None or isinstance(device, int) else device)
     return to(self, found, memory_format=memory_format)
@@ -310,7 +309,7 @@ def cuda(
 
 @composite("resolve_conj(Tensor(a) self) -> Tensor(a)", errors="own")
 def resolve_conj(input: Tensor) -> Tensor:
-    """A copy with the conjugation done, if there is one to do; else the tensor itself.
+    """A copy with a lazy conjugation applied; the tensor itself if there is none.
 
     Example:
         >>> torch.tensor([1 + 2j]).conj().resolve_conj().is_conj()
@@ -321,11 +320,11 @@ def resolve_conj(input: Tensor) -> Tensor:
 
 @composite("resolve_neg(Tensor(a) self) -> Tensor(a)", errors="own")
 def resolve_neg(input: Tensor) -> Tensor:
-    """A copy with the negation done, if there is one to do; else the tensor itself."""
+    """A copy with a lazy negation applied; the tensor itself if there is none."""
     return clone(input) if input.is_neg() else input
 
 
-# ---------------------------------------------------------------- written in place
+# ---------------------------------------------------------------- in place
 
 
 def _filled(input: Any, value: Any) -> Any:
@@ -342,7 +341,7 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
 
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
-    """Copies into a tensor with overlapping elements only equal values."""
+    """Copies equal values into a tensor with overlapping elements."""
     if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
         raise RuntimeError(OVERLAPS_ITSELF)
     _check_copy(self, other, non_blocking)
@@ -367,7 +366,7 @@ def copy(input, other, non_blocking):
     return _filled(input, other)
 
 
-#: The same for a target whose elements share places, and which is its own source.
+#: The same for a target with overlapping elements that is its own source.
 _copy_same = aten(_COPY, node="CopyBackwards", names="", dtypes=Dtypes(converts=True), overlap=Overlap(itself=True))(
     copy.body
 )
@@ -375,7 +374,7 @@ _copy_same = aten(_COPY, node="CopyBackwards", names="", dtypes=Dtypes(converts=
 
 for _declared in (copy, _copy_same):
     assert _declared.node is not None
-    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's
+    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # the engine's
 
 
 def _check_fill(self: Tensor, value: Tensor) -> None:
@@ -400,10 +399,10 @@ _fill_tensor = aten(
     names="Tensor.fill_ torch.fill_", errors="own",
 )  # fmt: skip
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Writes one value everywhere; returns the tensor.
+    """Writes one value to all elements; returns the tensor.
 
     Args:
-        value: a number, or a tensor without dimensions.
+        value: a number, or a 0-d tensor.
 
     Example:
         >>> torch.zeros(2).fill_(5.0)
@@ -419,7 +418,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 
 def _read_before(value: Tensor) -> Tensor:
-    """The present value of a tensor, with its node: the write may be to its own memory."""
+    """The present value of a tensor, with its node: the write may be to its memory."""
     held = value.detach().clone()
     held._rg, held._node, held._nr = value._rg, value._node, value._nr
     return held
@@ -430,7 +429,7 @@ def _read_before(value: Tensor) -> Tensor:
     node="ZeroBackward0", names="Tensor.zero_ torch.zero_", overlap=Overlap(itself=True),
 )  # fmt: skip
 def zero(input):
-    """Writes zero everywhere; returns the tensor.
+    """Writes zero to all elements; returns the tensor.
 
     Example:
         >>> torch.ones(2).zero_()
@@ -452,7 +451,7 @@ _filled_tensor = aten(
     names="torch.fill",
 )
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor like ``input`` with one value everywhere."""
+    """A tensor like ``input``, filled with a value."""
     if isinstance(value, Tensor):
         return _filled_tensor(input, value)
     return _filled_number(input, filling(input.dtype, input.numel(), value))

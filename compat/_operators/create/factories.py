@@ -1,4 +1,4 @@
-"""Making tensors of one value: zeros, ones, full, like another tensor."""
+"""Creating filled tensors: zeros, ones, full, and their ``_like`` variants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from funcgrad import runtime
 from funcgrad.core.dtypes import as_float8
 from funcgrad.core.errors import explained
 
-# ---------------------------------------------------------------- what making tensors shares
+# ---------------------------------------------------------------- shared parts
 
 
 def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
@@ -53,11 +53,11 @@ def _checked(t: Tensor, requires_grad: bool) -> bool:
 
 
 def converted_number(value: Any, dtype: Dtype) -> Any:
-    """One scalar as a number of a dtype.
+    """A scalar as a number of a dtype.
 
     Raises:
-        RuntimeError: where it does not fit.
-        TypeError: for complex in real.
+        RuntimeError: if it is out of range.
+        TypeError: for complex to real.
     """
     if isinstance(value, Tensor | np.generic | np.ndarray):
         if value.ndim and getattr(value, "size", 1) != 1 and not isinstance(value, Tensor):
@@ -90,20 +90,20 @@ def _c_name(dtype: Dtype) -> str:
     return repr(dtype).removeprefix("torch.")
 
 
-# ---------------------------------------------------------------- one value everywhere
+# ---------------------------------------------------------------- filled tensors
 
 
 def _of_value(layout: Layout, value: Any) -> Tensor:
-    """A tensor of one value, over memory of its own."""
+    """A tensor filled with a value."""
     return from_buffer(_buffer(layout.base, value), layout)
 
 
-#: Stands for no particular value.
+#: Marks an uninitialized tensor.
 UNSET: Any = object()
 
 
 def _buffer(base: Base, value: Any) -> Any:
-    """A buffer of one value."""
+    """A buffer filled with a value."""
     if base.device is META:
         return unknown(base)
     if value is UNSET:
@@ -118,10 +118,10 @@ def _buffer(base: Base, value: Any) -> Any:
 
 
 def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
-    """The error for a size that exceeds the memory, or any possible memory.
+    """The error for a size that exceeds the available, or any possible, memory.
 
     Args:
-        error: what NumPy says; given back if the size is not why.
+        error: NumPy's error, returned if the size is not the reason.
     """
     if isinstance(error, MemoryError):
         return RuntimeError(
@@ -138,35 +138,35 @@ def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
 def from_table(
     key: tuple, size: Sequence[int], make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU
 ) -> Tensor:
-    """A contiguous tensor whose contents follow from a key: an arange from its bounds.
+    """A contiguous tensor whose contents are determined by a key, such as an arange by its bounds.
 
     Args:
         key: a hashable key.
-        size: of the tensor.
-        make: the contents, as an array of any dtype.
-        dtype: of the tensor.
+        size: the size of the tensor.
+        make: returns the contents, as an array of any dtype.
+        dtype: the dtype of the tensor.
         where: its device.
 
     Raises:
-        RuntimeError: for a size that there is no memory for.
+        RuntimeError: for a size that exceeds the memory.
     """
     kind = dtype.numpy
-    if prod(size) * dtype.itemsize >= 2**63:  # more than NumPy counts
+    if prod(size) * dtype.itemsize >= 2**63:  # beyond NumPy's range
         raise no_room(size, dtype, ValueError())
     try:
         buffer = runtime.table((*key, kind), lambda: make().astype(kind))
-    except (MemoryError, ValueError):  # what it is made from may be larger still
+    except (MemoryError, ValueError):  # intermediate arrays may be larger still
         raise no_room(size, dtype, MemoryError()) from None
     return placed(from_buffer(buffer, contiguous_layout(buffer.shape, dtype)), where)
 
 
 def blank(size: Sequence[int], like: Tensor, dtype: Dtype | None = None) -> Tensor:
-    """A tensor on the device of another one, whose values are never read: the result of draws on the meta device."""
+    """A tensor on another one's device, whose values are never read: the result of random draws on the meta device."""
     return constant(tuple(size), 0, dtype or like.dtype, where=like.device)
 
 
 def placed(t: Tensor, where: Device) -> Tensor:
-    """A new tensor of the CPU as one of a device."""
+    """A new CPU tensor moved to a device."""
     if where is CPU:
         return t
     layout = dense_layout(tuple(t.shape), t.stride(), t.dtype, device=where)
@@ -226,7 +226,7 @@ def check_given(out: Tensor | None, dtype: Dtype | None, device: Any, layout: An
 
 
 def into_all(out: Tensor | None, made: Tensor) -> Tensor:
-    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size, another one gets it."""
+    """``into`` for a 1-d result: an ``out`` with as many elements keeps its size, others are resized."""
     if out is None:
         return made
     if out.numel() != made.numel():
@@ -289,7 +289,7 @@ def full(
     requires_grad: bool = False,
     names: Any = None,
 ) -> Tensor:
-    """A tensor of one value; its dtype is that of the value unless given.
+    """A tensor filled with a value; by default of the value's dtype.
 
     Args:
         size: integers.
@@ -316,7 +316,7 @@ def full(
 
 
 def _fill_value(name: str, given: Any, argument: str = "fill_value", position: int = 2) -> Any:
-    """A number given as such, as one of NumPy's, or as a tensor without dimensions that needs no gradient.
+    """A Python number from a Python or NumPy number, or a 0-d tensor that does not require grad.
 
     Raises:
         TypeError: for anything else.
@@ -349,7 +349,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     """A tensor of given strides, of no particular values (zeros, here).
 
     Raises:
-        RuntimeError: if there are not as many strides as sizes.
+        RuntimeError: if the numbers of strides and sizes differ.
 
     Example:
         >>> torch.empty_strided((2, 3), (1, 2)).stride()
@@ -412,12 +412,12 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = preserve_format,
 ) -> Tensor:
-    """A tensor of one value, of the size, dtype and memory order of ``input``.
+    """A tensor filled with a value, with the size, dtype and memory format of ``input``.
 
     Args:
         input: the tensor whose size it takes.
         fill_value: a number.
-        dtype, device, requires_grad, memory_format: of the result, where other than the input's.
+        dtype, device, requires_grad, memory_format: override those of the input.
 
     Example:
         >>> torch.full_like(torch.zeros(2), 7)

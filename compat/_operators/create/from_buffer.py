@@ -1,4 +1,4 @@
-"""Tensors over memory that is there already: NumPy's, another library's, any buffer's."""
+"""Tensors over existing memory: NumPy arrays, DLPack, buffers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from funcgrad.core.tracing import Tracer
 
 @cache
 def _warn_read_only(what: str, short: str, then: str) -> None:
-    """Says once in a process that memory may not be written."""
+    """Warns once per process that memory is not writable."""
     warn(
         f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {then}. "
         f"You may want to copy the {short} to protect its data or make it writable before converting it to "
@@ -41,7 +41,7 @@ def over(array: np.ndarray) -> Tensor:
 
     Raises:
         TypeError: for a dtype that tensors do not have.
-        ValueError: for strides that tensors cannot have, and for foreign byte order.
+        ValueError: for strides that tensors cannot have, and non-native byte order.
     """
     reject_negative_strides(array)
     if array.size and any(s % array.itemsize for s in array.strides):
@@ -62,11 +62,11 @@ def over(array: np.ndarray) -> Tensor:
 def from_numpy(ndarray: np.ndarray, /) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 
-    An array that may not be written stays as it is: the tensor has memory of its own once it is written.
+    A read-only array is never modified: the tensor gets its own memory when it is written.
 
     Raises:
         TypeError: if it is not an array, or of a dtype that tensors do not have.
-        ValueError: for strides that tensors cannot have, and for foreign byte order.
+        ValueError: for strides that tensors cannot have, and non-native byte order.
 
     Example:
         >>> import numpy as np
@@ -86,17 +86,17 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
 
 @function("torch.frombuffer")
 def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A tensor of one dimension over memory that an object exposes: a ``bytearray``, an ``array.array``.
+    """A 1-d tensor over memory exposed by an object: a ``bytearray``, an ``array.array``.
 
     Args:
         buffer: the object.
         dtype: the tensor's dtype.
-        count: how many elements; all that there are, if negative.
-        offset: at which byte they begin.
-        requires_grad: whether gradients are to be computed for it.
+        count: the number of elements; all, if negative.
+        offset: the byte offset of the first one.
+        requires_grad: whether it requires grad.
 
     Raises:
-        ValueError: if the object exposes no memory, or not as much.
+        ValueError: if the object exposes no memory, or not enough.
 
     Example:
         >>> torch.frombuffer(bytearray(b"abcd"), dtype=torch.uint8, offset=1)
@@ -138,9 +138,9 @@ def from_file(filename, shared=False, size=0, *, dtype=None, layout=None, device
     """A tensor of one dimension with the first elements of a file; if ``shared``, writes go to the file.
 
     Args:
-        filename: the file; a shared one is made, or made larger, if it has to be.
-        shared: whether the tensor's memory is the file.
-        size: how many elements.
+        filename: the file; a shared one is created, or extended, if necessary.
+        shared: whether the file is mapped as the tensor's memory.
+        size: the number of elements.
         dtype: by default the default floating-point dtype.
 
     Raises:
@@ -186,19 +186,18 @@ def asarray(
     obj: Any = MISSING, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
     requires_grad: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Anything as a tensor, over its memory where it has some.
+    """Any object as a tensor, sharing its memory if possible.
 
     Args:
-        obj: a tensor, an array, an object with ``__dlpack__`` or the capsule that it gives, one that exposes memory,
-            numbers in nested sequences.
+        obj: a tensor, an array, an object with ``__dlpack__`` or a capsule of it, an object that exposes memory, or
+            nested sequences of numbers.
         dtype: the tensor's dtype.
-        device: where it lives.
-        copy: True for memory of its own, False to fail rather than copy.
-        requires_grad: whether gradients are to be computed for it; by default if ``obj`` is a tensor that requires
-            them.
+        device: its device.
+        copy: True for its own memory, False to raise instead of copying.
+        requires_grad: whether it requires grad; by default if ``obj`` does.
 
     Raises:
-        ValueError: where ``copy=False`` cannot be.
+        ValueError: if ``copy=False`` is impossible.
 
     Example:
         >>> x = torch.ones(2)
@@ -229,7 +228,7 @@ def asarray(
 
 
 def _aliased(obj: Any, dtype: Dtype | None, copy: bool | None) -> Tensor | None:
-    """The tensor over the memory that an object has, or None."""
+    """A tensor over an object's memory, or None."""
     if isinstance(obj, Tensor):
         return obj
     if isinstance(obj, np.ndarray):
@@ -255,7 +254,7 @@ def _as_dtype(t: Tensor, dtype: Dtype | None, copy: bool | None) -> Tensor:
     return t.to(dtype)
 
 
-# ---------------------------------------------------------------- between libraries
+# ---------------------------------------------------------------- DLPack
 
 
 @function("torch.from_dlpack")
@@ -263,13 +262,13 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """A tensor over the memory of another library's array.
 
     Args:
-        ext_tensor: an object with ``__dlpack__``, or the capsule that it gives.
-        device: where the tensor is to live.
-        copy: True for memory of its own.
+        ext_tensor: an object with ``__dlpack__``, or a capsule of it.
+        device: the device of the tensor.
+        copy: True for its own memory.
 
     Raises:
-        RuntimeError: for a capsule that was used before.
-        BufferError: where the other library cannot lend the memory.
+        RuntimeError: for a capsule that was consumed before.
+        BufferError: if the other library cannot export the memory.
 
     Example:
         >>> import numpy as np
@@ -287,11 +286,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 def to_capsule(
     self: Tensor, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """The tensor's memory, for another library to use.
+    """Exports the tensor's memory to another library.
 
     Raises:
-        BufferError: for a tensor that requires grad, or whose conjugation is still to be done.
-        TypeError: for a stream that is no number.
+        BufferError: for a tensor that requires grad, or with a lazy conjugation.
+        TypeError: for a stream that is not a number.
     """
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -309,13 +308,13 @@ def to_capsule(
 
 @function("torch.to_dlpack")
 def to_dlpack(tensor: Tensor, /) -> Any:
-    """The tensor's memory as a capsule, which ``from_dlpack`` of any library takes once."""
+    """The tensor's memory as a DLPack capsule, which ``from_dlpack`` of any library consumes."""
     return to_capsule(tensor)
 
 
 @function("Tensor.__dlpack_device__")
 def dlpack_device(self: Tensor) -> tuple[Any, int]:
-    """Where the memory is: (kind of device, number of it)."""
+    """The DLPack device: (device type, device index)."""
     if self.device is not CPU:
         raise ValueError(f"Unknown device type {self.device.type} for Dlpack")
     return dlpack.CPU, 0

@@ -88,7 +88,7 @@ def _dtype_of_scalar(x: Any) -> Dtype:
 
 
 def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]) -> None:
-    """Collects the scalars of nested sequences, which must all be as long as the first ones."""
+    """Collects the scalars of nested sequences, which must have equal lengths."""
     if depth == len(shape):
         if isinstance(data, list | tuple | range):
             if any(item is data for item in data):
@@ -163,7 +163,7 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
 
 
 def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
-    """The elements of a storage; one without a dtype holds integers by default."""
+    """The elements of a storage; for one without a dtype, of integers."""
     if isinstance(data, UntypedStorage):
         dtype = dtype or dtypes.int64
         contents = data.bytes()
@@ -179,7 +179,7 @@ _NUMBERS = {bool, int, float, complex}
 
 
 def _only_numbers(data: Any, depth: int = 1) -> bool:
-    """Whether nested lists hold nothing but Python's own numbers."""
+    """Whether nested lists contain only Python numbers."""
     kinds = set(map(type, data))
     if kinds <= _NUMBERS:
         return True
@@ -187,7 +187,7 @@ def _only_numbers(data: Any, depth: int = 1) -> bool:
 
 
 def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
-    """The array of nested lists of plain numbers, made by NumPy; None where PyTorch's might differ."""
+    """The array of nested lists of Python numbers, created by NumPy; None if PyTorch's result might differ."""
     if type(data) not in (list, tuple) or not data or not _only_numbers(data):
         return None
     try:
@@ -232,13 +232,13 @@ def tensor(
 
     Args:
         data: its elements.
-        dtype: its dtype; by default what ``data`` tells.
-        device: where it lives.
-        requires_grad: whether gradients are to be computed for it.
+        dtype: its dtype; by default inferred from ``data``.
+        device: its device.
+        requires_grad: whether it requires grad.
 
     Raises:
-        ValueError: for sequences that are not all of one length.
-        TypeError, RuntimeError: for no data, what is not a number, or does not fit the dtype.
+        ValueError: for ragged sequences.
+        TypeError, RuntimeError: for missing data, elements that are not numbers, or are out of the dtype's range.
 
     Example:
         >>> torch.tensor([[1, 2], [3, 4.5]])
@@ -254,14 +254,14 @@ def tensor(
             "torch.tensor", data, dtype or data.dtype, data.device if device is None else where, requires_grad
         )
     if isinstance(data, Tracer):
-        # A copy that nothing follows, which is refused where a transform would lose it.
+        # A copy without history, refused where a transform would lose the derivative.
         data = np.array(tensor_of(data).numpy())
     array, dtype = _array(data, dtype)
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
 
 
 def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: bool) -> Tensor:
-    """A copy of a tensor, with the advice to make it otherwise."""
+    """A copy of a tensor, with a warning that recommends ``clone().detach()``."""
     warn(
         "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
         f"sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor)."

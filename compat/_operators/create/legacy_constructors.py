@@ -32,15 +32,15 @@ _C_NAMES |= {dtypes.int64: "long int", dtypes.float16: "c10::Half", dtypes.bfloa
 
 
 def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact: bool) -> Tensor:
-    """The constructor of a dtype: from sizes an empty tensor, from data a copy, from a storage a tensor over it.
+    """The constructor of a dtype: an empty tensor from sizes, a copy of data, or a tensor over a storage.
 
     Args:
-        dtype: of what is made.
+        dtype: the dtype of the result.
         args, named: sizes, data, a tensor or a storage, and a device.
-        exact: whether a tensor has to be of this dtype already.
+        exact: whether a tensor argument must have this dtype already.
 
     Raises:
-        TypeError: for arguments of other kinds.
+        TypeError: for other arguments.
         RuntimeError: for another device than the CPU, negative sizes, and a storage of another dtype.
     """
     device = named.pop("device", None)
@@ -60,7 +60,7 @@ def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact:
 
 
 def _form(args: tuple[Any, ...], named: dict[str, Any]) -> tuple[str, Any]:
-    """Which form the arguments have, and the argument that decides it."""
+    """The form of the arguments, and the argument that determines it."""
     if len(named) == 1 and not args and next(iter(named)) in _MAKERS:
         return next(iter(named.items()))
     if named:
@@ -84,7 +84,7 @@ def _is_size(n: Any) -> bool:
 
 
 def _is_count(n: Any) -> bool:
-    return _is_size(n) or isinstance(n, bool)  # after the first, True is one
+    return _is_size(n) or isinstance(n, bool)  # after the first one, True is 1
 
 
 def _shown(value: Any) -> str:
@@ -104,7 +104,7 @@ def _no_form(args: Sequence[Any], named: dict[str, Any], why: str) -> TypeError:
     )
 
 
-# ---------------------------------------------------------------- what is made of each form
+# ---------------------------------------------------------------- construction
 
 
 def _of_size(size: Any, dtype: Dtype, exact: bool) -> Tensor:
@@ -172,10 +172,10 @@ set_constructor(lambda args, named: construct(dtypes.get_default_dtype(), args, 
 
 @function("Tensor.new")
 def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
-    """The result of the legacy constructor of this tensor's dtype: of sizes, data, a tensor, or a storage.
+    """The legacy constructor of this tensor's dtype: from sizes, data, a tensor, or a storage.
 
     Raises:
-        TypeError: for arguments of other kinds, and a tensor of another dtype.
+        TypeError: for other arguments, and a tensor of another dtype.
 
     Example:
         >>> torch.tensor([1, 2]).new([3, 4, 5])
@@ -193,7 +193,7 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
 
 
 class OfDtype(type):
-    """The metaclass of ``FloatTensor`` and the others: tensors of their dtype are their instances."""
+    """The metaclass of ``FloatTensor`` and the others: tensors of their dtype are instances."""
 
     dtype: Dtype
     is_cuda: bool
@@ -233,6 +233,6 @@ _HAVE = (
 _classes = {place: [_declare(dtype, place) for dtype in _HAVE] for place in ("torch", "torch.cuda")}
 for _class in _classes["torch"]:
     publish(_class, f"torch.{_class.__name__}")
-#: Those of a GPU that is not there, by name.
+#: The GPU variants, by name.
 OF_CUDA = {made.__name__: made for made in _classes["torch.cuda"]}
 publish({made for some in _classes.values() for made in some}, "torch._tensor_classes")

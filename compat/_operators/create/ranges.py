@@ -41,7 +41,7 @@ def arange(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Evenly spaced numbers from ``start`` (0) up to but without ``end``.
+    """Evenly spaced numbers from ``start`` (0) up to, excluding, ``end``.
 
     Raises:
         RuntimeError: for a step of zero, or one in the wrong direction.
@@ -92,7 +92,7 @@ def arange(
         count, work = ceil((last - first) / by), np.float64
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
-    key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
+    key = ("arange", str(first), str(by), count)  # as strings: 0.0 and -0.0 are equal, but differ in sign
     made = from_table(key, (count,), lambda: first + by * np.arange(count, dtype=work), dtype, where)
     if out is not None and out.numel() not in (0, count):
         warn(
@@ -120,7 +120,7 @@ def range_(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Evenly spaced numbers from ``start`` up to and with ``end``; ``arange`` has replaced it."""
+    """Evenly spaced numbers from ``start`` up to and including ``end``; deprecated in favor of ``arange``."""
     warn(_DEPRECATED_RANGE)
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
@@ -187,10 +187,10 @@ def linspace(
 def of_ends(
     name: str, first: Any, last: Any, dtype: Dtype | None, out: Tensor | None, device: Any, layout: Any
 ) -> Dtype:
-    """The dtype of numbers between two, which may be complex.
+    """The dtype of numbers between two ends, which may be complex.
 
     Raises:
-        RuntimeError: for complex ends of real numbers, ends that do not fit, and an ``out`` of another dtype or device.
+        RuntimeError: for complex ends with a real dtype, out-of-range ends, and an ``out`` of another dtype or device.
     """
     check_given(out, dtype, device, layout)
     is_complex = isinstance(first, complex) or isinstance(last, complex)
@@ -208,7 +208,7 @@ def of_ends(
 
 
 def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
-    """Counted from both ends towards the middle, so that both are met exactly."""
+    """Computed from both ends towards the middle, so that both ends are exact."""
     kind = dtype.numpy
     assert kind is not None
     work: Any = np.float64 if dtype.category <= dtypes.INTEGER else kind

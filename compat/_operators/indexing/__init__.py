@@ -1,1 +1,1 @@
-"""Reading and writing at places, sorting, embedding."""
+"""Indexing, sorting, embedding."""

@@ -1,4 +1,4 @@
-"""Rows of tables: embeddings, and rows with a single one."""
+"""Embeddings, and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def embedding_rows(node: Any, grad: Tensor) -> Tensor:
 
 
 def row_gradient(indices: Tensor, gradients: Tensor, rows: int, padding: int) -> Tensor:
-    """The gradient of a table of so many rows, of that of each row that was looked up, without one for padding."""
+    """The gradient of a table with so many rows, from that of the rows looked up, excluding padding."""
     torch = names_of("torch")
     if 0 <= padding < rows:
         (kept,) = numpy.nonzero(array_of(indices) != padding)
@@ -91,11 +91,11 @@ def row_gradient(indices: Tensor, gradients: Tensor, rows: int, padding: int) ->
 
 
 def renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
-    """Shortens, in place and outside the graph, the rows that are looked up and longer than ``max_norm``."""
+    """Scales rows that are looked up and longer than ``max_norm``, in place and without recording."""
     if on_meta(weight):
         return
     table = weight.detach()
-    # Repeated ones as well, which are written alike: how many there are without would be a new size each time.
+    # Duplicates included, which are written alike: the number of distinct rows would be a new size each time.
     rows = array_of(indices).reshape(-1)
     picked = array_of(table)[rows]
     norms = numpy.linalg.norm(picked.astype(numpy.float64), norm_type, axis=1)
@@ -114,17 +114,17 @@ def functional_embedding(
     Args:
         input: indices, int32 or int64, of any shape.
         weight: (rows, width).
-        padding_idx: a row that gets no gradient.
-        max_norm: rows that are looked up and longer are shortened to this, in place; their ``norm_type`` norm counts.
-        scale_grad_by_freq: divide gradients by how often a row is looked up.
+        padding_idx: the index of a row that gets no gradient.
+        max_norm: rows that are looked up and whose ``norm_type`` norm is larger are scaled to it, in place.
+        scale_grad_by_freq: whether to divide gradients by the number of occurrences.
         sparse: whether the gradient of ``weight`` is a sparse tensor.
 
     Returns:
         The rows, of shape ``(*input.shape, width)``.
 
     Raises:
-        IndexError: for indices outside.
-        AssertionError: for a ``padding_idx`` outside.
+        IndexError: for indices out of bounds.
+        AssertionError: for a ``padding_idx`` out of bounds.
 
     Example:
         >>> torch.nn.functional.embedding(torch.tensor([1, 1]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -154,14 +154,14 @@ def one_hot_rows(input, classes):
 
 @composite("one_hot(Tensor self, int num_classes=-1) -> Tensor", names="F.one_hot")
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """For each index a row with a one at its place and zeros elsewhere.
+    """A vector for each index, with 1 at the index and 0 elsewhere.
 
     Args:
         input: classes, int64.
-        num_classes: the length of the rows; -1 for one more than the largest class.
+        num_classes: the length of the vectors; -1 for one more than the largest index.
 
     Raises:
-        RuntimeError: for another dtype, and classes outside.
+        RuntimeError: for another dtype, and indices out of bounds.
 
     Example:
         >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
@@ -183,7 +183,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     if num_classes == -1:
         values = array_of(input)
     else:
-        with unwatched():  # a check, which no trace is to see
+        with unwatched():  # an internal check, hidden from dispatch modes
             values = values_of(input)
     if values.size and values.min() < 0:
         raise RuntimeError("Class values must be non-negative.")

@@ -1,4 +1,4 @@
-"""Bags of rows of tables: their sums, means and greatest elements."""
+"""Bags of rows of tables: their sums, means and maxima."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> N
 
 
 class _Bags:
-    """Which bag each index is in; and whether it counts.
+    """The bag of each index, and whether the index is included.
 
     Args:
-        offsets: ``(bags,)``: where each bag begins; with ``last`` one more, where the last one ends. PyTorch looks at
-            that only where its fast code runs: elsewhere the last bag ends with the indices.
-        padding: an index that does not count, -1 or None for none.
+        offsets: ``(bags,)``: the start of each bag; with ``last`` one more, the end of the last bag. PyTorch uses that
+            only in its fast path: otherwise the last bag ends with the indices.
+        padding: an index to exclude, -1 or None for none.
     """
 
     def __init__(self, weight: Any, indices: Any, offsets: Any, last: bool, padding: int | None, mode: int):
@@ -98,7 +98,7 @@ class _Bags:
         self.counts = None if padding < 0 else np.not_equal(self.indices, padding)
 
     def kept(self, rows: Any, otherwise: float = 0) -> Any:
-        """Rows of the indices, with another number where they do not count."""
+        """The bag of each index, with an out-of-range number for excluded indices."""
         if self.counts is None:
             return rows
         return np.where(np.expand_dims(self.counts, 1), rows, e.number(otherwise, rows))
@@ -113,13 +113,13 @@ class _Bags:
         return self.sums(ones)
 
     def spread(self, x: Any) -> Any:
-        """For each index the row of its bag; zero after the last bag."""
+        """The bag's row for each index; zero after the last bag."""
         rows = take_slices(x, self.of, axis=0, mode="clip")
         return np.where(np.expand_dims(np.less(self.of, self.count), 1), rows, e.number(0, rows))
 
 
 def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
-    """The greatest elements of each bag, and whose they are: of equal ones, of the first."""
+    """The maxima of each bag, and their indices; the first one of equal elements."""
     shape = (bags.count + 1, type_of(rows).shape[1])
     low = np.full(shape, -float("inf"), type_of(rows).dtype)
     greatest = np.at(low)[bags.of].max(bags.kept(rows, -float("inf")))
@@ -148,7 +148,8 @@ def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
 def embedding_bag(
     weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
 ):
-    """As ``torch.nn.functional.embedding_bag``; also which bag each index is in, sizes, and whose the greatest are."""
+    """As ``torch.nn.functional.embedding_bag``; also returns the bag of each index, bag sizes, and the indices of
+    maxima."""
     bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     rows = take_slices(weight, bags.indices, axis=0, mode="clip")
     none = np.zeros((bags.count,), fdtypes.int64)
@@ -160,7 +161,7 @@ def embedding_bag(
     if mode == SUM:
         if per_sample_weights is not None:
             rows = np.multiply(rows, np.expand_dims(per_sample_weights, 1))
-        # PyTorch's fast code does not need to know the bags.
+        # PyTorch's fast path does not compute the bag of each index.
         fast = type_of(weight).dtype != fdtypes.float64 and padding_idx < 0
         return bags.sums(bags.kept(rows)), *whole(np.zeros((0,), fdtypes.int64) if fast else bags.of, none, none)
     sizes = bags.sizes()
@@ -200,7 +201,7 @@ def embedding_bag_backward(
 
 
 def _flattened(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
-    """The indices as a vector, where each bag begins, and the weights as a vector."""
+    """The indices as a vector, the start of each bag, and the weights as a vector."""
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(
@@ -230,7 +231,7 @@ def _mode_number(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
 
 @embedding_bag.gradient_if("sparse")
 def bag_rows(node: Any, grad: Tensor) -> Tensor:
-    """The gradient as a sparse tensor: a row for each index of a sum or a mean."""
+    """The gradient of a sum or mean as a sparse tensor: a row for each index."""
     if node._saved_mode == MAX:
         raise RuntimeError("embedding_bag: max mode has no sparse gradient")
     indices, offsets, weights = node._saved_indices, node._saved_offsets, node._saved_per_sample_weights
@@ -252,26 +253,26 @@ def functional_embedding_bag(
     norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sums, means or greatest elements of bags of rows of a table.
+    """The sums, means or maxima of bags of rows of a table.
 
     Args:
         input: indices: ``(bags, n)``, or ``(total,)`` with ``offsets``.
         weight: ``(rows, width)``.
-        offsets: where in ``input`` each bag begins.
-        max_norm: rows that are looked up and longer are shortened to this, in place; their ``norm_type`` norm counts.
-        scale_grad_by_freq: divide gradients by how often a row is looked up.
+        offsets: the start of each bag in ``input``.
+        max_norm: rows that are looked up and whose ``norm_type`` norm is larger are scaled to it, in place.
+        scale_grad_by_freq: whether to divide gradients by the number of occurrences.
         mode: ``"sum"``, ``"mean"`` or ``"max"``.
-        sparse: accepted; gradients are dense.
+        sparse: ignored; gradients are dense.
         per_sample_weights: factors of the rows, for ``"sum"``.
-        include_last_offset: whether ``offsets`` has one more, the end of the last bag.
-        padding_idx: a row that does not count.
+        include_last_offset: whether ``offsets`` has one more element, the end of the last bag.
+        padding_idx: the index of a row to exclude.
 
     Returns:
-        ``(bags, width)``; zeros for a bag of nothing.
+        ``(bags, width)``; zeros for an empty bag.
 
     Raises:
-        ValueError: for sizes and modes that do not go together.
-        RuntimeError: for indices and offsets outside.
+        ValueError: for incompatible sizes and modes.
+        RuntimeError: for indices and offsets out of bounds.
 
     Example:
         >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -1,4 +1,4 @@
-"""Reading at computed places: ``x[index]``, ``gather``, ``index_select``, ``take``, masks, embeddings."""
+"""Reading by index: ``x[index]``, ``gather``, ``index_select``, ``take``, masks."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import iota, reshape
 
-# ---------------------------------------------------------------- looking at indices
+# ---------------------------------------------------------------- checks of indices
 
-#: The dtypes that positions come in.
+#: The dtypes of indices.
 POSITIONS = (dtypes.int64, dtypes.int32)
 MASKS = (dtypes.bool_, dtypes.uint8)
 
 
 def outside(index: Tensor, low: int, high: int) -> int | None:
-    """The first of the indices that is not in ``range(low, high)``; None if all are, as far as there are values."""
+    """The first concrete index not in ``range(low, high)``; None if there is none."""
     values = values_of(index)
     if not values.size or (values.min() >= low and values.max() < high):
         return None
@@ -46,15 +46,15 @@ def outside(index: Tensor, low: int, high: int) -> int | None:
 
 
 def extent(input: Tensor, dim: int) -> int:
-    """The size along a dimension; a number counts as one place."""
+    """The size along a dimension; 1 for a 0-d tensor."""
     return input.shape[wrap_dim(dim, input.dim())] if input.dim() else 1
 
 
 def check_places(index: Tensor, input: Tensor, dim: int) -> None:
-    """Whether indices lie inside a dimension.
+    """Checks that indices are in bounds of a dimension.
 
     Raises:
-        RuntimeError: naming the first that does not.
+        RuntimeError: naming the first that is not.
     """
     n = extent(input, dim)
     bad = outside(index, 0, n)
@@ -63,9 +63,10 @@ def check_places(index: Tensor, input: Tensor, dim: int) -> None:
 
 
 def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
-    """Where a mask is true, a tensor of positions per dimension; it takes the values, for the operation that asks."""
+    """The positions where a mask is true, a tensor per dimension; reads the values, for the operation that needs
+    them."""
     vmap_checks.check_counted(asks, mask)
-    if state.modes:  # which see an operation for it
+    if state.modes:  # which intercept an operation for it
         return tuple((mask if mask.dim() else mask.reshape(1)).nonzero().unbind(1))
     values = array_of(mask)
     return tuple(
@@ -73,21 +74,21 @@ def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
     )
 
 
-# ---------------------------------------------------------------- pieces of bodies
+# ---------------------------------------------------------------- helpers of operators
 
 
 def as_vector(x: Any) -> Any:
-    """A number as an array of one element, other arrays as they are."""
+    """A 0-d array as a vector of one element; other arrays unchanged."""
     return x if type_of(x).shape else reshape(x, shape=(1,))
 
 
 def flat(x: Any) -> Any:
-    """The elements in one row."""
+    """The flattened array."""
     return reshape(x, shape=(type_of(x).size,))
 
 
 def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """Where in the flat array ``x[i0, .., index[i0, .., ik, ..], .., ik]`` lies, the indices being along ``dim``."""
+    """The flat index of ``x[i0, .., index[i0, .., ik, ..], .., ik]``, with the indices along ``dim``."""
     strides = contiguous_strides(shape)
     size = type_of(index).shape
     places = e.mul(np.astype(index, fdtypes.int64), numpy.int64(strides[dim]))
@@ -99,7 +100,7 @@ def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
 
 
 def counted_from_start(index: Any, size: int) -> Any:
-    """Positions with negative ones, counted from the end, made positive."""
+    """Indices with negative ones, counted from the end, made non-negative."""
     return np.where(np.less(index, 0), np.add(index, size), index)
 
 
@@ -107,7 +108,7 @@ def counted_from_start(index: Any, size: int) -> Any:
 
 
 def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
-    """Whether tensors may index a tensor.
+    """Checks that tensors are valid indices of a tensor.
 
     Raises:
         IndexError: for too many of them, other dtypes, and sizes that do not broadcast.
@@ -132,10 +133,10 @@ def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> N
 
 
 def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
-    """Whether the indices lie inside the tensor.
+    """Checks that the indices are in bounds of the tensor.
 
     Raises:
-        IndexError: naming the first that does not.
+        IndexError: naming the first that is not.
     """
     given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
     if 0 in input.shape[len(indices) :] or any(not input.shape[d] for d, i in enumerate(indices) if i is None):
@@ -143,7 +144,7 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
     for place, (index, size) in enumerate(given):
         bad = outside(index, -size, size) if index.dtype not in MASKS else None
         if bad is not None:
-            # PyTorch counts the dimensions that are indexed.
+            # PyTorch counts only the indexed dimensions.
             raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
 
 
@@ -159,7 +160,7 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
     """The indices with masks replaced by the positions where they are true.
 
     Raises:
-        IndexError: for a mask that does not fit the dimensions that it is for.
+        IndexError: for a mask whose size does not match its dimensions.
     """
     if not has_mask(indices):
         return list(indices)
@@ -188,7 +189,7 @@ def index_key(indices: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _index_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """PyTorch iterates over the source, standing still along the indexed dimensions, and the indices together."""
+    """PyTorch iterates over the source, with stride 0 along indexed dimensions, and the indices together."""
     source = operands["input"]
     layouts = [operands[f"indices[{i}]"] for i in range(sum(n.startswith("indices[") for n in operands))]
     named = [i is not None for i in layouts]
@@ -217,10 +218,10 @@ def index_positions(input, indices):
 
 @function("torch._index", "Tensor._index")
 def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """The elements at indices: per dimension positions, a mask (for as many dimensions as it has), or None for all.
+    """The elements at indices: per dimension a tensor, a mask (for as many dimensions as it has), or None for all.
 
     Raises:
-        IndexError: for positions outside, masks of another size, and indices that do not broadcast.
+        IndexError: for indices out of bounds, masks of another size, and indices that do not broadcast.
 
     Example:
         >>> torch.arange(6).view(2, 3)[:, torch.tensor([2, 0])]
@@ -228,7 +229,7 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
                 [5, 3]])
     """
     if input._view is not None:
-        sync(input)  # whether its node may be read is checked first
+        sync(input)  # its node is checked first
     check_indices(input, indices)
     found = positions(input, indices)
     made: Tensor = index_positions.function(input, found)
@@ -269,15 +270,15 @@ def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
     gradients=Gradients(without="index"),
 )  # fmt: skip
 def index_select(input, dim, index):
-    """The slices along a dimension at the positions in a vector.
+    """The slices along a dimension at the indices in a vector.
 
     Args:
-        index: a vector of int32 or int64, not negative.
+        index: a vector of int32 or int64, non-negative.
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for positions outside, or an index that is no vector.
-        RuntimeError: for an index of another dtype, and for positions outside along the second dimension.
+        IndexError: for indices out of bounds, or an index that is not a vector.
+        RuntimeError: for an index of another dtype, and indices out of bounds along the second dimension.
 
     Example:
         >>> torch.tensor([[1, 2], [3, 4]]).index_select(0, torch.tensor([1, 1]))
@@ -295,8 +296,8 @@ def check_index_size(input: Tensor, dim: int, index: Tensor, name: str, source: 
     """Checks the sizes of an index and of the source against a tensor, along a dimension.
 
     Raises:
-        RuntimeError: for another dtype than int32 or int64, another number of dimensions, or a tensor to be written of
-            another dtype.
+        RuntimeError: for another dtype than int32 or int64, a different number of dimensions, or an output of another
+            dtype.
     """
     wrap_dim(dim, input.dim())
     if index.numel() and index.dtype not in POSITIONS:
@@ -333,12 +334,12 @@ def gather(input, dim, index, *, sparse_grad):
     """``out[i][j][k] = input[i][index[i][j][k]][k]`` for ``dim=1``, and so on.
 
     Args:
-        index: positions, int32 or int64, not negative; no larger than ``input`` apart from ``dim``.
+        index: int32 or int64, non-negative; no larger than ``input`` except along ``dim``.
         sparse_grad: whether the gradient of ``input`` is a sparse tensor.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not match, and an index of another dtype.
+        RuntimeError: for indices out of bounds, sizes that do not match, and an index of another dtype.
 
     Example:
         >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[1], [0]]))
@@ -354,7 +355,7 @@ def gather(input, dim, index, *, sparse_grad):
 
 @gather.gradient_if("sparse_grad")
 def gather_places(node: Any, grad: Tensor) -> Tensor:
-    """The gradient as a sparse tensor: an element for each position."""
+    """The gradient as a sparse tensor: an element for each index."""
     size = node._saved_self.shape
     index = array_of(node._saved_index).reshape(-1 if len(size) == 1 else node._saved_index.shape)
     coordinates = numpy.indices(index.shape).reshape(index.ndim, index.size)
@@ -370,7 +371,7 @@ def gather_places(node: Any, grad: Tensor) -> Tensor:
 
 
 def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
-    """Whether an index may count through all elements.
+    """Checks a flat index.
 
     Raises:
         RuntimeError: for another dtype than int64.
@@ -384,10 +385,10 @@ def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
 
 
 def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
-    """Whether an index that counts through all elements stays inside.
+    """Checks that a flat index is in bounds.
 
     Raises:
-        IndexError: naming the first position that does not.
+        IndexError: naming the first index that is not.
     """
     n = input.numel()
     bad = outside(index, -n, n)
@@ -404,11 +405,11 @@ def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
     gradients=Gradients(without="index"),
 )  # fmt: skip
 def take(input, index):
-    """The elements at positions counted through all of the tensor, row by row; negative ones count from the end.
+    """The elements at flat indices; negative ones count from the end.
 
     Raises:
         RuntimeError: for an index that is not int64.
-        IndexError: for positions outside.
+        IndexError: for indices out of bounds.
 
     Example:
         >>> torch.tensor([[1, 2], [3, 4]]).take(torch.tensor([0, -1]))
@@ -422,10 +423,10 @@ def take(input, index):
 
 @composite("take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flat tensor.
+    """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flattened tensor.
 
     Raises:
-        RuntimeError: for indices that are not int64, or have another number of dimensions.
+        RuntimeError: for indices that are not int64, or have a different number of dimensions.
 
     Example:
         >>> x = torch.tensor([[3, 1], [2, 4]])
@@ -457,10 +458,10 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
 
 
 def check_mask(input: Tensor, mask: Tensor, *_: Any) -> None:
-    """Whether a mask is one, and broadcasts.
+    """Checks that a mask is a bool tensor that broadcasts.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: otherwise.
     """
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -491,7 +492,7 @@ def masked_select_backward(ct: Any, input: Any, mask: Any) -> Any:
 
 @composite("masked_select(Tensor self, Tensor mask) -> Tensor")
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements where a mask is true, in one row; both broadcast.
+    """The elements where a mask is true, as a vector; both broadcast.
 
     Raises:
         RuntimeError: for a mask that is not bool, or does not broadcast.
@@ -510,7 +511,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 
 @composite("nonzero(Tensor self, *, bool as_tuple=False) -> Tensor")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
-    """Where the elements are nonzero: one row of positions for each, or, ``as_tuple``, one tensor for each dimension.
+    """The positions of nonzero elements: a row of indices for each, or, with ``as_tuple``, a tensor per dimension.
 
     Example:
         >>> torch.nonzero(torch.tensor([0, 7, 7]))
@@ -540,7 +541,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
 
 
 def _columns(rows: numpy.ndarray) -> Tensor:
-    """The transpose of a matrix, laid out as the matrix is."""
+    """The transpose of a matrix, in the matrix's memory layout."""
     ndim, count = rows.shape
     layout = dense_layout((count, ndim), (1, count), dtypes.int64)
     return from_buffer(strided_access.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
@@ -549,7 +550,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
 @composite("argwhere(Tensor self) -> Tensor")
 @sequential_vmap("argwhere")
 def argwhere(input: Tensor) -> Tensor:
-    """Where the elements are nonzero, one row of positions for each.
+    """The positions of nonzero elements, a row of indices for each.
 
     Example:
         >>> torch.argwhere(torch.tensor([0, 5, 7]))

@@ -28,11 +28,11 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.core.errors import explained
 
 _END = 2**63 - 1
-#: How many layouts of cuts are kept.
+#: The maximum number of cached layouts.
 
 
 def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
-    """One place along a dimension; a complaint names the index's ``position`` among the subscripts, as PyTorch does."""
+    """A single index along a dimension; an error names its ``position`` among the subscripts, as in PyTorch."""
     size = x._layout.size
     if not size and index == 0 and position == 0:
         raise IndexError(
@@ -48,16 +48,16 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     return select(x, dim, index) if made is None else made
 
 
-#: The layouts of what is cut out of all of a buffer: the same wherever it begins.
+#: The layouts of basic indexing of whole buffers: independent of the offset.
 _cuts: Cache[tuple, Layout] = Cache(Group("layouts of parts", 8192))
 
 
 def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
-    """What is cut out of a tensor that is all of its storage: a view that needs no plan, of which every place would
-    have one of its own. None where the view is recorded, or has to be made of its base in steps.
+    """Basic indexing of a tensor that is all of its storage: a view without a plan, since each index would need its
+    own. None if the view is recorded, or must be made from its base in steps.
 
     Args:
-        length: how many places are kept, ``step`` apart; 0 for one without its dimension.
+        length: the number of elements, ``step`` apart; 0 to remove the dimension.
     """
     if mode.watched or (mode.grad and x.requires_grad):
         return None
@@ -98,7 +98,7 @@ def _bound(value: Any, default: int) -> int:
 
 
 def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
-    """A slice; one that takes everything is no operation unless it stands alone (``whole``)."""
+    """A slice; a trivial one is no operation unless it is the only index (``whole``)."""
     step = _bound(index.step, 1)
     if step == 0:
         raise ValueError("slice step cannot be zero")
@@ -106,7 +106,7 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
         raise ValueError("step must be greater than zero")
     start, stop = _bound(index.start, 0), _bound(index.stop, _END)
     if not x._layout.size:
-        return slice_view(x, dim, start, stop, step)  # which complains, if nothing else has to be first
+        return slice_view(x, dim, start, stop, step)  # which raises errors, in PyTorch's order
     if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
         return x
     n = x._layout.size[dim]
@@ -117,10 +117,10 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
 
 
 def _as_index(value: Any) -> Tensor:
-    """An index that is neither integer, slice, None nor ``...``, as a tensor.
+    """An advanced index as a tensor.
 
     Raises:
-        IndexError, TypeError: for what cannot be one.
+        IndexError, TypeError: for an invalid index.
     """
     if isinstance(value, Tensor):
         found = value
@@ -151,9 +151,9 @@ _local = _Local()
 
 @contextmanager
 def by_tensors() -> Iterator[None]:
-    """Context in which an index that is a tensor without dimensions stays one: ``vmap`` may go over it.
+    """Context in which a 0-d tensor index is kept as a tensor: ``vmap`` may batch it.
 
-    Elsewhere its value is read, as in PyTorch, so it must have one.
+    Elsewhere its value is read, as in PyTorch, so it must be concrete.
     """
     before, _local.by_tensors = _local.by_tensors, True
     try:
@@ -163,12 +163,12 @@ def by_tensors() -> Iterator[None]:
 
 
 def _differs(place: Tensor) -> bool:
-    """Whether an index without dimensions stays a tensor: it may have a value of its own for each batch element."""
+    """Whether a 0-d index is kept as a tensor: it may differ between batch elements."""
     return _local.by_tensors or (place._layout.base.traced and bool(vmap_checks.maps(place._storage.buffer)))
 
 
 def _places(index: tuple[Any, ...]) -> int:
-    """How many dimensions an index uses up."""
+    """The number of dimensions that an index consumes."""
     used = 0
     for i in index:
         if i is None or i is Ellipsis or isinstance(i, bool):
@@ -178,7 +178,7 @@ def _places(index: tuple[Any, ...]) -> int:
 
 
 def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
-    """The basic part of an index, done with views, and the rest for a gather: per dimension a tensor or None."""
+    """Applies the basic part of an index by views; returns the rest for a gather: a tensor or None per dimension."""
     parts = [p if _is_basic(p) else _as_index(p) for p in index]
     ndim = x._layout.ndim
     used = _places(tuple(parts))
@@ -216,7 +216,7 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
         last = max(gathers)
         left = [gathers.get(d) for d in range(last + 1)]
         for d in sorted(gathers, reverse=True):
-            # A mask stands for as many dimensions as it has.
+            # A mask consumes as many dimensions as it has.
             if gathers[d].dtype in (dtypes.bool_, dtypes.uint8):
                 del left[d + 1 : d + gathers[d].dim()]
     return x, left
@@ -228,7 +228,7 @@ def _is_basic(p: Any) -> bool:
     return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, (Tensor, np.ndarray, *ARRAYS)))
 
 
-# As long as a sequence of subscripts may be that is no tuple.
+# The maximum length of a non-tuple sequence of subscripts.
 _LONGEST = 31
 _SEQUENCE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
@@ -238,7 +238,7 @@ _SEQUENCE = (
 
 
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    """Subscripts as a tuple; a list of more than integers stands for one, as it did in NumPy once."""
+    """Subscripts as a tuple; a list of more than integers is taken as one, as formerly in NumPy."""
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and len(index) <= _LONGEST and any(map(_is_subscript, index)):
@@ -256,12 +256,12 @@ _SUBSCRIPTS = (Tensor, slice, list, tuple, range, str, np.ndarray, *ARRAYS)
 
 @function("Tensor.__getitem__")
 def getitem(self: Tensor, index: Any) -> Tensor:
-    """Parts of a tensor.
+    """Indexes a tensor.
 
     Integers, slices, ``None`` and ``...`` give views; tensors, lists and arrays of integers or bools gather copies.
 
     Raises:
-        IndexError: for an index out of bounds, too many of them, or of the wrong kind.
+        IndexError: for an index out of bounds, too many of them, or an invalid one.
 
     Example:
         >>> x = torch.arange(6).view(2, 3)
@@ -292,8 +292,8 @@ def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _gathered_there(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
-    """A gather from large memory of NumPy's, by NumPy: a buffer of all of it would have to be made anew after every
-    write. None for indices that it would understand otherwise, or not."""
+    """Gathers from a large NumPy array by NumPy: a buffer of all of it would be copied after every write. None for
+    indices that NumPy treats differently."""
     if any(i is not None and (i.dtype is dtypes.uint8 or i._layout.base.traced) for i in indices):
         return None
     places = tuple([slice(None) if i is None else array_of(i) for i in indices])
@@ -305,11 +305,11 @@ def _gathered_there(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | Non
 
 @function("Tensor.__setitem__")
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """Writes ``value``, broadcast and cast, into parts of a tensor.
+    """Writes ``value``, broadcast and cast, to the indexed elements of a tensor.
 
     Raises:
         IndexError: as for reading.
-        RuntimeError: where the value does not broadcast.
+        RuntimeError: if the value does not broadcast.
 
     Example:
         >>> x = torch.zeros(2, 2)
@@ -328,7 +328,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         _write(_slice(self, 0, index, False), value)
         return
     if index is False:
-        return  # of nothing, whatever the value's size
+        return  # empty, whatever the value's size
     found, left = _apply(self, _as_tuple(None if index is True else index))
     if left:
         value = _without_leading_ones(value) if value._layout.size[:1] == (1,) else value
@@ -339,8 +339,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
-    """Writes one value where a mask is true, if the index is one and nothing is recorded: how many places there
-    are need not be known, and is no size in a program."""
+    """Fills where a mask is true, if the index is a mask and nothing is recorded: the number of elements need not be
+    known."""
     mask = indices[0]
     if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout.ndim:
         return False
@@ -359,14 +359,14 @@ def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
         if isinstance(value, int) and value >= 2**63:
             raise ValueError("Overflow when unpacking long long")
-        # The halves are made of a double, which has room for more.
+        # The parts are float64, which has room for more.
         value = fitted(dtypes.float64 if x.dtype in (dtypes.float16, dtypes.bfloat16) else x.dtype, value)
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
     raise TypeError(f"can't assign a {type_name(value)} to a torch.{x.dtype.scalar_name}Tensor")
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:
-    """The value as a view without them, a view in any case."""
+    """The value as a view without leading dimensions of size 1, always a view."""
     size = value._layout.size
     ones = next((i for i, n in enumerate(size) if n != 1), len(size))
     return view_size(value, tuple(size[ones:]))

@@ -1,4 +1,4 @@
-"""Writing slices at positions along a dimension: ``index_add``, ``index_copy``, ``index_fill``."""
+"""Writing slices along a dimension: ``index_add``, ``index_copy``, ``index_fill``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
 
 
 def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    """Whether rows of ``source`` can be combined with those of ``input`` that ``index`` names.
+    """Checks that slices of ``source`` can be combined with those of ``input`` at ``index``.
 
     Raises:
-        RuntimeError, IndexError: naming the function, if not.
+        RuntimeError, IndexError: naming the function.
     """
     along = wrap_dim(dim, input.dim())
     if index.dtype not in (dtype.int32, dtype.int64):
@@ -87,18 +87,18 @@ def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alph
     gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
 def index_add(input, dim, index, source, *, alpha):
-    """The input with ``alpha`` times the slices of ``source`` added at positions along a dimension.
+    """The input with ``alpha`` times the slices of ``source`` added at indices along a dimension.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not match, other dtypes.
-        IndexError: for positions outside of a vector.
+        RuntimeError: for indices out of bounds, sizes that do not match, other dtypes.
+        IndexError: for indices out of bounds of a vector.
 
     Example:
         >>> torch.zeros(3).index_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
         tensor([0., 0., 3.])
     """
     if not type_of(input).size:
-        return input  # whatever the positions, nothing is added to nothing
+        return input  # empty, whatever the indices
     return _written(input, dim, index, "add", np.multiply(as_dtype_of(alpha, source), source))
 
 
@@ -137,7 +137,7 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
 def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
     if not input.numel() and index.numel():
-        # Nothing has no slices: PyTorch complains when it makes one to write to, if that has elements and no room.
+        # An empty tensor has no slices: PyTorch raises when it makes one to write to.
         size = [1 if d == along else n for d, n in enumerate(input.shape)]
         steps = [0 if d == along else n for d, n in enumerate(input.stride())]
         check_room(input._storage, input.element_size(), size, steps, input._offset)
@@ -151,7 +151,7 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
 
 
 def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    """What it is written to is a copy, which lies in no more memory than it needs."""
+    """The written tensor is a dense copy."""
     _inspect_copy(input if input.numel() else input.detach().clone(), dim, index, source)
 
 
@@ -161,10 +161,10 @@ def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> N
     gradients=Gradients(without="index"),
 )  # fmt: skip
 def index_copy(input, dim, index, source):
-    """The input with the slices of ``source`` at positions along a dimension.
+    """The input with the slices of ``source`` at indices along a dimension.
 
     Raises:
-        IndexError: for positions outside, and numbers of dimensions or indices that do not fit.
+        IndexError: for indices out of bounds, and incompatible numbers of dimensions or indices.
         RuntimeError: for other dtypes.
 
     Example:
@@ -201,7 +201,7 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
     along = wrap_dim(dim, input.dim())
     n = extent(input, along)
     if not input.numel():
-        # PyTorch looks at as many rows as there are indices, wherever they are.
+        # PyTorch checks only as many rows as there are indices.
         size = [index.numel() if d == along else m for d, m in enumerate(input.shape)]
         steps = [0 if d == along else step for d, step in enumerate(input.stride())]
         check_room(input._storage, input.element_size(), size, steps, input._offset)
@@ -226,13 +226,13 @@ def _fill_shared(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     overlap=Overlap(itself=_fill_shared, inputs=True),
 )  # fmt: skip
 def index_fill_number(input, dim, index, value):
-    """The input with one value in the slices at positions along a dimension; negative ones count from the end.
+    """The input with a value in the slices at indices along a dimension; negative ones count from the end.
 
     Args:
-        value: a number, or a tensor without dimensions.
+        value: a number, or a 0-d tensor.
 
     Raises:
-        IndexError: for positions outside, and an index of another dtype.
+        IndexError: for indices out of bounds, and an index of another dtype.
         RuntimeError: for a value that is not one number.
 
     Example:
@@ -249,7 +249,7 @@ def index_fill_number(input, dim, index, value):
     overlap=Overlap(itself=_fill_shared, inputs=True),
 )  # fmt: skip
 def index_fill_tensor(input, dim, index, value):
-    """``index_fill`` with a tensor without dimensions as its value."""
+    """``index_fill`` with a 0-d tensor as its value."""
     return _written(input, dim, index, "fill", as_dtype_of(value, input))
 
 

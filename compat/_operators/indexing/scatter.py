@@ -44,9 +44,9 @@ from funcgrad.primitives.shape import reshape
 
 
 def put_at(x: Any, key: Any, how: str, value: Any) -> Any:
-    """``x`` with values set, added or multiplied (``how``) at a key; booleans then say if any, or all, are true.
+    """``x`` with values set, added or multiplied (``how``) at a key; for booleans as logical or, and.
 
-    Of several values that are set at one place each gets the whole gradient of the place.
+    Each of several values that are set at one element gets the whole gradient of the element.
     """
     if how == "set":
         return np.at(x)[key].set(value, every=True)
@@ -178,14 +178,14 @@ def put_positions(input, indices, values, accumulate):
 def _put_arguments(
     input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
 ) -> tuple[list[Tensor | None], Tensor]:
-    """The indices and values to write with; a mask stays one where no place has a value of its own."""
+    """The indices and values to write; a mask is kept if a single value is written."""
     if not any(i is not None for i in indices):
         raise RuntimeError("at least one index must be provided")
     check_indices(input, indices)
     only = indices[0] if len(indices) == 1 else None
     if only is not None and only.dtype is dtype.bool_ and only.shape == input.shape[: only.dim()]:
         if not accumulate and values.numel() == 1:
-            # PyTorch fills then, and filling casts.
+            # PyTorch fills then, which casts.
             values = values.to(input.dtype)
         trailing = input.dim() - only.dim()
         if values.dim() == trailing + 1 and values.shape[0] == 1:
@@ -200,9 +200,9 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     """A copy of the input with ``values`` at indices, as after ``x[indices] = values``.
 
     Args:
-        indices: per dimension a tensor of positions, a mask, or None for all.
+        indices: per dimension an index tensor, a mask, or None for all.
         values: broadcast to the size of ``input[indices]``.
-        accumulate: add, instead of replacing.
+        accumulate: whether to add instead of replacing.
 
     Raises:
         IndexError: as for reading.
@@ -264,7 +264,7 @@ def _check_whole(input: Tensor, index: Tensor, source: Tensor, accumulate: bool 
     overlap=Overlap(inputs=True),
 )  # fmt: skip
 def put(input, index, source, accumulate):
-    """The input with the elements of ``source`` at positions counted through all of the tensor, row by row.
+    """The input with the elements of ``source`` at flat indices.
 
     Example:
         >>> torch.zeros(2, 2).put(torch.tensor([1]), torch.tensor([5.0]))
@@ -289,11 +289,11 @@ def _extents(t: Tensor) -> tuple[int, ...]:
 
 
 def check_scattered(input: Tensor, along: int, index: Tensor, src: Tensor | None) -> None:
-    """Checks that an index is within the written tensor, along all dimensions but one, and within ``src``, if given.
+    """Checks that an index is no larger than the written tensor except along one dimension, and than ``src``, if given.
 
     Raises:
-        RuntimeError: if not.
-        IndexError: for a ``src`` of fewer dimensions, which PyTorch finds out by asking for their sizes.
+        RuntimeError: otherwise.
+        IndexError: for a ``src`` of fewer dimensions, as in PyTorch.
     """
     if not index.numel():
         return
@@ -326,7 +326,7 @@ def _corner(src: Any, size: tuple[int, ...]) -> Any:
 
 
 def _scattered(input: Any, dim: int, index: Any, value: Any, how: str) -> Any:
-    """``input`` with ``value``, a number or an array of the index's size, put (``how``) along a dimension."""
+    """``input`` with ``value``, a number or an array of the index's size, written (``how``) along a dimension."""
     index = as_vector(index)
     places = flat(flat_places(index, type_of(as_vector(input)).shape, dim)) if type_of(index).size else None
     if places is None:
@@ -344,16 +344,16 @@ def _source(src: Any, index: Any) -> Any:
     gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
 def scatter_tensor(input, dim, index, src):
-    """The input with values at positions along a dimension: for ``dim=0``, ``out[index[i][j]][j] = src[i][j]``.
+    """The input with values at indices along a dimension: for ``dim=0``, ``out[index[i][j]][j] = src[i][j]``.
 
     Args:
-        index: positions, int32 or int64, not negative.
+        index: int32 or int64, non-negative.
         src: a tensor at least as large as ``index``; or ``value``, a number.
-        reduce: ``"add"`` or ``"multiply"``, instead of replacing; without a derivative.
+        reduce: ``"add"`` or ``"multiply"``, instead of replacing; not differentiable.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for positions outside, sizes that do not match, other dtypes.
+        RuntimeError: for indices out of bounds, sizes that do not match, other dtypes.
 
     Example:
         >>> torch.zeros(3).scatter(0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))

@@ -1,4 +1,4 @@
-"""Elements in order, and the largest of them."""
+"""Sorting, and top k."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from funcgrad.primitives.sorting import sorted_with_order, top_k
 
 
 def spread(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
-    """Gradients of chosen elements along a dimension, added at the places that they came from."""
+    """Gradients of selected elements along a dimension, added at the elements' positions."""
     if not shape or not type_of(ct).size:
         return reshape(ct, shape=shape) if not shape else np.zeros(shape, type_of(ct).dtype)
     zeros = np.zeros((prod(shape),), type_of(ct).dtype)
@@ -73,19 +73,19 @@ sort_stable.backward(sort_backward)
     errors="own", out="own",
 )  # fmt: skip
 def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) -> Any:
-    """The elements in order along a dimension, and where they were.
+    """The elements sorted along a dimension, and their indices.
 
     Args:
         dim: the dimension to sort along.
-        descending: the largest first. NaN counts as larger than all numbers.
-        stable: equal elements keep their order; they do in any case.
+        descending: whether to sort in descending order. NaN is larger than all numbers.
+        stable: whether equal elements keep their order; they always do.
         out: a pair of tensors to write the results into.
 
     Returns:
         A pair ``values, indices``.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         RuntimeError: for complex numbers.
 
     Example:
@@ -103,12 +103,12 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
     names="", layout="like:input", check=_check_sort, out=True,
 )  # fmt: skip
 def order_of(input, dim, descending):
-    """The places of the elements in their order."""
+    """The sorting permutation."""
     return _sorted(input, dim, descending)[1]
 
 
 def _order(input: Tensor, args: tuple, named: dict[str, Any]) -> Tensor:
-    """The order, however stability is asked for; it is there in any case."""
+    """The sorting permutation, whose sort is always stable."""
     if "stable" in named:
         if args:
             raise wrong_call("Tensor.argsort", *args, **named)
@@ -132,7 +132,7 @@ def tensor_argsort(self: Tensor, *args: Any, **named: Any) -> Tensor:
     names="torch.argsort", out="own", without_out="default",
 )  # fmt: skip
 def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
-    """Where the elements would come from, were they sorted along a dimension; arguments as for ``sort``.
+    """The indices that would sort the elements along a dimension; arguments as for ``sort``.
 
     Example:
         >>> torch.argsort(torch.tensor([3, 1, 2]))
@@ -143,7 +143,7 @@ def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
 
 @composite("msort(Tensor self) -> Tensor")
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements in order along the first dimension.
+    """The elements sorted along the first dimension.
 
     Example:
         >>> torch.msort(torch.tensor([3, 1, 2]))
@@ -171,20 +171,20 @@ def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
     node="TopkBackward0", saves="dim indices! self.sym_sizes", check=_check_top,
 )  # fmt: skip
 def topk(input, k, dim, largest, sorted):
-    """The ``k`` largest elements along a dimension, the largest first, and where they are.
+    """The ``k`` largest elements along a dimension in descending order, and their indices.
 
     Args:
-        k: how many.
-        largest: the smallest instead, if false. NaN counts as larger than all numbers.
-        sorted: whether their order matters; they come in order in any case.
+        k: the number of elements.
+        largest: False for the smallest. NaN is larger than all numbers.
+        sorted: ignored: the elements are always sorted.
         out: a pair of tensors to write the results into.
 
     Returns:
         A pair ``values, indices``.
 
     Raises:
-        IndexError: for a dimension that does not exist.
-        RuntimeError: for more than there are, and for bools and complex numbers.
+        IndexError: for a dimension out of range.
+        RuntimeError: for a ``k`` out of range, and for bools and complex numbers.
 
     Example:
         >>> torch.topk(torch.tensor([3, 1, 2]), 2).values

@@ -1,4 +1,4 @@
-"""Which elements there are, how often, and where others would go among them."""
+"""Unique elements, counts, and searching in sorted elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from funcgrad.primitives.shape import reshape
 
 
 def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The strides of a result made with its chosen dimension in front."""
+    """The strides of a result that was computed with its dimension in front."""
     dim, shape = given["dim"], types[0].shape
     if dim is None:
         return [None]
@@ -48,7 +48,7 @@ def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     gradients=Gradients(without="places", undefined=True),
 )  # fmt: skip
 def _chosen(input, places, dim):
-    """Some places along a dimension, or of all elements; PyTorch has no derivative for them."""
+    """Selected elements along a dimension, or of all; not differentiable, as in PyTorch."""
     row = reshape(input, shape=(type_of(input).size,)) if dim is None else input
     return np.take(row, places, axis=dim or 0)
 
@@ -63,13 +63,13 @@ Three = tuple[Tensor, Tensor, Tensor]
 def _given(
     input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None, return_inverse: bool, return_counts: bool
 ) -> Three:
-    """What the operators give; what was not asked for is empty."""
+    """The results of the operators; those not requested are empty."""
     inverse = numpy.reshape(inverse, tuple(input.shape) if dim is None else (-1,)) if return_inverse else []
     return _chosen.function(input, _long(first), dim), _long(inverse), _long(counts if return_counts else [])
 
 
 def _asked(found: Three, return_inverse: bool, return_counts: bool) -> Any:
-    """The values, and what was asked for besides."""
+    """The values, and the other requested results."""
     chosen = [t for t, wanted in zip(found, (True, return_inverse, return_counts)) if wanted]
     return tuple(chosen) if len(chosen) > 1 else chosen[0]
 
@@ -92,7 +92,7 @@ def _check_unique(input: Tensor, dim: int) -> int:
 
 
 def _comparable(values: numpy.ndarray) -> numpy.ndarray:
-    """Values of the narrow floating dtypes, which NumPy does not sort, as wider ones."""
+    """Values of narrow floating dtypes, which NumPy does not sort, cast to wider ones."""
     return values if values.dtype.kind in "biufc" else values.astype(numpy.float32)
 
 
@@ -104,13 +104,13 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements in order; or slices along a dimension.
+    """The unique elements, sorted; or slices along a dimension.
 
     Args:
-        sorted: whether their order matters; they come in order in any case.
-        return_inverse: give also where among them each element of the input is.
-        return_counts: give also how often each is there.
-        dim: compare slices along this dimension.
+        sorted: ignored: the result is always sorted.
+        return_inverse: whether to return the index of each element's unique value too.
+        return_counts: whether to return the number of occurrences too.
+        dim: the dimension of the slices to compare.
 
     Returns:
         A tensor, or a tuple of the requested results.
@@ -182,7 +182,7 @@ def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) ->
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements without repetitions of the one before; arguments as for ``unique``.
+    """The elements without consecutive duplicates; arguments as for ``unique``.
 
     Example:
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
@@ -208,12 +208,12 @@ def unique_consecutive(
 @composite("bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
 @sequential_vmap("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on is there; or the sum of the weights of its occurrences.
+    """The number of occurrences of each number from 0; or the sum of their weights.
 
     Args:
-        input: a vector of integers, none negative.
+        input: a vector of non-negative integers.
         weights: a vector of the same size.
-        minlength: the least size of the result.
+        minlength: the minimum size of the result.
 
     Raises:
         RuntimeError: for anything else.
@@ -258,10 +258,10 @@ _INFINITE = "torch.histc: range of [{:g}, {:g}] is not finite"
 
 
 def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> None:
-    """Whether the range of the elements is one, where it is that of the parts.
+    """Checks that the range of the elements, if it is the range of the bins, is finite.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: otherwise.
     """
     if min != max or not input.numel():
         return
@@ -280,14 +280,14 @@ def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -
     arguments=Arguments(static="min max"),
 )  # fmt: skip
 def histc(input, bins, min, max):
-    """How many elements lie in each of ``bins`` equal parts of the range from ``min`` to ``max``.
+    """The number of elements in each of ``bins`` equal parts of the range from ``min`` to ``max``.
 
     Args:
-        bins: how many parts.
-        min, max: the range; that of the elements, if these are equal. What lies outside does not count.
+        bins: the number of bins.
+        min, max: the range; by default, if equal, that of the elements. Elements outside are ignored.
 
     Raises:
-        RuntimeError: for no parts, and an empty range.
+        RuntimeError: for a number of bins that is not positive, and an invalid range.
 
     Example:
         >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=2)
@@ -308,14 +308,14 @@ def histc(input, bins, min, max):
     return np.at(np.zeros((bins,), type.dtype))[place].add(np.astype(inside, type.dtype))
 
 
-# ---------------------------------------------------------------- places among sorted elements
+# ---------------------------------------------------------------- searching
 
 
 def _search(sorted: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
-    """How many elements of sorted rows go before each value, by halving the range in all rows at once.
+    """The number of elements of sorted rows before each value, by binary search in all rows at once.
 
     Args:
-        before: whether an element goes before a value.
+        before: whether an element precedes a value.
     """
     n = type_of(sorted).shape[-1]
     low = np.zeros(type_of(values).shape, fdtypes.int64)
@@ -368,10 +368,10 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
 
 
 def _in_range(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
-    """Whether the order is of elements that there are.
+    """Checks that a sorting permutation is in bounds.
 
     Raises:
-        RuntimeError: if not.
+        RuntimeError: otherwise.
     """
     places = numpy.empty(0) if sorter is None else values_of(sorter)
     if places.size and not (places.min() >= 0 and places.max() < sorted_sequence.shape[-1]):
@@ -393,7 +393,7 @@ def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
 def _searched(sorted_sequence, input, right, sorter, int32):
     ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
     not_before = np.greater if right else np.greater_equal
-    # Said so that NaN goes last.
+    # Written so that NaN is last.
     found = _search(ordered, input, lambda here, value: np.logical_not(not_before(here, value)))
     return np.astype(found, fdtypes.int32 if int32 else fdtypes.int64)
 
@@ -411,14 +411,14 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     Args:
         sorted_sequence: a sorted vector, or rows of them, one per row of the values.
         input: the values, or one number.
-        out_int32: give int32.
-        right: go behind equal ones.
+        out_int32: whether to return int32.
+        right: whether to insert after equal ones.
         side: ``"left"`` or ``"right"``, instead of ``right``.
-        sorter: the order in which the elements are sorted.
+        sorter: the permutation that sorts the elements.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for rows that do not go together, and other dtypes.
+        RuntimeError: for incompatible rows, and different dtypes.
 
     Example:
         >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
@@ -448,7 +448,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     Args:
         input: the values, or one number.
         boundaries: a sorted vector.
-        out_int32: give int32.
+        out_int32: whether to return int32.
         right: whether a boundary belongs to the bucket after it.
         out: a tensor to write the result into.
 
@@ -494,8 +494,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     Args:
         elements: a tensor, or a number.
         test_elements: likewise, but not both numbers.
-        assume_unique: both contain nothing twice; it makes no difference.
-        invert: whether each is not.
+        assume_unique: ignored: whether both have no duplicates.
+        invert: whether to negate the result.
 
     Example:
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))

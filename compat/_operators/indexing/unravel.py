@@ -1,4 +1,4 @@
-"""Positions as coordinates, and powers in rows: ``unravel_index``, ``nonzero_static``, ``vander``."""
+"""Index conversions and Vandermonde matrices: ``unravel_index``, ``nonzero_static``, ``vander``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from compat._operators.indexing.gather import nonzero
 
 
 def _grid(shape: Any) -> tuple[int, ...]:
-    """The shape of a grid.
+    """The shape of an array.
 
     Raises:
-        TypeError: if it is not made of integers.
-        ValueError: if one of them is negative.
+        TypeError: if it is not a sequence of integers.
+        ValueError: if a size is negative.
     """
     if not isinstance(shape, int | Size | Sequence):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
@@ -37,17 +37,17 @@ def _grid(shape: Any) -> tuple[int, ...]:
 
 @function("torch.unravel_index")
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates in a grid of positions that count through it row by row.
+    """The coordinates of flat, row-major indices.
 
     Args:
-        indices: the positions, integers.
-        shape: the grid's, an integer or several.
+        indices: the flat indices, integers.
+        shape: the shape of the array, an integer or several.
 
     Returns:
-        A tensor of the size of ``indices`` for each dimension of the grid.
+        A tensor of the size of ``indices`` for each dimension.
 
     Raises:
-        TypeError: for positions or sizes that are not integers.
+        TypeError: for indices or sizes that are not integers.
         ValueError: for negative sizes.
 
     Example:
@@ -68,7 +68,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 @composite("nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
-    """The coordinates of the first ``size`` nonzero elements; rows of ``fill_value`` where there are fewer.
+    """The coordinates of the first ``size`` nonzero elements; padded with rows of ``fill_value``.
 
     Example:
         >>> torch.nonzero_static(torch.tensor([0, 7]), size=2)
@@ -92,12 +92,12 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
 
 @composite("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", names="torch.vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The matrix whose rows are the powers of the elements of a vector, from the highest to the zeroth.
+    """The matrix whose rows are the powers of the elements of a vector, in decreasing order.
 
     Args:
         x: the vector.
-        N: how many powers; by default as many as there are elements.
-        increasing: from the zeroth to the highest.
+        N: the number of powers; by default that of the elements.
+        increasing: whether powers are in increasing order.
 
     Raises:
         RuntimeError: for an argument that is not a vector, and a negative number of powers.

@@ -1,4 +1,4 @@
-"""Parts of a tensor replaced in a copy of it; elements reduced where indices put them together."""
+"""Scatters into views (``slice_scatter`` and others), and reducing scatters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- parts replaced
+# ---------------------------------------------------------------- view scatters
 
 
 def _check_part(part: Tensor, src: Tensor) -> None:
@@ -49,10 +49,11 @@ def _check_part(part: Tensor, src: Tensor) -> None:
 
 
 def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
-    """Whether there is a derivative, if one is wanted: not of integers, and for some functions not of complex numbers.
+    """Checks that there is a derivative, if one is required: not of integers, and for some functions not of complex
+    numbers.
 
     Args:
-        name: the function, if it is one of those.
+        name: the name of such a function.
     """
     if not mode.grad or not (input.requires_grad or src.requires_grad):
         return
@@ -67,9 +68,9 @@ def _as(value: Any, like: Any) -> Any:
 
 
 def _still_of(input: Any, src: Any, written: Any) -> Any:
-    """The input as ``src`` was written into it, which stays a function of the input where ``src`` covers it whole.
+    """The input overwritten by ``src``, still as a function of the input where ``src`` covers it whole.
 
-    Its gradient is then zeros that are computed, and can be differentiated again, as PyTorch's are.
+    Its gradient is then zeros that are computed and differentiable, as in PyTorch.
     """
     shape = type_of(input).shape
     return np.where(np.ones(shape, bool), written, input) if type_of(src).size == prod(shape) else written
@@ -89,7 +90,7 @@ def _check_slice(input, src, dim=0, start=None, end=None, step=1):
     node="SliceScatterBackward0", saves="dim end start step", layout="like:input", check=_check_slice,
 )  # fmt: skip
 def slice_scatter(input, src, dim, start, end, step):
-    """A copy of the input with ``src`` in place of ``input[start:end:step]`` along a dimension.
+    """A copy of the input with ``src`` written to ``input[start:end:step]`` along a dimension.
 
     Example:
         >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
@@ -109,7 +110,7 @@ def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
     out=False,
 )  # fmt: skip
 def select_scatter(input, src, dim, index):
-    """A copy of the input with ``src`` in place of one place along a dimension.
+    """A copy of the input with ``src`` written to a single index along a dimension.
 
     Example:
         >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
@@ -130,7 +131,7 @@ def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, 
     out=False,
 )  # fmt: skip
 def diagonal_scatter(input, src, offset, dim1, dim2):
-    """A copy of the input with ``src`` on a diagonal.
+    """A copy of the input with ``src`` written to a diagonal.
 
     Example:
         >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
@@ -149,11 +150,11 @@ def diagonal_scatter(input, src, offset, dim1, dim2):
     names="Tensor.fill_diagonal_", errors="before",
 )  # fmt: skip
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Writes a number on the main diagonal, in place.
+    """Writes a number to the main diagonal, in place.
 
     Args:
         fill_value: the number.
-        wrap: whether the diagonal begins anew below the end of a tall matrix.
+        wrap: whether the diagonal restarts in a tall matrix.
 
     Raises:
         RuntimeError: for fewer than two dimensions, and more of different sizes.
@@ -188,7 +189,7 @@ def _check_strided(input: Tensor, src: Tensor, size: Any, stride: Any, storage_o
     out=False,
 )  # fmt: skip
 def as_strided_scatter(input, src, size, stride, storage_offset):
-    """A copy of the input with ``src`` in place of its ``as_strided`` view.
+    """A copy of the input with ``src`` written to its ``as_strided`` view.
 
     Example:
         >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
@@ -201,7 +202,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset):
     return _still_of(input, src, written)
 
 
-# ---------------------------------------------------------------- elements reduced
+# ---------------------------------------------------------------- reducing scatters
 
 
 def _identity(reduce: str, dtype: numpy.dtype) -> Any:
@@ -218,15 +219,15 @@ def _identity(reduce: str, dtype: numpy.dtype) -> Any:
     return dtype.type(limits.min if reduce == "amax" else limits.max)
 
 
-#: What reductions of booleans are, as numbers.
+#: Reductions of booleans, as numbers.
 _OF_BOOLS = {"sum": "amax", "amax": "amax", "prod": "amin", "amin": "amin"}
 _HOW = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
 
 
 def _reduced(input: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
-    """``input`` with values reduced into flat places."""
+    """``input`` with values reduced into flat indices."""
     type, row = type_of(input), flat(input)
-    if type.dtype == fdtypes.bool_:  # "or" and "and" of all that comes
+    if type.dtype == fdtypes.bool_:  # logical "or" and "and"
         numbers = [np.astype(v, fdtypes.uint8) for v in (input, values)]
         return np.astype(_reduced(numbers[0], places, numbers[1], _OF_BOOLS[reduce], include_self), fdtypes.bool_)
     if not include_self:
@@ -276,18 +277,18 @@ def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **_
     values=_inspect_scatter_reduce, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
 def scatter_reduce(input, dim, index, src, reduce, *, include_self):
-    """The input with the elements of ``src`` reduced into positions along a dimension.
+    """The input with the elements of ``src`` reduced into indices along a dimension.
 
     Args:
         dim: the dimension.
-        index: positions, one for each element of ``src``.
+        index: indices, one for each element of ``src``.
         src: a tensor at least as large as ``index``.
         reduce: ``sum``, ``prod``, ``mean``, ``amax`` or ``amin``.
-        include_self: whether the input's own elements count where others come.
+        include_self: whether the input's elements are included where others are reduced.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for another reduction, positions outside, and sizes that do not match.
+        RuntimeError: for an unknown reduction, indices out of bounds, and sizes that do not match.
 
     Example:
         >>> torch.zeros(2).scatter_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
@@ -323,19 +324,19 @@ def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__:
     values=_inspect_index_reduce, gradients=Gradients(without="index"), overlap=Overlap(inputs=True),
 )  # fmt: skip
 def index_reduce(input, dim, index, source, reduce, *, include_self):
-    """The input with slices of ``source`` reduced into positions along a dimension.
+    """The input with slices of ``source`` reduced into indices along a dimension.
 
     Args:
         dim: the dimension.
-        index: positions, one for each place of ``source`` along the dimension.
-        source: as the input but for that dimension.
+        index: indices, one for each slice of ``source``.
+        source: of the input's size except along that dimension.
         reduce: ``prod``, ``mean``, ``amax`` or ``amin``.
-        include_self: whether the input's own elements count where others come.
+        include_self: whether the input's elements are included where others are reduced.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for another reduction, and sizes that do not match.
-        IndexError: for positions outside.
+        RuntimeError: for an unknown reduction, and sizes that do not match.
+        IndexError: for indices out of bounds.
 
     Example:
         >>> torch.zeros(2).index_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")

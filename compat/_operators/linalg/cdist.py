@@ -1,4 +1,4 @@
-"""Distances between vectors, and the products of vectors that are no matrix products."""
+"""Distances between vectors, and vector products other than matrix products."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take as take_slices
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- one distance for each pair
+# ---------------------------------------------------------------- one distance per pair
 
 
 @composite(
@@ -42,8 +42,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
     Args:
         x1, x2: floating-point tensors that broadcast against each other.
-        dim: along which the vectors lie.
-        eps: the least length that counts.
+        dim: the dimension of the vectors.
+        eps: a lower bound for the lengths.
 
     Raises:
         RuntimeError: for integers.
@@ -73,12 +73,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     names="F.pairwise_distance torch.pairwise_distance",
 )
 def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The norms of the differences of vectors, which lie along the last dimension.
+    """The norms of the differences of vectors along the last dimension.
 
     Args:
         p: the order of the norm.
         eps: added to the differences, so that none is zero.
-        keepdim: leave the last dimension with size 1.
+        keepdim: whether to keep the last dimension, with size 1.
 
     Example:
         >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), eps=0.0)
@@ -106,7 +106,7 @@ def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
     arguments=Arguments(static="p"),
 )  # fmt: skip
 def dist(input, other, p):
-    """The norm of the difference, of all elements as one vector.
+    """The norm of the difference of two tensors, flattened.
 
     Args:
         input, other: tensors that broadcast against each other.
@@ -140,7 +140,7 @@ def _summed_to(grad: Any, like: Any) -> Any:
     return reshape(r.reduce_sum(grad, axes=axes), shape=wanted) if axes else grad
 
 
-# ---------------------------------------------------------------- the distances of all pairs
+# ---------------------------------------------------------------- all pairs
 
 
 def _check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
@@ -165,7 +165,7 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 
 def _pair_norm(difference: Any, p: float) -> Any:
-    """The norms along the last axis; how many differ, of NaN, is not known."""
+    """The norms along the last axis; for ``p = 0`` NaN counts as unknown."""
     axes = (type_of(difference).ndim - 1,)
     if p == 0:
         differs = np.where(difference == difference, np.not_equal(difference, 0), difference)
@@ -174,7 +174,7 @@ def _pair_norm(difference: Any, p: float) -> Any:
 
 
 def _pair_gradient(ct: Any, difference: Any, p: float, result: Any) -> Any:
-    """The gradient of ``_pair_norm``: each of several that are the largest gets all of it; None if there is none."""
+    """The gradient of ``_pair_norm``: each of several maxima gets all of it; None if there is none."""
     axes = (type_of(difference).ndim - 1,)
     if math.isinf(p):
         ct, result = np.expand_dims(ct, -1), np.expand_dims(result, -1)
@@ -235,20 +235,20 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "dono
 
 @composite(names="torch.cdist")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The distances of all rows of one matrix from all rows of another.
+    """The distances between all rows of two matrices.
 
     Args:
         x1: ``(*, n, k)``.
         x2: ``(*, m, k)``; the leading dimensions broadcast.
         p: the order of the norm of the differences.
-        compute_mode: whether products of matrices are used where ``p`` is 2: by default for more than 25 rows.
+        compute_mode: whether to use matrix products for ``p = 2``: by default for more than 25 rows.
 
     Returns:
         ``(*, n, m)``.
 
     Raises:
         ValueError: for an unknown mode.
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
@@ -268,7 +268,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 
 
 def _batch(x: Tensor, lead: tuple[int, ...]) -> Tensor:
-    """The matrices of a batch with one leading dimension, or none."""
+    """Batched matrices with a single leading dimension, or none."""
     rows = x.shape[-2:]
     return x.expand(*lead, *rows).contiguous().view(math.prod(lead), *rows) if lead else x
 
@@ -292,17 +292,17 @@ def _pairs(x: Any) -> tuple[Any, Any]:
     node="PdistBackward0", saves="self! p result!", names="F.pdist torch.pdist", check=_check_pdist, out=False,
 )  # fmt: skip
 def pdist(input, p):
-    """The distances of the rows of a matrix from each other.
+    """The distances between the rows of a matrix.
 
     Args:
         input: ``(n, k)``.
         p: the order of the norm of the differences.
 
     Returns:
-        ``(n * (n - 1) / 2,)``: of the first row from all after it, of the second from all after it, and so on.
+        ``(n * (n - 1) / 2,)``: of the first row to all after it, of the second to all after it, and so on.
 
     Raises:
-        RuntimeError: for no matrix, and a negative order.
+        RuntimeError: for an input that is not a matrix, and a negative order.
 
     Example:
         >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
@@ -323,7 +323,7 @@ def pdist_backward(ct: Any, input: Any, p: float, result: Any) -> Any:
     return np.at(np.at(total)[rows[0]].add(grad))[rows[1]].add(np.negative(grad))
 
 
-# ---------------------------------------------------------------- rows of bounded length
+# ---------------------------------------------------------------- bounded norms
 
 
 def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
@@ -350,15 +350,15 @@ def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
     check=_check_renorm, arguments=Arguments(static="p maxnorm"),
 )  # fmt: skip
 def renorm(input, p, dim, maxnorm):
-    """The slices along a dimension, those whose norm is greater than ``maxnorm`` scaled down to it.
+    """The slices along a dimension, with norms greater than ``maxnorm`` scaled down to it.
 
     Args:
         p: the order of the norm.
-        dim: whose slices are measured.
-        maxnorm: the greatest norm.
+        dim: the dimension of the slices.
+        maxnorm: the maximum norm.
 
     Raises:
-        RuntimeError: for less than two dimensions, an order that is not positive, and a negative bound.
+        RuntimeError: for fewer than two dimensions, an order that is not positive, and a negative bound.
 
     Example:
         >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
@@ -393,10 +393,10 @@ def _check_trace(input: Tensor) -> None:
 
 @aten("trace(Tensor self) -> Tensor", node="TraceBackward0", saves="self.sym_sizes", check=_check_trace, out=False)
 def trace(input):
-    """The sum of the diagonal of a matrix; of integers, int64.
+    """The sum of the diagonal of a matrix; int64 for integers.
 
     Raises:
-        RuntimeError: for no matrix.
+        RuntimeError: for an input that is not a matrix.
 
     Example:
         >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
@@ -434,14 +434,14 @@ _CROSS_OUT = of_dtype("Expected out tensor to have dtype {result_cpp}, but got {
     layout="pointwise, contiguous", check=checks(_check_cross, _check_cross_dtypes), out=_CROSS_OUT,
 )  # fmt: skip
 def linalg_cross(input, other, *, dim):
-    """The products of vectors of three elements that stand upright on both.
+    """The cross products of vectors of three elements.
 
     Args:
         input, other: tensors that broadcast against each other.
-        dim: along which the vectors lie.
+        dim: the dimension of the vectors.
 
     Raises:
-        RuntimeError: for vectors that have not three elements.
+        RuntimeError: for vectors of other sizes.
 
     Example:
         >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
@@ -458,10 +458,10 @@ def linalg_cross(input, other, *, dim):
 
 @composite("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", out=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """As ``torch.linalg.cross``, along the first dimension of size 3 if none is named.
+    """As ``torch.linalg.cross``, by default along the first dimension of size 3.
 
     Raises:
-        RuntimeError: for vectors that have not three elements.
+        RuntimeError: for vectors of other sizes.
 
     Example:
         >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
@@ -484,11 +484,11 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     names="linalg.vecdot", out=of_dtype("linalg.vecdot: Expected out of dtype{result} but found {out}"),
 )  # fmt: skip
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The sums of products of vectors' elements, those of the first conjugated.
+    """Dot products of vectors, with the first conjugated.
 
     Args:
         x, y: of one dtype; they broadcast against each other.
-        dim: along which the vectors lie.
+        dim: the dimension of the vectors.
 
     Raises:
         RuntimeError: for different dtypes.
@@ -508,7 +508,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def _letters(expand: tuple[int, ...], total: int) -> str:
-    """The axes that an operand has of the ``total``, as letters."""
+    """The labels of the ``total`` axes that an operand has."""
     return "".join(chr(ord("a") + d) for d in range(total) if d not in expand)
 
 
@@ -518,7 +518,7 @@ def _letters(expand: tuple[int, ...], total: int) -> str:
     node="TrilinearBackward0", saves="i1 i2 i3 expand1 expand2 expand3 sumdim", names="torch._trilinear",
 )  # fmt: skip
 def trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim):
-    """Products of three tensors, each with axes of size one put in where named, summed over ``sumdim``."""
+    """The product of three tensors, with axes of size one inserted, summed over ``sumdim``."""
     total = type_of(i1).ndim + len(expand1)
     terms = ",".join(_letters(expand, total) for expand in (expand1, expand2, expand3))
     return np.einsum(f"{terms}->{_letters(tuple(sumdim), total)}", i1, i2, i3)
@@ -569,7 +569,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         ``(*, out)``.
 
     Raises:
-        RuntimeError: where sizes do not match.
+        RuntimeError: if sizes do not match.
 
     Example:
         >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))

@@ -40,14 +40,14 @@ publish(LinAlgError, "linalg.LinAlgError", "_C._LinAlgError")
 
 
 def failure(info: Tensor) -> tuple[str, int] | None:
-    """The first number of ``info`` that is not zero, and its batch index for messages; None if there is none.
+    """The first nonzero number of ``info``, and its batch index for messages; None if there is none.
 
-    Inside transforms that have no numbers, nothing is known to fail.
+    Without concrete values, under transforms, no failure is detected.
     """
     if info._layout.base.traced:
         found = value_of(strided_access.read(info._storage.buffer, info._layout, info._offset))
     else:
-        with guarded_storage.shown():  # nothing but an error comes of it
+        with guarded_storage.shown():  # only an error depends on it
             found = array_of(info.detach())
     if found is None or not found.any():
         return None
@@ -58,7 +58,7 @@ def failure(info: Tensor) -> tuple[str, int] | None:
 
 
 def check_singular(name: str, info: Tensor) -> None:
-    """Raises where an inverse met a pivot that is zero."""
+    """Raises if an inverse had a zero pivot."""
     found = failure(info)
     if found is not None:
         where, order = found
@@ -69,7 +69,7 @@ def check_singular(name: str, info: Tensor) -> None:
 
 
 def check_converged(info: Tensor) -> None:
-    """Raises where there are no singular values."""
+    """Raises if the SVD did not converge."""
     found = failure(info)
     if found is not None:
         raise LinAlgError(
@@ -84,13 +84,13 @@ _FACTORED = (dtype.float32, dtype.float64, dtype.complex64, dtype.complex128)
 
 
 def check_matrix(name: str, x: Tensor, what: str = "A") -> None:
-    """Raises unless a tensor has matrices."""
+    """Raises for a tensor of fewer than two dimensions."""
     if x.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
 
 
 def check_square(name: str, x: Tensor, what: str = "A") -> None:
-    """Raises unless a tensor has square matrices."""
+    """Raises for a tensor that is not square matrices."""
     check_matrix(name, x, what)
     if x.shape[-1] != x.shape[-2]:
         raise RuntimeError(
@@ -99,7 +99,7 @@ def check_square(name: str, x: Tensor, what: str = "A") -> None:
 
 
 def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
-    """Raises unless a tensor is floating or complex; unless ``low``, also for those of half the precision."""
+    """Raises for a tensor that is not floating or complex; unless ``low``, also for float16, bfloat16 and complex32."""
     if x.dtype.category < dtype.FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
     if not low and x.dtype not in _FACTORED:
@@ -107,13 +107,13 @@ def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
 
 
 def check_implemented(kernel: str, x: Tensor) -> None:
-    """Raises for the dtypes that LAPACK does not know."""
+    """Raises for dtypes that LAPACK does not support."""
     if x.dtype not in _FACTORED:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'")
 
 
 def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:
-    """Raises unless both sides of a system have one dtype."""
+    """Raises if both sides of a system have different dtypes."""
     if A.dtype is not B.dtype:
         raise RuntimeError(
             f"{name}: Expected {what} and B to have the same dtype, but found {what} of type {A.dtype.scalar_name} and "
@@ -122,7 +122,7 @@ def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:
 
 
 def check_fits(name: str, A: Tensor, rows: int, columns: int, left: bool) -> None:
-    """Raises unless a right-hand side of a size fits the matrices."""
+    """Raises if a right-hand side is incompatible with the matrices."""
     if A.shape[-2] != (rows if left else columns):
         raise RuntimeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
@@ -134,7 +134,7 @@ def check_fits(name: str, A: Tensor, rows: int, columns: int, left: bool) -> Non
 
 
 def in_columns(size: Sequence[int]) -> tuple[int, ...]:
-    """The strides of matrices that lie in memory column by column."""
+    """The strides of column-major matrices."""
     if len(size) < 2:
         return contiguous_strides(tuple(size))
     *lead, step, row = contiguous_strides((*size[:-2], size[-1], size[-2]))
@@ -142,15 +142,15 @@ def in_columns(size: Sequence[int]) -> tuple[int, ...]:
 
 
 def by_columns(*which: int) -> Callable[[dict[str, Any], Sequence[ArrayType]], list[Any]]:
-    """A rule for strides: those results column by column, the others row by row."""
+    """A strides rule: those results are column-major, the others row-major."""
     return lambda layouts, types: [in_columns(t.shape) if i in which else None for i, t in enumerate(types)]
 
 
-# ---------------------------------------------------------------- bodies
+# ---------------------------------------------------------------- helpers of operators
 
 
 def spread(x: Any, lead: Sequence[int], core: int = 2) -> Any:
-    """An array with its axes but the last ``core`` broadcast to ``lead``."""
+    """An array with its axes except the last ``core`` broadcast to ``lead``."""
     shape = type_of(x).shape
     wanted = (*lead, *shape[len(shape) - core :])
     if shape == wanted:
@@ -159,37 +159,37 @@ def spread(x: Any, lead: Sequence[int], core: int = 2) -> Any:
 
 
 def hermitian_part(x: Any) -> Any:
-    """Half the matrices and half their conjugate transposes."""
+    """Half the sum of matrices and their conjugate transposes."""
     return scale(add(x, adjoint(x)), 0.5)
 
 
 def not_finite(x: Any, axes: int = 1) -> Any:
-    """1, int32, where the last axes have something that is not a number, 0 elsewhere."""
+    """1, int32, if the last axes contain NaN, 0 elsewhere."""
     return np.astype(np.any(np.not_equal(x, x), axis=tuple(range(-axes, 0))), int32)
 
 
 def gradients(f: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
-    """The gradients by the operands of a function, from those by its results."""
+    """The gradients with respect to a function's operands, from those of its results."""
     _, pullback = vjp_flat(f, operands)
     return [None if g is None else conjugated(g) for g in pullback([conjugated(ct) for ct in cts])]
 
 
 def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], cts: Sequence[Any]) -> list[Any]:
-    """The same for a linear function of operands of some types: at which ones does not matter.
+    """The same for a linear function of operands of given types.
 
-    A backward that is known by how results change with operands is that function, transposed.
+    A backward formula that is given as a forward derivative is that function, transposed.
     """
     return gradients(tangent, [zeros(t) for t in of], cts)
 
 
-# ---------------------------------------------------------------- results that the caller gives
+# ---------------------------------------------------------------- ``out`` arguments
 
 
 def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
     """Gives a function an ``out`` of any dtype that its result can be cast to; a decorator.
 
     Args:
-        name, what: what messages call the function and its result.
+        name, what: the names of the function and its result in messages.
     """
 
     def declare(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -207,7 +207,7 @@ def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]
 
 
 def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
-    """What takes ``out`` of any dtype that its result can be cast to says of others; for ``out`` of a declaration."""
+    """The error of an ``out`` argument to which the result cannot be cast; for ``out`` of a declaration."""
 
     def check(result: Tensor, out: Tensor, operands: Any) -> None:
         if not dtype.can_cast(result.dtype, out.dtype):
@@ -222,14 +222,14 @@ def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
 def into_outs(
     outs: Sequence[Tensor], results: Sequence[Tensor], names: Callable[[int], tuple[str, str]] | None = None
 ) -> Sequence[Tensor]:
-    """Writes results into tensors that the caller gives; returns these.
+    """Writes results into the ``out`` tensors; returns these.
 
     Args:
-        names: what messages call the function and the ``i``-th result, for results that may be cast; by default
-            dtypes must be the same.
+        names: the names of the function and the ``i``-th result in messages, for results that may be cast; by default
+            dtypes must be equal.
 
     Raises:
-        RuntimeError: where a dtype does not fit; nothing is written then.
+        RuntimeError: for an incompatible dtype; nothing is written then.
     """
     for i, (t, r) in enumerate(zip(outs, results)):
         if names is None:

@@ -1,4 +1,4 @@
-"""Einstein summation: sums of products over named dimensions, as products of batches of matrices."""
+"""Einstein summation by batched matrix products."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _INCOMPLETE = (
 
 
 class Equation:
-    """A parsed equation: the labels of each operand's dimensions, and of the result's.
+    """A parsed equation: the labels of the dimensions of operands and result.
 
     Raises:
-        RuntimeError: for an equation that is not well formed or does not fit the operands.
+        RuntimeError: for an equation that is malformed or does not match the operands.
 
     Example:
         >>> Equation("ij,j", [torch.ones(2, 3), torch.ones(3)]).output
@@ -49,7 +49,7 @@ class Equation:
         self.labels = [*self.output, *self.summed]
 
     def _implied(self) -> Labels:
-        """The result of an equation without arrow: the ellipsis, then the letters that occur once."""
+        """The implicit result: the ellipsis, then the letters that occur once."""
         every = [label for labels in self.terms for label in labels]
         once = {label for label in every if isinstance(label, str) and every.count(label) == 1}
         return [*range(-self.ellipsis, 0), *sorted(once, key=_order)]
@@ -83,7 +83,7 @@ class Equation:
 
 
 def _order(label: Label) -> tuple[int, int]:
-    """Dimensions of an ellipsis first, then capital letters."""
+    """Orders ellipsis dimensions first, then capital letters."""
     return (0, label) if isinstance(label, int) else (1, ord(label))
 
 
@@ -175,7 +175,7 @@ def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
 
 
 def _plain(t: Tensor, labels: Labels, every: Labels) -> Tensor:
-    """An operand with one dimension for each label, in their order, of size 1 where it has none."""
+    """An operand with a dimension for each label, in order, of size 1 for missing ones."""
     mine: Labels = []
     for label in labels:
         if label in mine:
@@ -208,7 +208,7 @@ def _pair(left: Tensor, right: Tensor, candidates: Sequence[int]) -> Tensor:
 
 
 def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
-    """The same as one product of batches of matrices."""
+    """The same as one batched matrix product."""
     both, rows, columns = _sorted(left, right, summed)
     if rows and columns and max(columns) < min(rows):  # so that the result needs no permutation
         left, right = right, left
@@ -223,7 +223,7 @@ def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
 
 
 def _sorted(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """The dimensions that stay: of both operands, of the left one, and of the right one or of size 1."""
+    """The remaining dimensions: of both operands, of the left one, and of the right one or of size 1."""
     both: list[int] = []
     rows: list[int] = []
     columns: list[int] = []
@@ -235,7 +235,7 @@ def _sorted(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], 
 
 
 def _path(equation: Equation, operands: Sequence[Tensor]) -> list[tuple[int, ...]]:
-    """Which two operands to multiply in each step; the product goes to the end."""
+    """The pairs of operands to multiply; the product is appended."""
     if len(operands) <= 2:
         return [(0, 1)] * (len(operands) - 1)
     symbols = {label: opt_einsum.get_symbol(i) for i, label in enumerate(equation.labels)}
@@ -248,7 +248,7 @@ def _evaluated(equation: Equation, operands: Sequence[Tensor]) -> Tensor:
     _check_sizes(equation, operands)
     path = _path(equation, operands)
     pending = [_plain(t, labels, equation.labels) for t, labels in zip(operands, equation.terms)]
-    # What is only of size one somewhere is broadcast there: it can be summed over before.
+    # A dimension of size one in one operand is broadcast: it can be summed over before.
     needed = [{c for c, n in zip(labels, t.shape) if n != 1} for labels, t in zip(equation.terms, operands)]
     kept = len(equation.output)
     for i, j in path:
@@ -280,7 +280,7 @@ def _letter(n: Any) -> str:
 
 
 def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-    """The other notation, operands and lists of numbers in turn, as an equation and operands."""
+    """Converts the alternative notation, operands and lists of numbers in turn."""
     terms = ",".join("".join(map(_letter, labels)) for labels in args[1::2])
     if len(args) % 2:
         terms = ",".join("".join(map(_letter, labels)) for labels in args[1:-1:2])
@@ -311,11 +311,11 @@ def einsum(*args: Any) -> Tensor:
             then a list for the result.
 
     Returns:
-        A tensor, computed pair by pair as products of batches of matrices, in the order that costs least.
+        A tensor, computed pair by pair as batched matrix products, in the cheapest order.
 
     Raises:
-        ValueError: for arguments that are neither.
-        RuntimeError: for an equation that is not well formed or does not fit the operands.
+        ValueError: for arguments in neither notation.
+        RuntimeError: for an equation that is malformed or does not match the operands.
 
     Example:
         >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))

@@ -1,4 +1,4 @@
-"""Factors of matrices: Cholesky, LU, QR, and reflections."""
+"""Matrix factorizations: Cholesky, LU, QR."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from funcgrad.primitives.shape import zeros
 
 
 def _lower_of(x: Any, upper: bool) -> Any:
-    """What the lower factor is of: one triangle is read, and both have the derivative."""
+    """The matrix of the lower factor: one triangle is read, but both get gradients."""
     if not upper:
         return x
     return e.add(e.stop_gradient(p.adjoint(x)), e.sub(x, e.stop_gradient(x)))
@@ -94,15 +94,15 @@ def _cholesky_ex_backward(ct0: Any, L: Any, upper: Any) -> Any:
     names="linalg.cholesky_ex",
 )
 def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """The factors of ``linalg.cholesky``, and the orders of the first leading minors that are not positive.
+    """As ``linalg.cholesky``, with the order of the first leading minor that is not positive.
 
     Args:
         input: ``(*, n, n)``.
-        upper: the upper triangular factors instead.
-        check_errors: raise where a matrix is not positive definite.
+        upper: whether to return upper triangular factors.
+        check_errors: whether to raise if a matrix is not positive definite.
 
     Returns:
-        A named tuple of ``L``, not finite where there is none, and ``info``, int32, 0 where all is well.
+        A named tuple of ``L``, nonfinite on failure, and ``info``, int32, 0 on success.
 
     Example:
         >>> torch.linalg.cholesky_ex(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).info
@@ -119,8 +119,8 @@ def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular ``L`` with ``input = L @ L.mH``, for Hermitian positive definite matrices.
 
     Args:
-        input: ``(*, n, n)``; one triangle of it is read.
-        upper: the upper triangular factors, from the upper triangle, instead.
+        input: ``(*, n, n)``; one triangle is read.
+        upper: whether to return upper triangular factors, from the upper triangle.
         out: a tensor to write the result into.
 
     Raises:
@@ -159,7 +159,7 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
 @composite("cholesky(Tensor self, bool upper=False) -> Tensor")
 @castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """A deprecated name of ``torch.linalg.cholesky``."""
+    """A deprecated alias of ``torch.linalg.cholesky``."""
     warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
@@ -207,14 +207,14 @@ def lu_factor_ex_of(A, *, pivot, check_errors):
     names="linalg.lu_factor_ex",
 )
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """The factors of ``linalg.lu_factor``, and for each matrix the number of the first pivot that is zero.
+    """As ``linalg.lu_factor``, with the one-based index of the first zero pivot.
 
     Args:
         A: ``(*, m, n)``.
-        check_errors: raise where a pivot is zero.
+        check_errors: whether to raise if a pivot is zero.
 
     Returns:
-        A named tuple of ``LU``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
+        A named tuple of ``LU``, ``pivots`` and ``info``, int32, 0 if there is none.
 
     Example:
         >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
@@ -239,7 +239,7 @@ def _check_pivots(name: str, info: Tensor) -> None:
 
 @composite("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", names="linalg.lu_factor")
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """The LU factors of matrices, both in one, and which rows were interchanged.
+    """The LU factors of matrices in one matrix, and the pivots.
 
     Args:
         A: ``(*, m, n)``.
@@ -263,10 +263,10 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 
 @composite(names="torch.lu Tensor.lu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
-    """A deprecated name of ``torch.linalg.lu_factor``.
+    """A deprecated alias of ``torch.linalg.lu_factor``.
 
     Args:
-        get_infos: return, as a third tensor, the numbers of the first pivots that are zero.
+        get_infos: whether to return the one-based index of the first zero pivot as a third tensor.
     """
     warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
@@ -371,10 +371,10 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     Args:
         LU_data: ``(*, m, n)``.
         LU_pivots: ``(*, min(m, n))``, int32.
-        unpack_data, unpack_pivots: False for an empty ``L`` and ``U``, and an empty ``P``.
+        unpack_data, unpack_pivots: False for empty ``L`` and ``U``, and an empty ``P``.
 
     Raises:
-        RuntimeError: for pivots that name no row.
+        RuntimeError: for pivots out of range.
 
     Example:
         >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))).P
@@ -450,14 +450,14 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
     Args:
         A: ``(*, m, n)``.
-        mode: ``"reduced"`` for as many columns as the smaller of ``m`` and ``n``; ``"complete"`` for a square ``Q``,
-            which has no derivative if ``m > n``; ``"r"`` for an empty ``Q``, without derivatives.
+        mode: ``"reduced"``, with ``min(m, n)`` columns; ``"complete"`` for a square ``Q``, not differentiable if ``m >
+            n``; ``"r"`` for an empty ``Q``, not differentiable.
 
     Returns:
         A named tuple of ``Q`` and ``R``.
 
     Raises:
-        RuntimeError: for another mode.
+        RuntimeError: for an unknown mode.
 
     Example:
         >>> torch.linalg.qr(torch.ones(3, 2)).Q.shape
@@ -470,7 +470,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @composite("qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)", errors="before")
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
-    """A deprecated name of ``torch.linalg.qr``.
+    """A deprecated alias of ``torch.linalg.qr``.
 
     Args:
         some: False for ``mode="complete"``.

@@ -1,4 +1,4 @@
-"""Complex vectors are determined up to a phase: a gradient that depends on it means nothing, and backward says so."""
+"""Phase invariance: complex vectors are determined up to a phase, so backward rejects gradients that depend on it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EIGH = EIG.replace("eig_", "eigh_")
 
 
 class Vectors(NamedTuple):
-    """Vectors that an operation returned.
+    """Vectors among the results of an operation.
 
     Attributes:
-        number: which of its results they are.
+        number: the index of the result.
         values: the vectors.
-        rows: whether they lie in rows.
+        rows: whether the vectors are rows.
     """
 
     number: int
@@ -35,15 +35,15 @@ class Vectors(NamedTuple):
 
 
 def refuse_phases(text: str, *found: Vectors) -> None:
-    """Makes the node of an operation look whether gradients turn its complex vectors, each of a group by one angle.
+    """Makes the node of an operation check that gradients do not depend on the phases of its complex vectors.
 
-    Its backward raises a RuntimeError of ``text`` if they do. Where there are only types there is nothing to look at.
+    Otherwise its backward raises a RuntimeError with ``text``. Without concrete values nothing is checked.
     """
     first = found[0].values
     node = first.grad_fn
     if node is None or not first.is_complex() or first._layout.base.traced:
         return
-    count = min(n for v in found for n in v.values.shape[-2:])  # of full matrices, those of singular values
+    count = min(n for v in found for n in v.values.shape[-2:])  # of full matrices, only those with singular values
     kept = [v._replace(values=v.values.detach()) for v in found]
 
     def look(grads: Sequence[Any]) -> None:
@@ -52,7 +52,7 @@ def refuse_phases(text: str, *found: Vectors) -> None:
             if not twists or any(t._layout.base.traced for t in twists):
                 return
             other = twists[1] * -1 if len(twists) > 1 else twists[0] * 0
-            # PyTorch's own bounds: single precision leaves that much of a gradient that does not turn them.
+            # PyTorch's tolerances: single precision leaves that much of an invariant gradient.
             if not names_of("torch")["allclose"](twists[0], other, rtol=1e-2, atol=1e-2):
                 raise RuntimeError(text)
 
@@ -60,7 +60,7 @@ def refuse_phases(text: str, *found: Vectors) -> None:
 
 
 def _twist(vectors: Vectors, grad: Tensor, count: int) -> Tensor:
-    """How far a gradient turns each of the first vectors around."""
+    """How much a gradient depends on the phase of each of the first vectors."""
     x = vectors.values
     turned = (x * grad.conj()).sum(-1) if vectors.rows else (x.conj() * grad).sum(-2)
     return turned[..., :count].imag

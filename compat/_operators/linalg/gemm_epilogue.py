@@ -18,12 +18,12 @@ def _left_out(factor: Any) -> bool:
 
 
 def times(factor: Any, x: Any) -> Any:
-    """``factor * x`` in the dtype of ``x``; the default factor is no work at all."""
+    """``factor * x`` in the dtype of ``x``; the default factor does no work."""
     return x if _left_out(factor) else mul(cast(factor, dtype=type_of(x).dtype), x)
 
 
 def scaled(beta: Any, x: Any) -> Any:
-    """``beta * x``; where ``beta`` is 0, values of ``x`` are ignored, even NaN."""
+    """``beta * x``; if ``beta`` is 0, ``x`` is ignored, even NaN."""
     if _left_out(beta):
         return x
     zero = type_of(x).dtype.type(0)
@@ -36,11 +36,11 @@ def plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
 
 
 def combined(multiply: Callable[..., Any], beta: Any, x: Any, alpha: Any, a: Any, b: Any) -> Any:
-    """``beta * x + alpha * multiply(a, b)``, in single precision for float16 and bfloat16: PyTorch rounds only the
-    result.
+    """``beta * x + alpha * multiply(a, b)``, in single precision for float16 and bfloat16, since PyTorch rounds only
+    the result.
 
     Args:
-        multiply: the product of two arrays by a contraction, its third argument, ``dot`` by default.
+        multiply: the product of two arrays by a contraction, its third argument; ``dot`` by default.
     """
     if not is_half(a):
         return plus(beta, x, alpha, multiply(a, b))

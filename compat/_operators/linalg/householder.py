@@ -1,4 +1,4 @@
-"""Reflections, as LAPACK packs them, and products of them."""
+"""Householder reflections packed as in LAPACK, and products of them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def _check_geqrf(input: Tensor) -> None:
     layout=by_columns(0), check=_check_geqrf, gradients=Gradients(undefined=True),
 )  # fmt: skip
 def geqrf(input):
-    """QR as LAPACK packs it: ``R`` above, below it the vectors of the reflections whose product is ``Q``.
+    """QR packed as in LAPACK: ``R`` in the upper triangle, below it the Householder vectors whose product is ``Q``.
 
     Returns:
-        A named tuple of ``a`` and ``tau``, the factors of the reflections; without a derivative.
+        A named tuple of ``a`` and ``tau``; not differentiable.
 
     Example:
         >>> torch.geqrf(torch.ones(3, 2)).tau.shape
@@ -75,17 +75,17 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
     out=casts_safely("torch.linalg.householder_product"),
 )  # fmt: skip
 def householder_product(input, tau):
-    """The first columns of the product of the reflections that ``geqrf`` returns.
+    """The first columns of the product of Householder reflections from ``geqrf``.
 
     Args:
-        input: ``(*, m, n)``, below the diagonal the vectors of the reflections.
-        tau: ``(*, k)``, their factors, not more than ``n``.
+        input: ``(*, m, n)``, with the Householder vectors below the diagonal.
+        tau: ``(*, k)``, at most ``n``.
 
     Returns:
         ``(*, m, n)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
@@ -150,17 +150,17 @@ def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = Tru
     ),
 )  # fmt: skip
 def ormqr(input, input2, input3, left, transpose):
-    """A matrix times the product of the reflections that ``geqrf`` returns, as a square matrix.
+    """A matrix times the square product of Householder reflections from ``geqrf``.
 
     Args:
-        input: ``(*, m, k)``, below the diagonal the vectors of the reflections.
-        input2: ``(*, k)``, their factors.
-        input3: ``(*, m, n)``, or ``(*, n, m)`` from the right.
-        left: whether the product stands on the left.
-        transpose: take its conjugate transpose.
+        input: ``(*, m, k)``, with the Householder vectors below the diagonal.
+        input2: ``(*, k)``, the taus.
+        input3: ``(*, m, n)``, or ``(*, n, m)`` if ``left`` is False.
+        left: whether the product is the left factor.
+        transpose: whether to use its conjugate transpose.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> x = torch.tensor([[3.0, 1.0], [4.0, 2.0]])

@@ -48,14 +48,14 @@ def _inverse_of(A, *, check_errors):
     names="linalg.inv_ex",
 )
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
-    """The inverses of ``linalg.inv``, and for each matrix the number of the first pivot that is zero.
+    """As ``linalg.inv``, with the one-based index of the first zero pivot.
 
     Args:
         A: ``(*, n, n)``.
-        check_errors: raise where a matrix is singular.
+        check_errors: whether to raise if a matrix is singular.
 
     Returns:
-        A named tuple of ``inverse`` and ``info``, int32, 0 where all is well.
+        A named tuple of ``inverse`` and ``info``, int32, 0 on success.
 
     Example:
         >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
@@ -105,12 +105,12 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``A`` as a map between tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
 
     Args:
-        ind: how many of the first dimensions belong to the results; the others are as many elements.
+        ind: the number of leading dimensions of the map's results; the others have as many elements.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: unless ``ind`` is positive and the elements are as many.
-        LinAlgError: where it is singular.
+        RuntimeError: unless ``ind`` is positive and the numbers of elements are equal.
+        LinAlgError: if it is singular.
 
     Example:
         >>> torch.linalg.tensorinv(torch.eye(6).reshape(6, 2, 3), ind=1).shape
@@ -135,13 +135,13 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
     """``X`` with ``tensordot(A, X, X.dim()) = B``.
 
     Args:
-        A: the dimensions of ``B``, then those of ``X``, with as many elements.
-        dims: dimensions of ``A`` to bring to its end first.
+        A: a tensor with the dimensions of ``B`` followed by those of ``X``, with equal numbers of elements.
+        dims: dimensions of ``A`` to move to its end first.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: unless the elements are as many.
-        LinAlgError: where it is singular.
+        RuntimeError: unless the numbers of elements are equal.
+        LinAlgError: if it is singular.
 
     Example:
         >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
@@ -162,12 +162,12 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 
 
 def _by_rows(A: Tensor) -> bool:
-    """Whether a matrix lies as rows of real numbers: PyTorch then factors what it is when read as columns."""
+    """Whether a real matrix is row-major: PyTorch then factors its transpose."""
     return isinstance(A, Tensor) and A.is_contiguous() and not A.dtype.is_complex
 
 
 def _factored(A: Any, by_rows: bool) -> tuple[Any, Any, Any]:
-    """What is factored, a matrix or its transpose, whose determinant is the same; its packed factors and pivots."""
+    """The factored matrix, possibly transposed, with equal determinant; its packed factors and pivots."""
     x = p.flipped(A) if by_rows else A
     return x, *factors.lu(e.stop_gradient(x))
 
@@ -191,7 +191,7 @@ def _determinant_of(A, by_rows):
 @composite("linalg_det(Tensor A) -> Tensor", names="linalg.det", out=True)
 @composite("det(Tensor self) -> Tensor")
 def det(A: Tensor) -> Tensor:
-    """The determinants of square matrices; singular ones have gradients too.
+    """The determinants of square matrices; singular matrices have gradients too.
 
     Args:
         A: ``(*, n, n)``.

@@ -1,9 +1,9 @@
-"""Factors of symmetric and Hermitian matrices that need not be definite: ``linalg.ldl_factor``, ``linalg.ldl_solve``.
+"""Factorizations of symmetric and Hermitian indefinite matrices: ``linalg.ldl_factor``, ``linalg.ldl_solve``.
 
-``P.T A P = L D L.T``, with ones on ``L``'s diagonal and blocks of one or two rows on ``D``'s. The pivots are chosen as
-by J. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems",
-Mathematics of Computation 31 (1977), and kept as LAPACK keeps them: ``L`` and ``D`` in one, interchanges not applied to
-the columns before them.
+``P.T A P = L D L.T``, with a unit diagonal of ``L`` and 1x1 or 2x2 blocks of ``D``. The pivots are chosen as by J.
+Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems", Mathematics of
+Computation 31 (1977), and stored as in LAPACK: ``L`` and ``D`` in one matrix, interchanges not applied to previous
+columns.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from funcgrad.core import dtypes as fdtypes
 from funcgrad.core.tracing import type_of
 from funcgrad.transforms.vmap import vmap
 
-#: Below which part of its column a diagonal element is too small a pivot; what bounds the growth best.
+#: The threshold, relative to the column, below which a diagonal element is too small a pivot; minimizes growth.
 _SMALL = (1 + sqrt(17)) / 8
 
 
 def _swapped(i: Any, a: Any, b: Any) -> Any:
-    """The numbers ``i`` with two of them interchanged."""
+    """The indices ``i`` with two of them swapped."""
     return np.where(i == a, b, np.where(i == b, a, i))
 
 
@@ -40,12 +40,12 @@ def _turned(x: Any, hermitian: bool) -> Any:
 
 
 def _size(x: Any) -> Any:
-    """What pivots are compared by: of a complex number the sum of both parts' sizes."""
+    """The magnitude for comparing pivots: for complex numbers the sum of the parts' magnitudes."""
     return np.abs(x.real) + np.abs(x.imag) if np.iscomplexobj(x) else np.abs(x)
 
 
 def _pivot(a: Any, k: Any, i: Any) -> tuple[Any, Any]:
-    """Which row comes next, and whether two do."""
+    """The next pivot row, and whether it is a 2x2 pivot."""
     column = np.where(i > k, _size(a[:, k]), -1)
     most = np.argmax(column)
     highest = np.maximum(column[most], 0)
@@ -57,7 +57,7 @@ def _pivot(a: Any, k: Any, i: Any) -> tuple[Any, Any]:
 
 
 class _State(NamedTuple):
-    """A matrix with some columns done: the rest, the result, and whether a block's second row is next."""
+    """A partially factored matrix: the rest, the result, and whether a block's second row is next."""
 
     left: Any
     packed: Any
@@ -67,7 +67,7 @@ class _State(NamedTuple):
 
 
 def _factored(a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
-    """The factors of one matrix, the pivots, and the number of the first that is zero."""
+    """The factors of one matrix, the pivots, and the one-based index of the first zero pivot."""
     n = type_of(a).shape[-1]
     i = np.arange(n)
     real = lambda x: x.real.astype(x.dtype) if hermitian else x
@@ -80,7 +80,7 @@ def _factored(a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
         x = s.left[order][:, order]
         d, e, f = real(x[k, k]), np.where(double, x[at, k], 0), np.where(double, real(x[at, at]), 1)
         scale = np.where(double, np.abs(e), 1)
-        # What is below the block, times the inverse of the block, scaled so that it does not overflow.
+        # The part below the block times the inverse of the block, scaled to avoid overflow.
         pivot = d * (f / scale) - (e / scale) * _turned(e, hermitian)
         zero = (pivot == 0) & ~s.second
         pivot = np.where(pivot == 0, 1, pivot)
@@ -145,15 +145,15 @@ def _check_errors(name: str, info: Tensor) -> None:
     names="linalg.ldl_factor_ex",
 )
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
-    """The factors of ``linalg.ldl_factor``, and for each matrix the number of the first pivot that is zero.
+    """As ``linalg.ldl_factor``, with the one-based index of the first zero pivot.
 
     Args:
         A: ``(*, n, n)``.
         hermitian: whether complex matrices are Hermitian rather than symmetric.
-        check_errors: raise where a pivot is zero.
+        check_errors: whether to raise if a pivot is zero.
 
     Returns:
-        A named tuple of ``LD``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
+        A named tuple of ``LD``, ``pivots`` and ``info``, int32, 0 if there is none.
 
     Example:
         >>> torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info
@@ -170,18 +170,18 @@ def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = Fa
     names="linalg.ldl_factor",
 )
 def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
-    """``L`` and ``D``, in one, of symmetric matrices that need not be definite, and which rows were interchanged.
+    """``L`` and ``D`` of symmetric indefinite matrices, in one matrix, and the pivots.
 
     Args:
-        A: ``(*, n, n)``, of which the lower triangles are read.
+        A: ``(*, n, n)``; the lower triangles are read.
         hermitian: whether complex matrices are Hermitian rather than symmetric.
 
     Returns:
         A named tuple of ``LD`` and ``pivots``. Row ``i`` was interchanged with row ``pivots[i]``, counted from one; two
-        equal negative ones belong to a block of two rows, of which the second was interchanged.
+        equal negative ones belong to a 2x2 block, whose second row was interchanged.
 
     Raises:
-        RuntimeError: where a pivot is zero.
+        RuntimeError: if a pivot is zero.
 
     Example:
         >>> torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
@@ -197,11 +197,11 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
 
 
 def _solved(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
-    """``X`` for one matrix: down the columns of ``L``, through the blocks of ``D``, up the columns again."""
+    """``X`` for one matrix: substitution with ``L``, the blocks of ``D``, and ``L`` transposed."""
     n = type_of(packed).shape[-1]
     i = np.arange(n)
     double = pivots < 0
-    # A block begins where whole ones come before.
+    # A block begins after complete blocks.
     first = double & ((np.cumsum(double.astype(fdtypes.int32)) - 1) % 2 == 0)
     second = double & ~first
     beside = np.where(first, i + 1, np.where(second, i - 1, i))
@@ -260,7 +260,7 @@ def ldl_solve(LD, pivots, B, *, hermitian):
         hermitian: as for ``linalg.ldl_factor``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> a = torch.tensor([[0.0, 2.0], [2.0, 0.0]])

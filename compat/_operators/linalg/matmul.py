@@ -80,7 +80,7 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
             )
 
 
-# ---------------------------------------------------------------- matrix by matrix
+# ---------------------------------------------------------------- matrix products
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
@@ -112,7 +112,7 @@ def mm(input, mat2):
         ``(n, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.mm(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
@@ -147,11 +147,11 @@ def addmm(input, mat1, mat2, *, beta, alpha):
         input: the summand, of a size that broadcasts to ``(n, m)``.
         mat1: ``(n, k)``.
         mat2: ``(k, m)``.
-        beta: with 0, the contents of ``input`` do not matter, not even NaN.
+        beta: if 0, ``input`` is ignored, even NaN.
         alpha: the factor of the product.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.addmm(torch.ones(1), torch.ones(1, 3), torch.ones(3, 2), alpha=2)
@@ -239,7 +239,7 @@ def mv(input, vec):
         vec: ``(k,)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
@@ -273,7 +273,7 @@ def addmv(input, mat, vec, *, beta, alpha):
         vec: ``(k,)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
@@ -307,7 +307,7 @@ def addr(input, vec1, vec2, *, beta, alpha):
         vec2: ``(m,)``.
 
     Raises:
-        RuntimeError: where sizes do not match.
+        RuntimeError: if sizes do not match.
 
     Example:
         >>> torch.addr(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
@@ -317,7 +317,7 @@ def addr(input, vec1, vec2, *, beta, alpha):
     return plus(beta, input, 1, contract(times(alpha, vec1), vec2, contract=((), ()), batch=((), ())))
 
 
-# ---------------------------------------------------------------- batches of matrices
+# ---------------------------------------------------------------- batched products
 
 
 def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
@@ -335,7 +335,7 @@ def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
 
 @aten("bmm(Tensor self, Tensor mat2) -> Tensor", node="BmmBackward0", saves="mat2 self", check=_check_batches)
 def bmm(input, mat2):
-    """The products of the matrices of two batches.
+    """Batched matrix products.
 
     Args:
         input: ``(b, n, k)``.
@@ -345,7 +345,7 @@ def bmm(input, mat2):
         ``(b, n, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
@@ -376,7 +376,7 @@ def baddbmm(input, batch1, batch2, *, beta, alpha):
         batch2: ``(b, k, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.baddbmm(torch.zeros(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1), alpha=2)
@@ -409,7 +409,7 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, 
     dtypes=Dtypes(fits=fits("beta alpha", widened)), check=_check_addbmm, arguments=Arguments(deprecated="beta alpha"),
 )  # fmt: skip
 def addbmm(input, batch1, batch2, *, beta, alpha):
-    """``beta * input`` plus ``alpha`` times the sum of the products of two batches' matrices.
+    """``beta * input`` plus ``alpha`` times the sum of batched matrix products.
 
     Args:
         input: of a size that broadcasts to ``(n, m)``.
@@ -417,7 +417,7 @@ def addbmm(input, batch1, batch2, *, beta, alpha):
         batch2: ``(b, k, m)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.addbmm(torch.zeros(1), torch.ones(5, 1, 3), torch.ones(5, 3, 1))
@@ -431,7 +431,7 @@ def addbmm(input, batch1, batch2, *, beta, alpha):
     names="Tensor.addbmm_",
 )
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``addbmm`` into the tensor, which takes the size of the result."""
+    """``addbmm`` in place; the tensor is resized to the result."""
     if batch1.dim() != 3 or batch2.dim() != 3 or self.shape == (batch1.shape[1], batch2.shape[2]):
         return addbmm.inplace(self, batch1, batch2, beta=beta, alpha=alpha)
     result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
@@ -460,7 +460,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         ``(*batch, n, m)``, without ``n`` or ``m`` where that operand is a vector.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape
@@ -483,7 +483,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _folds(a: Tensor, b: Tensor) -> bool:
-    """Whether a batch times a matrix or a vector is done as one product of matrices, the batch folded into the rows."""
+    """Whether a batch times a matrix or a vector is computed as one matrix product, with the batch folded into the
+    rows."""
     large, small = (a, b) if a.dim() >= b.dim() else (b, a)
     if large.dim() < 3 or small.dim() > 2:
         return False
@@ -513,7 +514,7 @@ def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
     vector = b.dim() == 1
     lead_a, lead_b = tuple(a.shape[:-2]), tuple(b.shape[:-2])
     if a.dim() == b.dim() == 3 and lead_a != lead_b:
-        # A batch of one that wants a gradient: folding spares the sum over the batch.
+        # A batch of one that requires grad: folding avoids the sum over the batch.
         if lead_a[0] == 1 and a.requires_grad:
             return matmul(squeeze(a, 0), b)
         if lead_b[0] == 1 and b.requires_grad:
@@ -558,7 +559,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         ``(*, out_features)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3), torch.ones(1))

@@ -1,4 +1,4 @@
-"""Products of several matrices, powers, and matrices of powers."""
+"""Products of several matrices, matrix powers, and Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
     Args:
         A: ``(*, n, m)``.
-        offset: how far above the main diagonal.
+        offset: the diagonal; positive above the main one.
         dim1, dim2: the dimensions of the matrices.
 
     Example:
@@ -68,7 +68,7 @@ def _check_fits(matrices: Sequence[Tensor], shown: Sequence[Tensor]) -> None:
 
 
 def _splits(matrices: Sequence[Tensor]) -> list[list[int]]:
-    """For each part of the chain after which matrix to split it so that the products cost least.
+    """The optimal split of each part of a chain of matrices.
 
     Source: T. Cormen et al., "Introduction to algorithms", the section on matrix chains.
     """
@@ -105,13 +105,13 @@ def _three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}"), last="mm",
 )  # fmt: skip
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of several matrices, in the order that costs least.
+    """The product of several matrices, in the cheapest order.
 
     Args:
-        tensors: matrices; the first may be a row and the last a column, as vectors.
+        tensors: matrices; the first may be a row vector and the last a column vector.
 
     Raises:
-        RuntimeError: for less than two, and where sizes or dtypes do not match.
+        RuntimeError: for fewer than two, and if sizes or dtypes do not match.
 
     Example:
         >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
@@ -161,11 +161,11 @@ def _takes_power(result: Tensor, out: Tensor, operands: Any) -> None:
     names="linalg.matrix_power torch.matrix_power Tensor.matrix_power", out=_takes_power, last="matmul",
 )  # fmt: skip
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of ``n`` times a matrix, by squaring.
+    """The ``n``-th power of a matrix, by squaring.
 
     Args:
         A: ``(*, m, m)``.
-        n: how often; negative for the inverse.
+        n: the exponent; negative for the inverse.
 
     Raises:
         RuntimeError: for matrices that are not square.
@@ -214,7 +214,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
     Args:
         x: ``(*, n)``.
-        N: how many powers; ``n``, if None.
+        N: the number of powers; ``n`` by default.
 
     Returns:
         ``(*, n, N)``.

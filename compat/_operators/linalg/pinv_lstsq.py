@@ -1,4 +1,4 @@
-"""Matrices that need not have an inverse: ranks, pseudoinverses, least squares, condition numbers."""
+"""Ranks, pseudoinverses, least squares, condition numbers."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FACTORED = (dtypes.float32, dtypes.complex64, *_DOUBLES)
 
 
 def _precision(x: Tensor) -> float:
-    """Up to which fraction of the greatest singular value others count as zero, by default."""
+    """The default relative cutoff of singular values."""
     eps = float(numpy.finfo(numpy.float64 if x.dtype in _DOUBLES else numpy.float32).eps)
     return max(x.shape[-2:]) * eps
 
@@ -56,7 +56,7 @@ def _check_tolerance(name: str, what: str, value: Any) -> None:
 
 
 def _tolerances(name: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
-    """Both tolerances as real tensors, the default where neither is given."""
+    """Both tolerances as real tensors, with defaults."""
     _check_tolerance(name, "atol", atol)
     _check_tolerance(name, "rtol", rtol)
     dtype = dtypes.float64 if x.dtype in _DOUBLES else dtypes.float32
@@ -123,10 +123,10 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
     Args:
         A: ``(*, m, n)``.
-        rcond: a deprecated name of ``rtol``.
+        rcond: a deprecated alias of ``rtol``.
         hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
-        atol: singular values up to it count as zero; a number or a tensor.
-        rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's
+        atol: the absolute cutoff of singular values; a number or a tensor.
+        rtol: the cutoff relative to the largest one; by default the larger of ``m`` and ``n`` times the dtype's
             precision, or 0 if ``atol`` is given.
         out: a tensor to write the result into.
 
@@ -134,7 +134,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
         ``(*, n, m)``.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
@@ -214,7 +214,7 @@ def _lstsq_of(input, b, rcond, *, driver):
 
 
 def _above(values: Any, fraction: Any) -> Any:
-    """How many singular values are greater than a fraction of the greatest, int64."""
+    """The number of singular values above a relative cutoff, int64."""
     if not type_of(values).shape[-1]:
         return full(fdtypes.int64.type(0), type_of(values).shape[:-1])
     least = np.multiply(fraction, np.max(values, axis=-1))
@@ -227,24 +227,24 @@ def _above(values: Any, fraction: Any) -> Any:
     names="linalg.lstsq",
 )
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
-    """``X`` with the least ``|B - A @ X|``, and of several the one with the least ``|X|``.
+    """The least-squares solution ``X`` with minimal ``|B - A @ X|`` and, among those, minimal ``|X|``.
 
-    All drivers go through singular values here; they differ in what else is returned.
+    All drivers use singular values here; they differ in the other results.
 
     Args:
         A: ``(*, m, n)``.
         B: ``(*, m)`` or ``(*, m, k)``; leading dimensions broadcast.
-        rcond: the fraction of the greatest singular value up to which others count as zero; by default the larger of
-            ``m`` and ``n`` times the dtype's precision.
+        rcond: the singular value cutoff, relative to the largest; by default the larger of ``m`` and ``n`` times the
+            dtype's precision.
         driver: LAPACK's: ``"gels"``, ``"gelsy"`` (the default), ``"gelsd"`` or ``"gelss"``.
 
     Returns:
-        A named tuple of ``solution``; ``residuals``, the sums of squares that remain, empty for ``gelsy`` and unless
-        ``m > n`` and ``A`` has full rank; ``rank``, empty for ``gels``; ``singular_values``, empty for ``gels`` and
+        A named tuple of ``solution``; ``residuals``, the sums of squared residuals, empty for ``gelsy`` and unless ``m
+        > n`` and ``A`` has full rank; ``rank``, empty for ``gels``; ``singular_values``, empty for ``gels`` and
         ``gelsy``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match, and for another driver.
+        RuntimeError: if sizes or dtypes do not match, and for another driver.
 
     Example:
         >>> a = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
@@ -263,7 +263,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 def is_full_rank(rank: Tensor, n: int) -> bool:
-    """Whether all matrices have rank ``n``, as far as there are numbers to tell."""
+    """Whether all matrices are known to have rank ``n``."""
     if rank._layout.base.traced:
         return True
     return bool((array_of(rank) == n).all())
@@ -285,19 +285,19 @@ _OTHER_TYPES = "This function doesn't handle types other than float and double"
 )  # fmt: skip
 @castable("torch.linalg.matrix_rank")
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """How many singular values of matrices are not nearly zero; int64.
+    """The number of singular values above a tolerance, int64.
 
     Args:
         A: ``(*, m, n)``.
-        tol: a deprecated name of ``atol``.
+        tol: a deprecated alias of ``atol``.
         hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
-        atol: singular values up to it count as zero; a number or a tensor.
-        rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's
+        atol: the absolute cutoff of singular values; a number or a tensor.
+        rtol: the cutoff relative to the largest one; by default the larger of ``m`` and ``n`` times the dtype's
             precision, or 0 if ``atol`` is given.
         out: a tensor to write the result into.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
@@ -331,7 +331,7 @@ def _is_order(p: Any) -> bool:
 )
 @castable("linalg.cond")
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """How much matrices may magnify relative errors: their norms times those of their inverses, which may be infinite.
+    """The condition numbers of matrices: their norms times those of their inverses; may be infinite.
 
     Args:
         A: ``(*, n, n)``, or, for ``p`` of 2 and -2, ``(*, m, n)``.

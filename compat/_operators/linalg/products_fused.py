@@ -1,4 +1,4 @@
-"""Products of matrices with something more in the same step: other dtypes, an activation."""
+"""Matrix products fused with a conversion or an activation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
 
 @aten("_int_mm(Tensor self, Tensor mat2) -> Tensor", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
 def int_mm(input, mat2):
-    """The product of two matrices of small integers, added up in 32 bits.
+    """The product of two matrices of 8-bit integers, accumulated in int32.
 
     Args:
         input: ``(n, k)``, of int8 or uint8.
@@ -78,7 +78,7 @@ def _check_addmm_activation(input, mat1, mat2, beta=1, alpha=1, use_gelu=False):
     check=_check_addmm_activation, gradients=Gradients(undefined=True),
 )  # fmt: skip
 def addmm_activation(input, mat1, mat2, *, beta, alpha, use_gelu):
-    """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; PyTorch has no derivative for it.
+    """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; not differentiable, as in PyTorch.
 
     Example:
         >>> torch._addmm_activation(torch.tensor([0.0, -9.0]), torch.ones(1, 3), torch.ones(3, 2))

@@ -1,4 +1,4 @@
-"""Products of matrices of eight bits, with scales."""
+"""Scaled products of float8 matrices."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
     Args:
         input: ``(n, k)``, of a float8 dtype.
         mat2: ``(k, m)``, of a float8 dtype.
-        scale_a: float32, one number, or ``(n, 1)`` with one for each row.
-        scale_b: float32, one number, or ``(1, m)`` with one for each column.
+        scale_a: float32, one number, or ``(n, 1)`` for row-wise scaling.
+        scale_b: float32, one number, or ``(1, m)`` for column-wise scaling.
         bias: ``(m,)``.
-        scale_result: accepted; what PyTorch's CPU does without it.
+        scale_result: ignored, as by PyTorch's CPU kernel.
         out_dtype: the dtype of the result, that of ``input`` by default.
-        use_fast_accum: accepted; sums are float32.
+        use_fast_accum: ignored; sums are float32.
 
     Raises:
-        ValueError: for other dtypes, and for scales that are neither.
-        RuntimeError: where sizes do not match.
+        ValueError: for other dtypes, and invalid scales.
+        RuntimeError: if sizes do not match.
 
     Example:
         >>> x = torch.tensor([[1.0, 2.0]]).to(torch.float8_e4m3fn)

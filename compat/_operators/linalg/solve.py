@@ -1,4 +1,4 @@
-"""Systems of linear equations."""
+"""Linear systems."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _check_solve_triangular(input, B, *, upper, left=True, unitriangular=False):
 
 
 def _triangular(a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bool = False, unit: bool = False) -> Any:
-    """``triangular_solve`` for matrices whose leading axes broadcast."""
+    """``triangular_solve`` with broadcast leading axes."""
     lead = broadcast_size(type_of(a).shape[:-2], type_of(b).shape[:-2])
     return p.triangular_solve(
         spread(a, lead), spread(b, lead), left=left, lower=not upper, transposed=transpose, unit=unit
@@ -70,12 +70,12 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
     Args:
         input: ``(*, n, n)``; one triangle is read.
         B: ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
-        upper: which triangle.
-        left: whether ``input`` stands on the left.
-        unitriangular: take the diagonal for ones.
+        upper: whether the upper triangle is read.
+        left: whether ``input`` is the left factor.
+        unitriangular: whether the diagonal is one; it is then not read.
 
     Raises:
-        RuntimeError: where sizes do not match.
+        RuntimeError: if sizes do not match.
 
     Example:
         >>> a = torch.tensor([[2.0, 2.0], [0.0, 4.0]])
@@ -87,7 +87,7 @@ def solve_triangular(input, B, *, upper, left, unitriangular):
 
 
 def check_systems(name: str, b: Tensor, A: Tensor) -> None:
-    """Raises unless matrices are square and a right-hand side fits them."""
+    """Raises unless matrices are square and compatible with a right-hand side."""
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
@@ -179,7 +179,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor
         upper: whether they are upper triangular.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.cholesky_solve(torch.tensor([[4.0], [9.0]]), torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
@@ -231,7 +231,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 
 
 def is_vector(a: Sequence[int], b: Sequence[int]) -> bool:
-    """Whether a right-hand side of a size is a vector for each matrix."""
+    """Whether a right-hand side of a size is one vector per matrix."""
     return len(b) == 1 or (len(a) - 1 == len(b) and tuple(b) == tuple(a[:-1]))
 
 
@@ -277,7 +277,7 @@ def _solve_of(A, B, *, left, check_errors):
 
 @_solve_of.backward
 def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, result: Any) -> Any:
-    # Of the right-hand side only the shape is looked at.
+    # Only the shape of the right-hand side is used.
     vector = is_vector(type_of(A).shape, type_of(B).shape)
     ct, x = (expanded(v, type_of(v).ndim) if vector else v if left else p.flipped(v) for v in (ct0, result))
     lead = type_of(x).shape[:-2]
@@ -302,13 +302,13 @@ def _check_solved(name: str, info: Tensor) -> None:
     names="linalg.solve_ex",
 )
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
-    """The solutions of ``linalg.solve``, and for each matrix the number of the first pivot that is zero.
+    """As ``linalg.solve``, with the one-based index of the first zero pivot.
 
     Args:
-        check_errors: raise where a matrix is singular.
+        check_errors: whether to raise if a matrix is singular.
 
     Returns:
-        A named tuple of ``result`` and ``info``, int32, 0 where all is well.
+        A named tuple of ``result`` and ``info``, int32, 0 on success.
 
     Example:
         >>> torch.linalg.solve_ex(torch.zeros(2, 2), torch.ones(2)).info
@@ -328,11 +328,11 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     Args:
         A: ``(*, n, n)``.
         B: ``(n,)``, ``(*, n)``, ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
-        left: whether ``A`` stands on the left.
+        left: whether ``A`` is the left factor.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
         LinAlgError: for a singular matrix.
 
     Example:
@@ -364,8 +364,8 @@ def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 class _Factored:
-    """A system in LU factors: ``op(A) @ Z = C``, where ``op`` is nothing or the transpose, and the factors may be
-    conjugated; what stands on the right, and adjoints, come down to that.
+    """A system in LU factors: ``op(A) @ Z = C``, where ``op`` is the identity or the transpose, and the factors may be
+    conjugated; right-sided and adjoint systems are reduced to it.
     """
 
     def __init__(self, packed: Any, pivots: Any, lead: Sequence[int], left: bool, adjoint: bool):
@@ -397,11 +397,11 @@ class _Factored:
         return self._back(self._lower(self._upper(c))) if self.turned else self._upper(self._lower(self.sorted(c)))
 
     def sorted(self, x: Any) -> Any:
-        """The rows in the order of the factors."""
+        """The rows permuted as the factors are."""
         return factors.permuted(x, self.order)
 
     def tangent(self, z: Any, change: Any, dc: Any) -> Any:
-        """The change of ``Z`` with one of the factors and one of ``C``."""
+        """The tangent of ``Z`` for tangents of the factors and of ``C``."""
         one = p.identity(type_of(self.packed).shape, type_of(self.packed).dtype)
         lower = e.add(p.lower_part(self.packed, strict=True), one)
         upper, below, above = p.upper_part(self.packed), p.lower_part(change, strict=True), p.upper_part(change)
@@ -427,11 +427,11 @@ def linalg_lu_solve(LU, pivots, B, *, left, adjoint):
         LU: ``(*, n, n)``.
         pivots: ``(*, n)``, int32.
         B: ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
-        left: whether ``A`` stands on the left.
-        adjoint: take the conjugate transpose of ``A``.
+        left: whether ``A`` is the left factor.
+        adjoint: whether to use the conjugate transpose of ``A``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> a = torch.tensor([[2.0, 0.0], [0.0, 4.0]])

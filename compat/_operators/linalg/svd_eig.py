@@ -1,4 +1,4 @@
-"""Singular values, eigenvalues, and the exponential."""
+"""Singular values, eigenvalues, and the matrix exponential."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _svd_full_of(A, full_matrices, compute_uv, *, driver):
 
 
 def _determined(vectors: Any, values: Any, axis: int) -> Any:
-    """Singular vectors, those beyond the singular values without a derivative, as nothing determines them."""
+    """Singular vectors; those beyond the singular values are not unique and have no derivative."""
     parts = np.split(vectors, [type_of(values).shape[-1]], axis=axis)
     return np.concatenate([parts[0], e.stop_gradient(parts[1])], axis=axis)
 
@@ -98,7 +98,7 @@ def _svd_full_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any) ->
 
     cts = [factors.columns(ct0, 0, k), ct1, factors.rows(ct2, 0, k)]
     found = transposed(tangents, [ArrayType((*type_of(U).shape[:-2], m, n), type_of(U).dtype)], cts)[0]
-    # Where no gradient comes in for vectors, values may be equal.
+    # Without gradients for the vectors, values may be equal.
     wanted = np.logical_or(np.any(np.not_equal(cts[0], 0)), np.any(np.not_equal(cts[2], 0)))
     return np.where(wanted, found, p.product(p.scaled_columns(left, ct1), right))
 
@@ -125,13 +125,13 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
     Args:
         A: ``(*, m, n)``.
-        full_matrices: make ``U`` and ``Vh`` square.
+        full_matrices: whether ``U`` and ``Vh`` are square.
 
     Returns:
         A named tuple of ``U``, with vectors in columns, ``S`` and ``Vh``, with vectors in rows.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
@@ -149,13 +149,13 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
         out: a tensor to write the result into.
 
     Raises:
-        LinAlgError: for numbers that are not finite.
+        LinAlgError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
         tensor([2., 1.])
     """
-    # The vectors are for the derivative.
+    # The vectors are needed for the derivative.
     needed = isinstance(A, Tensor) and ((mode.grad and A.requires_grad) or A._layout.base.traced)
     return _svd(A, False, needed, driver)[1]
 
@@ -168,8 +168,8 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     """The deprecated form of ``torch.linalg.svd``.
 
     Args:
-        some: False to make ``U`` and ``V`` square.
-        compute_uv: False for vectors that are zeros.
+        some: False for square ``U`` and ``V``.
+        compute_uv: False for zero vectors.
 
     Returns:
         A named tuple of ``U``, ``S`` and ``V``, with vectors in columns.
@@ -205,7 +205,7 @@ def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
     node="LinalgEighBackward0", saves="eigenvalues eigenvectors", names="", layout=by_columns(1), check=_check_eigh,
 )  # fmt: skip
 def _eigh_of(A, UPLO, compute_v):
-    # One triangle is read; the derivative is by both.
+    # One triangle is read, but both get gradients.
     part = hermitian_part(A)
     A = e.add(e.stop_gradient(A), e.sub(part, e.stop_gradient(part)))
     return spectral.eigh(A, lower=UPLO.upper() == "L")
@@ -216,14 +216,14 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
     Args:
-        A: ``(*, n, n)``; one triangle of it is read.
-        UPLO: which one: ``"L"`` or ``"U"``.
+        A: ``(*, n, n)``; one triangle is read.
+        UPLO: the triangle: ``"L"`` or ``"U"``.
 
     Returns:
         A named tuple of ``eigenvalues``, real, and ``eigenvectors``, in columns.
 
     Raises:
-        RuntimeError: for another ``UPLO``.
+        RuntimeError: for an invalid ``UPLO``.
 
     Example:
         >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -239,8 +239,8 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of Hermitian matrices, in ascending order.
 
     Args:
-        A: ``(*, n, n)``; one triangle of it is read.
-        UPLO: which one: ``"L"`` or ``"U"``.
+        A: ``(*, n, n)``; one triangle is read.
+        UPLO: the triangle: ``"L"`` or ``"U"``.
         out: a tensor to write the result into.
 
     Example:
@@ -293,7 +293,7 @@ def _eig(chosen: Any, input: Tensor) -> tuple[Tensor, Tensor]:
 
 @composite("linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", names="linalg.eig")
 def eig(input: Tensor, *, out: Any = None) -> Any:
-    """The eigenvalues, in no order, and eigenvectors of length 1 of square matrices.
+    """The eigenvalues, unordered, and normalized eigenvectors of square matrices.
 
     Args:
         input: ``(*, n, n)``.
@@ -302,7 +302,7 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
         A named tuple of ``eigenvalues`` and ``eigenvectors``, in columns; complex.
 
     Raises:
-        RuntimeError: for numbers that are not finite.
+        RuntimeError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.eig(torch.tensor([[1.0, 5.0], [0.0, 2.0]])).eigenvalues
@@ -315,14 +315,14 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
 @composite("linalg_eigvals(Tensor self) -> Tensor", names="linalg.eigvals")
 @castable("torch.linalg.eigvals", "eigenvalues")
 def eigvals(input: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, in no order; complex.
+    """The eigenvalues of square matrices, unordered; complex.
 
     Args:
         input: ``(*, n, n)``.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for numbers that are not finite.
+        RuntimeError: for nonfinite numbers.
 
     Example:
         >>> torch.linalg.eigvals(torch.tensor([[1.0, 5.0], [0.0, 2.0]]))

@@ -1,4 +1,4 @@
-"""Contractions over chosen dimensions: tensordot, inner, outer, kron."""
+"""Contractions: tensordot, inner, outer, kron."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._operators.view.shape import permute, reshape, squeeze, unsafe_view
 
 
 def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Which dimensions of the two are summed over, from a number of them or two lists."""
+    """The pairs of contracted dimensions, from their number or from two lists."""
     if isinstance(dims, Tensor):
         dims = dims.tolist()
     if not isinstance(dims, tuple | list):
@@ -38,13 +38,13 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
     Args:
         a, b: of one dtype.
-        dims: how many dimensions at the end of ``a`` and the start of ``b``; or two lists of dimensions.
+        dims: the number of dimensions at the end of ``a`` and the start of ``b``; or two lists of dimensions.
 
     Returns:
         A tensor with the other dimensions of ``a``, then those of ``b``.
 
     Raises:
-        RuntimeError: where the sizes of a pair differ, unless one of them is 1.
+        RuntimeError: if the sizes of a pair differ, unless one of them is 1.
 
     Example:
         >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
@@ -78,7 +78,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 
 def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
-    """Everything summed over: without copies, whatever the memory order."""
+    """Contracts all dimensions, without copies for any memory format."""
     if left.is_contiguous() and right.is_contiguous():
         return dot(flatten(left), flatten(right))
     return (squeeze(left) * squeeze(right)).sum()
@@ -86,10 +86,10 @@ def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
 
 @composite("inner(Tensor self, Tensor other) -> Tensor", out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The products summed over the last dimension of both; of a number and a tensor, their product.
+    """Contracts the last dimensions; a number multiplies.
 
     Raises:
-        RuntimeError: where the last dimensions differ.
+        RuntimeError: if the last dimensions differ.
 
     Example:
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))
@@ -111,7 +111,7 @@ def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
 
 @composite("kron(Tensor self, Tensor other) -> Tensor", out=_can_hold, last="mul")
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: every element of the first times the whole second, laid out as blocks.
+    """The Kronecker product: blocks of each element of the first times the whole second.
 
     Example:
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
@@ -121,7 +121,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
     right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
-    left._view = right._view = SHARED  # the caller may change the operands' memory
+    left._view = right._view = SHARED  # the caller may write to the operands' memory
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
@@ -130,7 +130,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     names="torch.outer Tensor.outer torch.ger Tensor.ger", out=_can_hold, last="mul",
 )  # fmt: skip
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The products of each element of one vector with each of another.
+    """The outer product of two vectors.
 
     Args:
         input: ``(n,)``.
@@ -140,7 +140,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         ``(n, m)``.
 
     Raises:
-        RuntimeError: for tensors that are no vectors.
+        RuntimeError: for tensors that are not vectors.
 
     Example:
         >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10]))

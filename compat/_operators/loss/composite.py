@@ -1,4 +1,4 @@
-"""Losses made of other operations: of distances, of rankings, of likelihoods."""
+"""Losses composed of other operations: embedding, ranking and likelihood losses."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def cosine_embedding_loss(
         target: ``(n,)``, or a number, of 1 and -1.
 
     Raises:
-        RuntimeError: where the numbers of dimensions do not go together.
+        RuntimeError: for incompatible numbers of dimensions.
 
     Example:
         >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
@@ -204,10 +204,10 @@ def triplet_margin_loss(
 
     Args:
         anchor, positive, negative: ``(n, d)``, or ``(d,)``.
-        margin: how much farther the negative should be.
+        margin: the minimum difference of the distances.
         p: the order of the norm.
         eps: added to the differences.
-        swap: whether the distance of positive and negative counts, where it is the smaller one.
+        swap: whether to use the distance of positive and negative, if that is smaller.
 
     Raises:
         ValueError: unless the margin is positive.
@@ -290,7 +290,7 @@ def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: floa
         loss = input.exp() - target * input
     else:
         loss = input - target * add_number(input, eps).log()
-    if full:  # Stirling's approximation of the factorial's logarithm
+    if full:  # Stirling's approximation of the log factorial
         circle = mul_number.function(target, 2 * math.pi).log()
         factorial = target * target.log() - target + mul_number.function(circle, 0.5)
         loss = loss + factorial.masked_fill(target <= 1, 0)
@@ -309,13 +309,13 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
     eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """The negative logarithm of the probability of counts that follow Poisson distributions.
+    """The negative log likelihood of counts with Poisson distributions.
 
     Args:
         input: the rates, or, with ``log_input``, their logarithms.
         target: the counts.
-        full: whether to add an approximation of the logarithm of the count's factorial.
-        eps: added to a rate before its logarithm is taken.
+        full: whether to add Stirling's approximation of the log factorial.
+        eps: added to a rate before its logarithm.
 
     Raises:
         ValueError: for an unknown reduction.
@@ -352,17 +352,17 @@ def _variance(input: Tensor, var: Any) -> Any:
 def gaussian_nll_loss(
     input: Any, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """The negative logarithm of the density of values that follow normal distributions.
+    """The negative log likelihood of values with normal distributions.
 
     Args:
         input: the means.
         target: the values.
-        var: the variances: of the size of ``input``, or with one for each row, or a number.
+        var: the variances: of the size of ``input``, one per row, or a number.
         full: whether to add the constant term.
-        eps: the least variance that counts.
+        eps: the minimum of the variances.
 
     Raises:
-        ValueError: for negative variances, and those of another size.
+        ValueError: for negative variances, and those of an incompatible size.
 
     Example:
         >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
@@ -384,12 +384,12 @@ def gaussian_nll_loss(
 
 @function("F.gumbel_softmax")
 def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """Samples of classes whose unnormalized logarithms of probabilities are given, as weights that have a gradient.
+    """Differentiable samples from categorical distributions given by logits.
 
     Args:
-        tau: the temperature: the lower, the nearer are the weights to a single one.
-        hard: whether the result is a single one, with the gradient of the weights.
-        dim: along which the classes lie.
+        tau: the temperature: for low ones samples are nearly one-hot.
+        hard: whether the result is one-hot, with the gradient of the soft sample.
+        dim: the dimension of the classes.
 
     Source: E. Jang et al., "Categorical reparameterization with Gumbel-softmax", ICLR 2017.
 

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the probability of a sequence of labels, however it is spread over time.
+"""Connectionist temporal classification: the probability of a label sequence, summed over all alignments.
 
 Source: A. Graves et al., "Connectionist temporal classification: labelling unsegmented sequence data with recurrent
 neural networks", ICML 2006; names of the variables as there.
@@ -34,7 +34,7 @@ _HERE = "(while checking arguments for ctc_loss_allocate_outputs)"
 
 
 def _log_sum(*terms: Any) -> Any:
-    """``log(sum(exp(terms)))``; minus infinity where all are."""
+    """``log(sum(exp(terms)))``; minus infinity if all are."""
     high = terms[0]
     for term in terms[1:]:
         high = np.maximum(high, term)
@@ -47,7 +47,7 @@ def _log_sum(*terms: Any) -> Any:
 
 
 def _shifted(x: Any, by: int, after: bool) -> Any:
-    """The columns ``by`` places further on (or, ``after``, back), with minus infinity where there is none."""
+    """The columns shifted by ``by`` positions (``after``: backwards), filled with minus infinity."""
     rows, columns = type_of(x).shape
     fill = np.full((rows, min(by, columns)), -inf, type_of(x).dtype)
     kept = max(columns - by, 0)
@@ -55,7 +55,7 @@ def _shifted(x: Any, by: int, after: bool) -> Any:
 
 
 class _Lattice:
-    """The labels with a blank before, between and after them, and the allowed transitions.
+    """The labels with blanks before, between and after them, and the allowed transitions.
 
     Args:
         log_probs: ``(T, n, classes)``.
@@ -76,15 +76,15 @@ class _Lattice:
         inside = np.less_equal(self.places, self.ends)
         chosen = np.equal(np.expand_dims(self.labels, 2), np.arange(self.classes))
         chosen = np.logical_and(chosen, np.expand_dims(inside, 2))
-        #: (n, width, classes): one where a place has a class.
+        #: (n, width, classes): one-hot labels of the positions.
         self.chosen = np.astype(chosen, type_of(log_probs).dtype)
         picked = np.take_along_axis(np.transpose(log_probs, (1, 0, 2)), self._index(), axis=2)
         picked = np.where(np.expand_dims(inside, 1), picked, e.number(-inf, picked))
-        #: (T, n, width): the logarithm of the probability of each place's label.
+        #: (T, n, width): the log probability of each position's label.
         self.emitted = np.transpose(picked, (1, 0, 2))
         before = self._earlier()
         odd = np.equal(np.remainder(self.places, 2), 1)
-        #: Whether a label may follow the one before without a blank in between.
+        #: Whether a label may follow the previous one without a blank.
         self.skips = np.logical_and(odd, np.not_equal(self.labels, before))
 
     def _index(self) -> Any:
@@ -92,13 +92,13 @@ class _Lattice:
         return np.broadcast_to(index, (self.n, self.steps, self.width))
 
     def _earlier(self) -> Any:
-        """The label two places before; none is like it at the beginning."""
+        """The label two positions before; a label that equals none at the start."""
         none = np.full((self.n, min(2, self.width)), -1, fdtypes.int64)
         kept = max(self.width - 2, 0)
         return np.concatenate([none, self.labels[:, :kept]], axis=1)
 
     def forward(self) -> Any:
-        """``(n, T, width)``: the logarithms of the probabilities of all that leads to a place at a time."""
+        """``(n, T, width)``: the log probabilities of all prefixes that end at a position and time."""
         start = np.where(np.less(self.places, 2), self.emitted[0], e.number(-inf, self.emitted))
 
         def step(alpha: Any, emitted: Any) -> tuple[Any, Any]:
@@ -110,7 +110,7 @@ class _Lattice:
         return np.transpose(np.concatenate([np.expand_dims(start, 0), rest], axis=0), (1, 0, 2))
 
     def final(self, alpha: Any) -> Any:
-        """Minus the logarithm of the probability of the labels."""
+        """The negative log probability of the labels."""
         last = np.clip(np.subtract(self.input_lengths, 1), 0, None)
         index = np.broadcast_to(reshape(last, shape=(self.n, 1, 1)), (self.n, 1, self.width))
         ending = reshape(np.take_along_axis(alpha, index, axis=1), shape=(self.n, self.width))
@@ -121,7 +121,7 @@ class _Lattice:
         return np.negative(np.where(np.equal(self.input_lengths, 0), nothing, total))
 
     def backward(self) -> Any:
-        """``(n, T, width)``: the logarithms of the probabilities of all that follows a place at a time, with it."""
+        """``(n, T, width)``: the log probabilities of all suffixes that start at a position and time, inclusive."""
         beginning = np.full((self.n, self.width), -inf, type_of(self.emitted).dtype)
         at_end = np.logical_or(np.equal(self.places, self.ends), np.equal(self.places, np.subtract(self.ends, 1)))
         last = np.expand_dims(np.subtract(self.input_lengths, 1), 1)
@@ -141,7 +141,7 @@ class _Lattice:
 
 
 def _later(skips: Any) -> Any:
-    """Whether the place two further on may follow without a blank in between."""
+    """Whether the position two further on may follow without a blank."""
     n, width = type_of(skips).shape
     none = np.zeros((n, min(2, width)), fdtypes.bool_)
     return np.concatenate([skips[:, min(2, width) :], none], axis=1)
@@ -160,7 +160,7 @@ def _log_sum_along(x: Any) -> Any:
 
 
 def _in_rows(targets: Any, target_lengths: Any, longest: int) -> Any:
-    """Labels that lie one after the other as one row for each sequence."""
+    """Concatenated labels as one row per sequence."""
     if type_of(targets).ndim == 2:
         return targets
     lengths = np.astype(target_lengths, fdtypes.int64)
@@ -180,7 +180,7 @@ def _in_rows(targets: Any, target_lengths: Any, longest: int) -> Any:
     gradients=Gradients(without="targets input_lengths target_lengths", constant=(1,)),
 )  # fmt: skip
 def ctc_rows(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, longest):  # fmt: skip
-    """The losses of sequences of at most ``longest`` labels, and how probable it is to be at each place at a time."""
+    """The losses of sequences of at most ``longest`` labels, and the log probabilities at each position and time."""
     targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()
@@ -191,14 +191,14 @@ def ctc_rows(log_probs, targets, input_lengths, target_lengths, blank, zero_infi
 def ctc_backward(ct0, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity, longest):
     targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
-    alpha = lattice.forward()  # anew, not as saved: so this has a derivative
+    alpha = lattice.forward()  # recomputed instead of saved, so that it is differentiable
     result0 = lattice.final(alpha)
     both = np.add(alpha, lattice.backward())
     emitted = np.transpose(lattice.emitted, (1, 0, 2))
     seen = np.logical_and(np.greater(both, -inf), np.greater(emitted, -inf))
     clean = np.where(seen, np.subtract(both, np.where(seen, emitted, e.number(0, emitted))), e.number(-inf, both))
     loss = reshape(result0, shape=(lattice.n, 1, 1))
-    # How probable it is to be at a place at a time, given the labels.
+    # The posterior probability of a position and time, given the labels.
     occupied = e.exp(np.add(clean, np.where(np.equal(loss, inf), e.number(0, loss), loss)))
     by_class = np.transpose(np.matmul(occupied, lattice.chosen), (1, 0, 2))
     grad = np.subtract(e.exp(log_probs), by_class)
@@ -226,7 +226,7 @@ def _lengths(name: str, given: Any, n: int) -> Tensor:
 
 
 def _known(t: Tensor) -> list[int] | None:
-    """The values, where there are any to look at."""
+    """The concrete values, or None."""
     return None if t._layout.base.traced else array_of(t).tolist()
 
 
@@ -295,14 +295,14 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = "mean", zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Minus the logarithm of the probability of labels in a sequence whose time is not known.
+    """The negative log probability of label sequences with unknown alignment.
 
     Args:
         log_probs: ``(T, n, classes)``, or ``(T, classes)``: logarithms of probabilities at each time.
-        targets: ``(n, S)``, or all labels one after the other; none of them the blank.
-        input_lengths: how many times each sequence has.
-        target_lengths: how many labels.
-        blank: the class for no label.
+        targets: ``(n, S)``, or all labels concatenated; none of them the blank.
+        input_lengths: the number of time steps of each sequence.
+        target_lengths: the number of labels of each sequence.
+        blank: the class of the blank.
         reduction: ``"mean"`` (over the batch, of losses over the numbers of labels), ``"sum"`` or ``"none"``.
         zero_infinity: whether the losses of sequences that are too short for their labels are zero.
 

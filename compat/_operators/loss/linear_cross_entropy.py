@@ -42,15 +42,15 @@ def linear_cross_entropy(
 
     Args:
         input: ``(N, F)``, or without ``N``.
-        linear_weight: ``(C, F)``, or ``(C, d1, ..., F)`` for a loss of several places.
+        linear_weight: ``(C, F)``, or ``(C, d1, ..., F)`` for a loss with additional dimensions.
         target: classes, ``(N, d1, ...)``; or probabilities, ``(N, C, d1, ...)``.
         linear_bias: ``(C, d1, ...)``.
         weight, reduction, label_smoothing: as for ``cross_entropy``.
-        ignore_index: a class that does not count, -100 if left out.
-        options: a ``LinearCrossEntropyOptions``; accepted.
+        ignore_index: a class to ignore; by default -100.
+        options: a ``LinearCrossEntropyOptions``; ignored.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> x, w = torch.ones(2, 3), torch.zeros(4, 3)

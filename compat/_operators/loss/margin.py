@@ -1,4 +1,4 @@
-"""Losses of scores of classes that should be apart by a margin."""
+"""Margin losses of class scores."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def soft_margin_loss(
 
 
 def _rows_of(x: Any) -> tuple[int, int]:
-    """How many rows of how many classes; a vector is one row."""
+    """The numbers of rows and classes; a vector is one row."""
     shape = type_of(x).shape
     return (shape[0], shape[1]) if len(shape) == 2 else (1, shape[0] if shape else 1)
 
@@ -139,7 +139,7 @@ def multi_margin_rows(input, target, p, margin, weight, reduction):
     zero = e.number(0, scores)
     chosen = np.expand_dims(r.reduce_sum(np.where(own, scores, zero), axes=(1,)), 1)
     short = np.add(np.subtract(scores, chosen), margin)
-    short = np.where(np.greater(short, 0), short, zero)  # what is NaN does not count
+    short = np.where(np.greater(short, 0), short, zero)  # NaN is excluded
     loss = e.square(short) if p == 2 else short
     if weight is not None:
         factors = r.reduce_sum(np.where(own, reshape(weight, shape=(1, classes)), zero), axes=(1,))
@@ -162,8 +162,8 @@ def multi_margin_loss(
         weight: factors of the target classes.
 
     Raises:
-        ValueError: for another ``p``.
-        RuntimeError: where sizes do not match, and for a target that is no class.
+        ValueError: for an unsupported ``p``.
+        RuntimeError: if sizes do not match, and for a target out of range.
 
     Example:
         >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0]]), torch.tensor([0]))
@@ -231,7 +231,7 @@ def multilabel_margin_loss(
         target: of the same size: classes, and -1 after the last.
 
     Raises:
-        RuntimeError: where sizes do not match, and for a target that is no class.
+        RuntimeError: if sizes do not match, and for a target out of range.
 
     Example:
         >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0]), torch.tensor([0, -1]))

@@ -60,7 +60,7 @@ def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int,
 
 
 def _class_weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> tuple[Any, Any]:
-    """Which targets count, and how much."""
+    """The mask of included targets, and their weights."""
     counts = np.not_equal(target, ignore_index)
     if weight is None:
         return counts, np.astype(counts, dtype)
@@ -69,7 +69,7 @@ def _class_weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> t
 
 
 def _across(x: Any, axis: int) -> Any:
-    """Values per target, with the axis of the classes."""
+    """Values per target, with the class axis inserted."""
     shape = type_of(x).shape
     return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
 
@@ -83,7 +83,7 @@ def _nll(input, target, weight, reduction, ignore_index):
     weighted = np.where(counts, np.multiply(reshape(picked, shape=type_of(target).shape), factors), zero)
     if reduction == NONE and every:
         return np.where(counts, e.neg(weighted), zero), np.zeros((), type_of(input).dtype)
-    # Subtracted, not negated: a loss of nothing is 0, not -0.
+    # Subtracted, not negated: an empty loss is 0, not -0.
     total, weights = np.subtract(zero, r.reduce_sum(weighted, axes=every)), r.reduce_sum(factors, axes=every)
     return (e.div(total, weights) if reduction == MEAN else total), weights
 
@@ -130,7 +130,7 @@ def _nll_image(input: Tensor, target: Tensor, weight: Tensor | None, how: int, i
 
 
 def _nll_any(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:
-    """The loss for classes along the second dimension; what is neither a matrix nor an image is seen as an image."""
+    """The loss for classes along the second dimension; other inputs than matrices are reshaped to images."""
     if input.dim() < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     if input.dim() != 1 and target.shape[:1] != input.shape[:1]:
@@ -162,13 +162,13 @@ def nll_loss(
     Args:
         input: log-probabilities, (C), (N, C) or (N, C, ...).
         target: classes, int64: (), (N) or (N, ...).
-        weight: a factor per class; a mean is over the factors that occur.
-        ignore_index: a target that does not count.
+        weight: a factor per class; the mean is weighted by it.
+        ignore_index: a target to ignore.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
 
     Raises:
         ValueError, RuntimeError: for sizes and dtypes that do not match.
-        IndexError: for a target that is no class.
+        IndexError: for a target out of range.
 
     Example:
         >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
@@ -183,7 +183,7 @@ def nll_loss(
 
 
 def _along_classes(weight: Tensor, ndim: int) -> Tensor:
-    """A weight per class, to multiply (N, C, ...) or (C) with."""
+    """A weight per class, broadcastable to (N, C, ...) or (C)."""
     return weight.view(1, -1, *[1] * (ndim - 2)) if ndim > 1 else weight
 
 
@@ -215,7 +215,7 @@ def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smo
 def _smoothed(
     logs: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int, smoothing: float
 ) -> Tensor:
-    """Cross entropy of classes, mixed with that of all classes alike."""
+    """Cross entropy with label smoothing."""
     axis = min(1, logs.dim() - 1)
     exact = _nll_any(logs, target, weight, how, ignore_index)
     ignored = target.eq(ignore_index)
@@ -244,13 +244,13 @@ def cross_entropy(
         input: logits, (C), (N, C) or (N, C, ...).
         target: classes, int64: (), (N) or (N, ...); or their probabilities, of the input's size.
         weight: a factor per class.
-        ignore_index: a target that does not count.
+        ignore_index: a target to ignore.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
-        label_smoothing: how much, from 0 to 1, of the target is spread over all classes.
+        label_smoothing: the part, from 0 to 1, of the target that is spread over all classes.
 
     Raises:
         ValueError, RuntimeError: for sizes and dtypes that do not match.
-        IndexError: for a target that is no class.
+        IndexError: for a target out of range.
 
     Example:
         >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))

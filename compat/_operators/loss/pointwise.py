@@ -28,7 +28,7 @@ from funcgrad.primitives import reductions as r
 NONE, MEAN, SUM = 0, 1, 2
 _REDUCTIONS = {"none": NONE, "mean": MEAN, "elementwise_mean": MEAN, "sum": SUM}
 
-# ---------------------------------------------------------------- what losses share
+# ---------------------------------------------------------------- shared parts
 
 
 def reduction_number(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
@@ -45,7 +45,7 @@ def reduction_number(reduction: str, size_average: bool | None = None, reduce: b
 
 
 def reduced(loss: Any, reduction: int) -> Any:
-    """The losses of the elements, added or averaged as asked."""
+    """The elementwise losses, reduced."""
     if reduction == NONE:
         return loss
     total = r.reduce_sum(loss, axes=tuple(range(type_of(loss).ndim)))
@@ -53,7 +53,7 @@ def reduced(loss: Any, reduction: int) -> Any:
 
 
 def _pair_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Of one loss per pair of elements, the pair's memory order."""
+    """For one loss per pair of elements: the pair's memory format."""
     pair = [operands[n] for n in ("input", "target")]
     if types[0].shape != pair[0].size:
         return [None]
@@ -61,7 +61,7 @@ def _pair_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _target_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Of one loss per element, the target's memory order."""
+    """For one loss per element: the target's memory format."""
     target: Layout = operands["target"]
     return [preserved_strides(tuple(target.size), target.stride) if types[0].shape == target.size else None]
 
@@ -88,7 +88,7 @@ def _matched(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _weighted(loss: Tensor, weight: Tensor, reduction: int, by_weight: bool = True) -> Tensor:
-    """Losses of elements times weights, reduced; a mean is over the weights (``by_weight``) or the elements."""
+    """Elementwise losses times weights, reduced; the mean is divided by the weights (``by_weight``) or the elements."""
     if weight.shape != loss.shape:
         raise ValueError("Inputs and weights must have the same size.")
     loss = loss * weight
@@ -122,7 +122,7 @@ def mse_loss(
         input, target: tensors of one size.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
         weight: factors of the elements; a mean is then over their sum.
-        size_average, reduce: older ways to say the reduction.
+        size_average, reduce: deprecated ways to specify the reduction.
 
     Raises:
         ValueError: for an unknown reduction.
@@ -170,7 +170,7 @@ def smooth_l1_pairs(input, target, reduction, beta):
 
 
 def _near(distance: Any, small: Any) -> Any:
-    """The distances that are small, for others zero: an infinite one's square would have no derivative."""
+    """The small distances, zero for others: the square of infinity would have no derivative."""
     return np.where(small, distance, 0.0)
 
 
@@ -179,7 +179,7 @@ def smooth_l1_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Tensor:  # fmt: skip
-    """Half the squared difference over ``beta`` up to ``beta``, from there the difference less ``beta / 2``.
+    """Half the squared difference over ``beta`` up to ``beta``, beyond that the difference minus ``beta / 2``.
 
     Raises:
         RuntimeError: for a negative ``beta``.
@@ -217,7 +217,7 @@ def huber_pairs(input, target, reduction, delta):
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared difference up to ``delta``, from there ``delta`` times (the difference less ``delta / 2``).
+    """Half the squared difference up to ``delta``, beyond that ``delta`` times (the difference minus ``delta / 2``).
 
     Raises:
         RuntimeError: for a ``delta`` that is not positive.
@@ -253,9 +253,9 @@ def _inspect_binary(input: Tensor, target: Tensor, *_: Any) -> None:
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
 
 
-#: The logarithm of a probability of zero counts as this.
+#: The lower bound of logarithms.
 _LEAST_LOG = -100.0
-#: The least variance to divide by, a float32 number.
+#: The minimum variance to divide by, a float32 number.
 _LEAST_VARIANCE = float(numpy.float32(1e-12))
 
 
@@ -293,7 +293,7 @@ def binary_cross_entropy(
 
     Raises:
         ValueError: for different sizes.
-        RuntimeError: for elements outside.
+        RuntimeError: for elements out of range.
 
     Example:
         >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
@@ -333,7 +333,7 @@ def _check_logits(input, target, weight, pos_weight, reduction):
     layout=_target_strides, check=_check_logits, gradients=Gradients(without="weight pos_weight"),
 )  # fmt: skip
 def logit_pairs(input, target, weight, pos_weight, reduction):
-    dtype = type_of(target).dtype  # as PyTorch, which writes over what it makes of it
+    dtype = type_of(target).dtype  # as in PyTorch, which works in place
     # -log(sigmoid(x)) without overflow.
     surprise = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))
     if pos_weight is not None:

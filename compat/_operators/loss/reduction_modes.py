@@ -6,7 +6,7 @@ from compat._core.types.errors import warn
 
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
-    """``"mean"``, ``"sum"`` or ``"none"`` as the older arguments say it; both are true if left out.
+    """``"mean"``, ``"sum"`` or ``"none"`` for the deprecated arguments; both are true by default.
 
     Example:
         >>> legacy_reduction(False, None, emit_warning=False)

@@ -1,4 +1,4 @@
-"""Adaptive pooling: as many windows as the result is to have, each from a rounded-down start to a rounded-up end."""
+"""Adaptive pooling: one window per element of the result, from a rounded-down start to a rounded-up end."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Dims = tuple[int, ...]
 
 
 def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """For each of ``count`` windows the places of its elements, and which are its own rather than filled up."""
+    """For each of ``count`` windows the indices of its elements, and a mask of valid ones, as windows are padded."""
     start = numpy.arange(count) * size // count
     end = -(-(numpy.arange(1, count + 1) * size) // count)
     widest = int((end - start).max(initial=0))
@@ -39,7 +39,7 @@ def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
-    """The elements of every window in a last dimension; which of them count; and their flat places.
+    """The elements of every window in a last dimension; their validity; and their flat indices.
 
     Returns:
         An array ``(*lead, *counts, k)``, and two ``(*counts, k)``.
@@ -64,7 +64,7 @@ def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
 
 
 def _like(table: numpy.ndarray, x: Any) -> Any:
-    """A table over the last dimensions of an array, over all of it."""
+    """A table over the last dimensions of an array, broadcast to all of it."""
     shape = type_of(x).shape
     return broadcast(table, shape=shape, dims=tuple(range(len(shape) - table.ndim, len(shape))))
 
@@ -174,7 +174,7 @@ def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
 
     Args:
         windows: ``(..., k)``.
-        places: as large, where each element is.
+        places: the index of each element, of the same size.
     """
     last = type_of(windows).ndim - 1
     # A NaN is the maximum, the last of several, as in PyTorch.
@@ -223,13 +223,13 @@ def _max(n: int) -> Op:
 
 _MAX = {n: _max(n) for n in (2, 3)}
 
-# ---------------------------------------------------------------- as users call them
+# ---------------------------------------------------------------- public functions
 
-_DOC = """The {what} of windows over the last {n} dimensions, so many that the result has the given size.
+_DOC = """The {what} of adaptive windows over the last {n} dimensions, for a result of the given size.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        output_size: the size of the result in the pooled dimensions, a number or one each; None keeps a size.{more}
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        output_size: the size of the pooled dimensions, a number or one per dimension; None keeps a size.{more}
 
     Raises:
         RuntimeError: where these do not match the input.

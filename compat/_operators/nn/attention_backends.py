@@ -1,10 +1,10 @@
-"""Which ways of computing attention are allowed: ``torch.nn.attention.sdpa_kernel`` says so for a while."""
+"""The enabled attention implementations, as set by ``torch.nn.attention.sdpa_kernel``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-#: Whether each may be used; on a CPU there are ``flash``, one operation, and ``math``, a composition of several.
+#: Whether each is enabled; the CPU has ``flash``, a single operation, and ``math``, a composition.
 allowed = dict.fromkeys(("cudnn", "flash", "mem_efficient", "math", "overrideable"), True)
 
 
@@ -12,10 +12,10 @@ def chosen(at_once: bool) -> Any:
     """``"flash"`` or ``"math"``.
 
     Args:
-        at_once: whether the operands suit one operation.
+        at_once: whether the operands are supported by the single operation.
 
     Raises:
-        RuntimeError: if what would do is not allowed.
+        RuntimeError: if no applicable implementation is enabled.
     """
     if at_once and allowed["flash"]:
         return "flash"

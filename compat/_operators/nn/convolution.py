@@ -24,7 +24,7 @@ Dims = tuple[int, ...]
 
 
 def _result_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Channels-last if the input or the weight is; three dimensions only where the fast code would have run."""
+    """Channels-last if the input or the weight is; in three dimensions only for PyTorch's fast path."""
     size = types[0].shape
     x, w = given["input"], given["weight"]
     marked = any(suggests_channels_last(v.size, v.stride) for v in (x, w))
@@ -102,14 +102,14 @@ def _by(sizes: Iterable[int]) -> str:
 def _check_result(
     size: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, fused: bool
 ) -> None:
-    """Whether a transposed convolution makes anything."""
+    """Checks that a transposed convolution has a nonempty result."""
     rows = zip(size, kernel, stride, padding, dilation, output_padding)
     made = [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in rows]
     if min(made) >= (0 if fused else 1):
         return
     if fused:
         raise RuntimeError("could not construct a memory descriptor using a format tag")
-    before = (1,) * (len(size) == 1)  # PyTorch's one dimension is the second of two
+    before = (1,) * (len(size) == 1)  # PyTorch treats 1-d as 2-d with a leading dimension
     raise RuntimeError(
         f"Given input size per channel: ({_by((*before, *size))}). Calculated output size per channel: "
         f"({_by((*before, *made))}). Output size is too small"
@@ -117,7 +117,7 @@ def _check_result(
 
 
 def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> None:
-    """Whether there is something to convolve, with something."""
+    """Checks that input and weight are nonempty."""
     if 0 in size[2:] and 0 not in size[:2]:
         shown = (*size[:2], 1, *size[2:]) if len(size) == 3 else size
         raise RuntimeError(
@@ -146,10 +146,10 @@ def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> 
 
 
 def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: bool, fused: bool) -> None:
-    """Whether all are of one dtype, one that there are convolutions of."""
+    """Checks that all have one dtype that convolutions support."""
     if bias is not None and bias.dtype is not own and not transposed:
         raise RuntimeError(f"Input type ({cpp_name(own)}) and bias type ({cpp_name(bias.dtype)}) should be the same")
-    spread = own.is_floating_point or own.is_complex or own is int64  # what transposed ones are made for
+    spread = own.is_floating_point or own.is_complex or own is int64  # the dtypes of transposed ones
     n = weight.dim() - 2
     for name, t in (("weight", weight), ("bias", bias)):
         if t is None or t.dtype is own or (transposed and not spread):
@@ -209,7 +209,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
     else:
         _check_output_padding(output_padding, stride, dilation)
     large = transposed and any(p >= s for p, s in zip(output_padding, stride))
-    fused = input.dtype in (float32, bfloat16) and not large  # what PyTorch leaves to a library of its own
+    fused = input.dtype in (float32, bfloat16) and not large  # for which PyTorch calls an external library
     _check_dtypes(input.dtype, weight, bias, transposed, fused)
     _check_elements(size, kernel, transposed, fused)
     if transposed:
@@ -224,7 +224,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
     names="torch.convolution", layout=_result_strides, check=_check, out=False,
 )  # fmt: skip
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
-    """The convolution that all others are made of; every parameter is given per dimension, or once for all.
+    """The general convolution; every parameter is given per dimension, or once for all.
 
     Example:
         >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
@@ -244,7 +244,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
 
 
 def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> Any:
-    """The input's elements laid ``stride`` apart, convolved with the kernel reversed and its channels exchanged."""
+    """The input dilated by ``stride``, convolved with the reversed kernel with swapped channels."""
     inputs, outputs, *kernel = type_of(w).shape
     w = reverse(w, axes=tuple(range(2, len(kernel) + 2)))
     if groups > 1:
@@ -258,7 +258,7 @@ def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, out
     return convolve(x, w, padding=pairs, lhs_dilation=stride, rhs_dilation=dilation, groups=groups)
 
 
-# ---------------------------------------------------------------- as users call them
+# ---------------------------------------------------------------- public functions
 
 
 def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
@@ -274,7 +274,7 @@ def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
 
 
 def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, groups: int) -> tuple[Tensor, Dims]:
-    """The padding that keeps the size; where it cannot be the same on both sides, the input is padded on one before."""
+    """The padding that preserves the size; if it is asymmetric, the input is padded on one side first."""
     from compat._operators.shape.padding import constant_pad_nd
 
     if weight.dim() < 3:
@@ -352,14 +352,14 @@ def _declare_conv(n: int) -> None:
         weight: ``(O, C / groups, {size})``.
         bias: ``(O,)``.
         stride, padding, dilation: a number for all dimensions, or one each; ``padding`` may be ``"valid"`` (none) or
-            ``"same"`` (the size stays).
-        groups: how many groups the channels fall into, each with kernels of its own.
+            ``"same"`` (preserves the size).
+        groups: the number of groups of channels that are convolved separately.
 
     Returns:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: for mismatched sizes or dtypes.
 
     Example:
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
@@ -391,7 +391,7 @@ def _declare_conv_transpose(n: int) -> None:
             f"conv_transpose{n}d", n, input, weight, bias, stride, padding, output_padding, groups, dilation
         )
 
-    conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: a convolution's way back.
+    conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: the transpose of a convolution.
 
     Args:
         input: ``(N, C, {size})``, or without ``N``.
@@ -399,13 +399,13 @@ def _declare_conv_transpose(n: int) -> None:
         bias: ``(O,)``.
         stride, padding, dilation: those of the convolution; a number for all dimensions, or one each.
         output_padding: an addition to the size of the result at one side.
-        groups: how many groups the channels fall into.
+        groups: the number of groups of channels.
 
     Returns:
         ``(N, O, {size})``, or without ``N``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: for mismatched sizes or dtypes.
 
     Example:
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape

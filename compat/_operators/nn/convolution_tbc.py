@@ -1,4 +1,4 @@
-"""Convolution in one dimension with the time first: ``(time, batch, channels)``."""
+"""Time-first 1-d convolution: ``(time, batch, channels)``."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
     out=False,
 )  # fmt: skip
 def conv_tbc(input, weight, bias, pad):
-    """The convolution in one dimension with the time first.
+    """The 1-d convolution with the time dimension first.
 
     Args:
         input: ``(time, batch, C)``.
         weight: ``(width, C, O)``.
         bias: ``(O,)``.
-        pad: how many zeros are added at both ends.
+        pad: the number of zeros added at both ends.
 
     Returns:
         ``(time', batch, O)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> torch.conv_tbc(torch.ones(4, 1, 2), torch.ones(3, 2, 5), torch.zeros(5)).shape

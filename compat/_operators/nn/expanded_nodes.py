@@ -1,10 +1,10 @@
-"""Operations that run as one, and stand in the graph as the many steps that PyTorch takes.
+"""Fused operations that appear in the graph as the steps that PyTorch records.
 
-A recurrent layer is one program here, and in PyTorch's graph some ten nodes a step. Unless its nodes are read, the
-graph has what ran, and for each result a node in front of it that hands gradients on: a ``Folded``, named as PyTorch's
-node there is. When that node's edges are read, the steps are recorded on the same operands, and it becomes the
-node that it is named after; backward then goes through the steps. What looks at it alone (printing the tensor, the
-node's name, a hook on the gradient) unfolds nothing.
+A recurrent layer is one program here, and some ten nodes per step in PyTorch's graph. As long as its nodes are not
+read, the graph has the fused node, and for each result a ``Folded`` node in front of it that passes gradients on and is
+named like PyTorch's node. When that node's edges are read, the steps are recorded on the same operands, and it becomes
+the node that it is named after; backward then goes through the steps. Reading only the node itself (printing the
+tensor, its name, a hook on the gradient) does not unfold it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Fold:
     """A folded call.
 
     Attributes:
-        steps: what it is in the graph, a function of the operands.
-        operands: with the versions that they had; None once backward has let go of them.
-        layouts: those of the operands.
-        edges: where the operands' gradients go.
+        steps: the composition for the graph, a function of the operands.
+        operands: the operands with their versions at the call; None once backward has freed them.
+        layouts: the operands' layouts.
+        edges: the operands' gradient edges.
         nodes: weak references to the folded nodes, one for each result.
     """
 
@@ -50,9 +50,9 @@ class Fold:
         self.nodes: list[weakref.ref] = []
 
     def unfold(self) -> list[Any]:
-        """Records the steps, and has the folded nodes become those of their results.
+        """Records the steps, and replaces the folded nodes by those of their results.
 
-        Within a backward pass they stay as they are, since it has counted already which node waits for which.
+        Within a backward pass they are not replaced, since dependencies are already counted.
 
         Returns:
             The nodes of the results.
@@ -80,7 +80,7 @@ class Fold:
         return found
 
     def _stand_in(self, i: int) -> Tensor | None:
-        """An operand outside its graph; where it was released, another of its layout."""
+        """A detached operand; if it was freed, another tensor of its layout."""
         layout = self.layouts[i]
         if layout is None:
             return None
@@ -91,8 +91,8 @@ class Fold:
         return t.requires_grad_() if self.edges[i] is not NO_EDGE else t
 
     def _age(self, node: OpNode, given: Sequence[Tensor | None]) -> None:
-        """Brings a step's node to its state after the call: its saved operands are the call's, and of
-        the version that they had then; what backward let go of is not there."""
+        """Restores a step's node to its state after the call: the saved operands and their versions; freed ones stay
+        freed."""
         if self.operands is None:
             node.release()
             return
@@ -105,9 +105,9 @@ class Fold:
 
 
 class Folded(OpNode):
-    """The node of a result while its call is folded; ``numbers`` are the fold, which result it is, its size and dtype.
+    """The node of a result while its call is folded; ``numbers`` are the fold, the result's index, size and dtype.
 
-    It becomes another object's class, so it has no attributes of its own.
+    It changes its class to another node's, so it has no attributes of its own.
     """
 
     __slots__ = ()
@@ -137,14 +137,14 @@ def _looks_behind(name: str) -> property:
 
 @memoized("classes of folded nodes", 4096)
 def _class_of(kind: type[OpNode]) -> type[OpNode]:
-    """The class of folded nodes that are to become ``kind``; it has that name already."""
+    """The class, of the same name, of folded nodes that become ``kind``."""
     names = ["next_functions", "program", *(n for n in dir(kind) if n.startswith(("_saved_", "_raw_saved_")))]
     namespace = {"__slots__": (), "__module__": "builtins", **{n: _looks_behind(n) for n in names}}
     return type(kind.__name__, (Folded, kind), namespace)
 
 
 def _become(node: Any, other: Any) -> None:
-    """Makes a folded node a copy of another one; hooks and metadata stay."""
+    """Turns a folded node into a copy of another one; hooks and metadata are kept."""
     node.__class__ = other.__class__
     for slot in ("plan", "saved", "numbers", "next_functions"):
         setattr(node, slot, getattr(other, slot))
@@ -152,7 +152,7 @@ def _become(node: Any, other: Any) -> None:
 
 @contextmanager
 def _unwatched() -> Iterator[None]:
-    """Recording, with no hooks, modes or types that see it."""
+    """Recording without hooks, modes or overriding types."""
     before, stack = (mode.grad, mode.inference, mode.anomaly), hooks.stack
     try:
         mode.grad, mode.inference, mode.anomaly = True, False, False
@@ -165,7 +165,7 @@ def _unwatched() -> Iterator[None]:
 
 
 def _behind(nodes: Sequence[Any]) -> list[Any]:
-    """Nodes, and all that are behind them."""
+    """Nodes and all their ancestors in the graph."""
     found = dict.fromkeys(nodes)
     stack = list(found)
     for node in stack:  # grows
@@ -182,7 +182,7 @@ def _accumulator(t: Tensor | None) -> Node | None:
 
 
 def _number(ordered: Sequence[Any], last: int) -> None:
-    """Has nodes count as made, in this order, just before what followed the call."""
+    """Gives nodes sequence numbers, in this order, just before what followed the call."""
     for i, node in enumerate(ordered):
         node._sequence = last - 1 + (i + 1) / (len(ordered) + 1)
 
@@ -194,18 +194,18 @@ def folded(
 
     Args:
         run: a function of the operands.
-        steps: a function of the same meaning, composed of operations as PyTorch composes it.
-        kinds: the classes of the nodes that the results have by ``steps``; of two results, the later one does not
-            follow from the earlier one.
+        steps: an equivalent function, composed as PyTorch composes it.
+        kinds: the classes of the results' nodes according to ``steps``; of two results, the later does not depend on
+            the earlier.
         operands: tensors, or None.
     """
-    if mode.grad and (HookStack.used or mode.anomaly):  # each node is seen when it is made
+    if mode.grad and (HookStack.used or mode.anomaly):  # each node is observed when it is created
         return steps(*operands)
     made = run(*operands)
     if any(t._node is None for t in made):
         return made
     fold = Fold(steps, operands)
-    # The program may have saved its results; callers may write into them, since the steps would allow it.
+    # The program may have saved its results; callers may write to them, since the steps would allow it.
     results = [from_buffer(t._storage.buffer, t._layout) for t in made]
     for i, t in reversed(list(enumerate(made))):
         node = object.__new__(_class_of(kinds[i]))

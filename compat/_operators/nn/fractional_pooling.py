@@ -1,4 +1,4 @@
-"""Fractional max pooling: windows that lie unevenly, where random numbers put them.
+"""Fractional max pooling: windows of pseudorandom positions.
 
 Source: B. Graham, "Fractional max-pooling", 2014.
 """
@@ -65,7 +65,7 @@ def _check(n: int) -> Any:
 
 
 def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
-    """Where the windows of each plane begin: ``(planes, count)``, from ``(planes,)`` random numbers."""
+    """The starts of the windows of each plane: ``(planes, count)``, from ``(planes,)`` random numbers."""
     planes, dtype = type_of(sample).size, type_of(sample).dtype
     last = full(fdtypes.int64.type(size - kernel), (planes, min(count, 1)))
     if count <= 1:
@@ -79,11 +79,11 @@ def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
 
 
 def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
-    """The flat places of the elements of all windows: ``(planes, *counts, k)``."""
+    """The flat indices of the elements of all windows: ``(planes, *counts, k)``."""
     n = len(spatial)
     flat: Any = 0
     for d in range(n):
-        # PyTorch's two dimensions take their numbers the other way round.
+        # PyTorch's two dimensions take their numbers in reverse order.
         starts = _starts(samples[:, 1 - d if n == 2 else d], spatial[d], counts[d], kernel[d])
         places = np.add(np.expand_dims(starts, 2), np.arange(kernel[d]))
         at = [type_of(places).shape[0], *(1,) * (2 * n)]
@@ -106,7 +106,7 @@ def _pool(n: int) -> Op:
         found = greatest(reshape(windows, shape=type_of(places).shape), places)
         return tuple(reshape(x, shape=(*lead, *output_size)) for x in found)
 
-    body.__doc__ = f"The maxima of unevenly lying windows over the last {n} dimensions, and where they were."
+    body.__doc__ = f"The maxima of randomly spaced windows over the last {n} dimensions, and where they were."
     declared = aten(
         f"fractional_max_pool{n}d(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples)"
         " -> (Tensor, Tensor)",
@@ -124,17 +124,17 @@ def _pool(n: int) -> Op:
 
 _POOL = {n: _pool(n) for n in (2, 3)}
 
-# ---------------------------------------------------------------- as users call them
+# ---------------------------------------------------------------- public functions
 
-_DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
+_DOC = """The maxima of randomly spaced windows over the last {n} dimensions.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        kernel_size: the window's size, a number or one each.
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        kernel_size: the window size, a number or one per dimension.
         output_size: the size of the result in the pooled dimensions, a number or one each; or
-        output_ratio: which part of the input's size that is.
-        return_indices: whether to return also where the maxima were, counted over the pooled dimensions.
-        _random_samples: ``(N, C, {n})`` numbers from [0, 1) that the windows lie by; else they are drawn.
+        output_ratio: its ratio to the input size.
+        return_indices: whether to also return the flat indices of the maxima in the pooled dimensions.
+        _random_samples: ``(N, C, {n})`` numbers in [0, 1) that determine the windows; random by default.
 
     Raises:
         ValueError: if neither a size nor a ratio is given.
@@ -172,7 +172,7 @@ def _publish(n: int) -> None:
         return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """As the function without ``_with_indices`` gives with ``return_indices``."""
+        """The function without ``_with_indices``, with ``return_indices=True``."""
         if output_size is None and output_ratio is None:
             raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
         if output_size is None:

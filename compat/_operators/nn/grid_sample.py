@@ -1,4 +1,4 @@
-"""Images read at computed places: grid_sample, and the grids of affine maps."""
+"""Image sampling at computed positions: grid_sample, and affine grids."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ Ints = tuple[int, ...]
 
 
 def _unnormalized(x: Any, size: int, align: bool) -> Any:
-    """A coordinate from -1 to 1 as a place; these are the outermost elements' middles, or their outer edges."""
+    """A coordinate from -1 to 1 as a pixel position; the ends are the outermost pixels' centres, or their outer
+    edges."""
     if align:
         return np.multiply(np.divide(np.add(x, 1), 2), size - 1)
     return np.divide(np.subtract(np.multiply(np.add(x, 1), size), 1), 2)
 
 
 def _clipped(x: Any, size: int) -> Any:
-    """Inside, without a slope where it touches the edge; NaN becomes 0."""
+    """Clamped, with zero derivative at the edge; NaN becomes 0."""
     last = type_of(x).dtype.type(size - 1)
     low = np.where(np.greater(x, 0), x, np.zeros((), type_of(x).dtype))
     return np.where(np.less(low, last), low, last)
@@ -64,7 +65,7 @@ def _brought_in(x: Any, size: int, padding: int, align: bool) -> Any:
 
 
 def _read(x: Any, places: list[Any], sizes: Ints) -> Any:
-    """The elements at places, one array of whole numbers per dimension, zero outside: ``(batch, channels, points)``."""
+    """The elements at integer positions, one array per dimension, zero outside: ``(batch, channels, points)``."""
     inside, flat = None, None
     for place, size in zip(places, sizes):
         within = np.logical_and(np.greater_equal(place, 0), np.less_equal(place, size - 1))
@@ -81,7 +82,7 @@ def _read(x: Any, places: list[Any], sizes: Ints) -> Any:
 
 
 def _weighed(x: Any, taps: list[list[tuple[Any, Any]]], sizes: Ints) -> Any:
-    """The sum over all combinations of taps, per dimension pairs of a place and its weight."""
+    """The weighted sum over all combinations of taps, pairs of a position and its weight per dimension."""
     total = None
     for chosen in product(*taps):
         weight = chosen[0][1]
@@ -227,14 +228,14 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Images read at the places that a grid names.
+    """Samples images at the positions of a grid.
 
     Args:
         input: (batch, channels, height, width), or with a depth before the height.
-        grid: (batch, ..., 2 or 3): for each place of the result x, y (and z), from -1 to 1 across the image.
+        grid: (batch, ..., 2 or 3): for each position of the result x, y (and z), from -1 to 1 across the image.
         mode: ``bilinear``, ``nearest`` or ``bicubic``.
-        padding_mode: the values outside: ``zeros``, the nearest element (``border``), or mirror images.
-        align_corners: whether -1 and 1 are the middles of the outermost elements rather than their outer edges.
+        padding_mode: the values outside: ``zeros``, the nearest pixel (``border``), or reflections (``reflection``).
+        align_corners: whether -1 and 1 are the centres of the outermost pixels rather than their outer edges.
 
     Raises:
         ValueError: for a mode that does not exist.
@@ -263,7 +264,7 @@ def grid_sample(
 
 
 def _steps(count: int, align: bool, dtype: Any) -> numpy.ndarray:
-    """``count`` places from -1 to 1, the outermost on the edges or half a step inside."""
+    """``count`` positions from -1 to 1, the outermost at the ends or half a step inside."""
     if count <= 1:
         return numpy.zeros(count, dtype)
     steps = numpy.linspace(-1, 1, count, dtype=dtype)
@@ -313,11 +314,11 @@ def _check_theta(theta: Tensor, size: Ints) -> None:
 
 @function("F.affine_grid")
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """The grids for ``grid_sample`` that affine maps make.
+    """The sampling grids of affine maps, for ``grid_sample``.
 
     Args:
         theta: a batch of matrices, 2 by 3 or 3 by 4.
-        size: of the images that ``grid_sample`` is to make, with batch and channels.
+        size: the size of the images that ``grid_sample`` returns, with batch and channels.
         align_corners: as for ``grid_sample``.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Images brought to other sizes: every element of the result is a weighted sum of a few of the input, axis by axis.
+"""Image resizing: each element of the result is a weighted sum of a few input elements, axis by axis.
 
-Along one axis a mode is a table: for each place of the result some places of the input (the *taps*) and their weights.
-The gradient is the same with the table turned round, so nothing is ever scattered.
+Along one axis a mode is a table: for each position of the result the positions of the input (the *taps*) and their
+weights. The gradient uses the transposed table, so no scatter is needed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ Scales = tuple[float, ...] | None
 
 
 class Table(NamedTuple):
-    """``result[i] = sum over k of weights[i, k] * input[places[i, k]]``; without weights, ``k`` is 1 and they are 1."""
+    """``result[i] = sum over k of weights[i, k] * input[places[i, k]]``; without weights, there is one tap of weight
+    1."""
 
     places: numpy.ndarray
     weights: numpy.ndarray | None
 
     def turned(self, size: int) -> Table:
-        """The table of the transposed map, onto ``size`` places."""
+        """The table of the transposed map, onto ``size`` positions."""
         count, taps = self.places.shape
         weights = numpy.ones((count, taps)) if self.weights is None else self.weights
         used = weights.ravel() != 0
@@ -57,14 +58,14 @@ class Table(NamedTuple):
 
 
 def _step(size: int, count: int, align: bool, scale: float | None, kind: Any) -> Any:
-    """How far apart results lie in the input."""
+    """The step in the input between results."""
     if align:
         return kind(size - 1) / kind(count - 1) if count > 1 else kind(0)
     return kind(1 / scale) if scale is not None and scale > 0 else kind(size) / kind(count)
 
 
 def _nearest(size: int, count: int, align: bool, scale: float | None, kind: Any, *, half: float) -> Table:
-    """The place that a result falls on; its middle counts where ``half`` is a half. Always reckoned in float32."""
+    """The nearest input position; ``half`` is 0.5 for pixel centres. Always computed in float32."""
     at = (numpy.arange(count, dtype=numpy.float32) + numpy.float32(half)) * _step(
         size, count, False, scale, numpy.float32
     )
@@ -72,7 +73,7 @@ def _nearest(size: int, count: int, align: bool, scale: float | None, kind: Any,
 
 
 def _sources(size: int, count: int, align: bool, scale: float | None, kind: Any, inside: bool) -> Any:
-    """The place left of each result in the input, and how far to its right the result lies."""
+    """The input position left of each result, and the fraction to its right."""
     step = _step(size, count, align, scale, kind)
     index = numpy.arange(count).astype(kind)
     at = index * step if align else step * (index + kind(0.5)) - kind(0.5)
@@ -114,7 +115,7 @@ def _lanczos(x: Any) -> Any:
 def _smooth(
     size: int, count: int, align: bool, scale: float | None, kind: Any, *, filter: Callable[[Any], Any], width: int
 ) -> Table:
-    """A filter ``width`` wide, widened where the result is coarser than the input, so that it sees every element."""
+    """A filter of ``width``, widened for downsampling (antialiasing), so that it covers every element."""
     step = _step(size, count, align, scale, kind)
     wide = max(step, kind(1))
     support = kind(width * 0.5) * wide
@@ -154,7 +155,7 @@ def _taken(x: Any, places: numpy.ndarray, axis: int) -> Any:
 
 
 def _each(places: numpy.ndarray, size: int) -> int | None:
-    """How often each of ``size`` places is repeated, if all are, in order."""
+    """The number of repetitions of each of ``size`` positions, if all occur, in order."""
     times = len(places) // size if size else 0
     even = times and len(places) == times * size and (places == numpy.arange(len(places)) // times).all()
     return times if even else None
@@ -180,7 +181,7 @@ def _back_along(ct: Any, table: Table, size: int, axis: int) -> Any:
 
 
 def _bytes_along(x: Any, table: Table, axis: int) -> Any:
-    """``_along`` for bytes: weights as integers, as many bits as fit sixteen, and a sum rounded to a byte."""
+    """``_along`` for uint8: 16-bit integer weights, and a sum rounded to uint8."""
     if table.weights is None:
         return _along(x, table, axis)
     top = float(table.weights.max(initial=0.0))
@@ -196,12 +197,12 @@ def _bytes_along(x: Any, table: Table, axis: int) -> Any:
 
 @dataclass(frozen=True)
 class Mode:
-    """One way to resample ``n`` axes, under PyTorch's names for it."""
+    """A resampling mode for ``n`` axes, with PyTorch's names."""
 
     n: int
     table: Callable[..., Table]
     node: str
-    #: The kernel that refuses other dtypes.
+    #: The name of the kernel in errors about dtypes.
     kernel: str
     aligns: bool = True
 
@@ -309,7 +310,7 @@ def _modes() -> dict[tuple[str, int], tuple[str, Mode]]:
 
 
 _NEAREST = ((0.0, ""), (0.5, "Exact"))
-#: Filters, and how wide they are.
+#: Filters and their widths.
 _FILTERS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "bilinear": (_triangle, 2),
     "bicubic": (lambda x: cubic(x, -0.5), 4),
@@ -410,21 +411,21 @@ def interpolate(
     recompute_scale_factor: bool | None = None,
     antialias: bool = False,
 ) -> Tensor:
-    """The dimensions after batch and channels at another size.
+    """Resizes the dimensions after batch and channels.
 
     Args:
         input: one, two or three dimensions after batch and channels.
-        size: the size wanted, a number or one per dimension; or
-        scale_factor: how many times as large, likewise.
-        mode: ``nearest`` and ``nearest-exact`` repeat or leave out elements, ``area`` takes means; ``linear``,
-            ``bilinear``, ``trilinear`` and ``bicubic`` join neighbours, in one, two, three and two dimensions.
-        align_corners: whether the outermost elements keep their places, rather than the edges around them.
-        recompute_scale_factor: reckon with the ratio of the sizes instead of with ``scale_factor``.
-        antialias: widen the filter where the result is coarser; ``bilinear``, ``bicubic`` and ``lanczos`` only.
+        size: the output size, a number or one per dimension; or
+        scale_factor: the ratio to the input size, likewise.
+        mode: ``nearest`` and ``nearest-exact`` repeat or skip elements, ``area`` averages; ``linear``, ``bilinear``,
+            ``trilinear`` and ``bicubic`` interpolate, in one, two, three and two dimensions.
+        align_corners: whether the centres of the outermost elements are aligned, rather than their outer edges.
+        recompute_scale_factor: whether to use the ratio of the sizes instead of ``scale_factor``.
+        antialias: whether to widen the filter for downsampling; ``bilinear``, ``bicubic`` and ``lanczos`` only.
 
     Raises:
-        ValueError: for arguments that do not go together.
-        NotImplementedError: for a mode that does not exist, or not for so many dimensions.
+        ValueError: for incompatible arguments.
+        NotImplementedError: for an unknown mode, or one that does not support the number of dimensions.
         RuntimeError: for empty tensors.
 
     Example:
@@ -448,7 +449,7 @@ def interpolate(
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """``interpolate`` under its former name."""
+    """The deprecated name of ``interpolate``."""
     _former("upsample", "interpolate")
     return interpolate(input, size, scale_factor, mode, align_corners)
 

@@ -1,4 +1,4 @@
-"""Attention with several heads, each on its own projection of the queries, keys and values."""
+"""Multi-head attention, with projections of the queries, keys and values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compat._operators.shape.cat_stack import cat
 def canonical_mask(
     mask: Tensor | None, name: str, other: Tensor | None, other_name: str, dtype: dtypes.dtype
 ) -> Tensor | None:
-    """A mask as numbers to add: of booleans, ``-inf`` where they are True.
+    """A mask as numbers to add: ``-inf`` where a boolean mask is True.
 
     Args:
         other: another mask, which should have the same dtype.
@@ -39,7 +39,7 @@ def canonical_mask(
 
 
 def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any, num_heads: int) -> bool:
-    """Whether there is a batch; whether the numbers of dimensions go together."""
+    """Whether there is a batch dimension; checks the numbers of dimensions."""
     n = query.dim()
     if n not in (2, 3):
         raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {n}-D query tensor")
@@ -61,7 +61,7 @@ def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any,
 
 
 def _in_three(mask: Tensor | None, batch: int, rows: int, columns: int) -> Tensor | None:
-    """A mask with three dimensions."""
+    """A mask as a 3-d tensor."""
     if mask is None:
         return None
     wanted = (rows, columns) if mask.dim() == 2 else (batch, rows, columns)
@@ -71,7 +71,7 @@ def _in_three(mask: Tensor | None, batch: int, rows: int, columns: int) -> Tenso
 
 
 def _widened(mask: Tensor | None) -> Tensor | None:
-    """A mask for one more key, which is seen."""
+    """A mask for one more key, which is not masked."""
     return None if mask is None else names_of("F")["pad"](mask, (0, 1))
 
 
@@ -87,13 +87,13 @@ def _merged(mask: Tensor | None, padding: Tensor | None, num_heads: int) -> Tens
 
 
 def _unpacked(packed: Tensor, count: int, width: int) -> list[Tensor]:
-    """Several projections that were computed as one, each in memory of its own."""
+    """Several projections that were computed as one, each with its own memory."""
     parts = packed.unflatten(-1, (count, width)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
     return [parts[i] for i in range(count)]
 
 
 def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None, bias: Tensor | None) -> list[Tensor]:
-    """Queries, keys and values times one matrix for all three: as one product for those that are the same."""
+    """Queries, keys and values times one matrix for all three: as one product for equal operands."""
     if weight is None:
         raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
     width = query.shape[-1]
@@ -109,7 +109,7 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Tensor | None,
 
 
 def _projected_apart(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bias: Tensor | None) -> list[Tensor]:
-    """The same with a matrix for each."""
+    """As ``_projected``, with a matrix for each."""
     for name, w in zip("qkv", weights):
         if w is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
@@ -126,7 +126,7 @@ def _projected_apart(operands: tuple[Tensor, ...], weights: tuple[Any, ...], bia
 
 
 def _with_biases(k: Tensor, v: Tensor, bias_k: Any, bias_v: Any, static_k: Any, static_v: Any) -> tuple[Tensor, Tensor]:
-    """The keys and values with a learned one more."""
+    """The keys and values with a learned additional one."""
     for name, static in (("key", static_k), ("value", static_v)):
         if static is not None:
             raise AssertionError(f"bias cannot be added to static {name}.")
@@ -135,7 +135,7 @@ def _with_biases(k: Tensor, v: Tensor, bias_k: Any, bias_v: Any, static_k: Any, 
 
 
 def _by_head(x: Tensor, static: Tensor | None, name: str, batch: int, width: int) -> Tensor:
-    """``(batch * heads, length, width)`` of ``(length, batch, heads * width)``, or what is given instead."""
+    """``(batch * heads, length, width)`` from ``(length, batch, heads * width)``, or a given static value."""
     if static is None:
         return x.view(x.shape[0], batch, width).transpose(0, 1)
     if static.shape[0] != batch:
@@ -153,7 +153,7 @@ def _with_zero(x: Tensor) -> Tensor:
 
 
 def _weighed(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float) -> tuple[Tensor, Tensor]:
-    """The attended values and the weights, of ``(batch, length, width)``."""
+    """The attended values and the weights, from ``(batch, length, width)``."""
     scaled = q * math.sqrt(1.0 / float(q.shape[-1]))
     turned = k.transpose(-2, -1)
     scores = bmm(scaled, turned) if mask is None else baddbmm(mask, scaled, turned)
@@ -195,9 +195,9 @@ def multi_head_attention_forward(
         embed_dim_to_check: the expected ``e``.
         in_proj_weight: ``(3 * e, e)``; or, with ``use_separate_proj_weight``, ``q_proj_weight``, ``k_proj_weight``
             and ``v_proj_weight``.
-        bias_k, bias_v: ``(1, 1, e)``: one more key and value.
-        add_zero_attn: one more key and value of zeros.
-        key_padding_mask: ``(n, s)``: True, or ``-inf``, for keys that are not seen.
+        bias_k, bias_v: ``(1, 1, e)``: an additional key and value.
+        add_zero_attn: whether to add a key and value of zeros.
+        key_padding_mask: ``(n, s)``: True, or ``-inf``, for keys to ignore.
         attn_mask: ``(l, s)`` or ``(n * num_heads, l, s)``, likewise.
         static_k, static_v: ``(n * num_heads, s, e / num_heads)``, instead of projected ones.
         average_attn_weights: whether the weights are the mean over the heads.
@@ -208,7 +208,7 @@ def multi_head_attention_forward(
         unless ``need_weights``.
 
     Raises:
-        AssertionError: where sizes do not match.
+        AssertionError: if sizes do not match.
         RuntimeError: for a mask of the wrong size.
     """
     batched = _batched(query, key, value, key_padding_mask, attn_mask, num_heads)

@@ -1,4 +1,4 @@
-"""Normalization: by layers, by groups, by batches, by instances, by the root mean square."""
+"""Normalization: layer, group, batch and instance normalization."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from funcgrad.primitives.shape import reshape
 
 Axes = tuple[int, ...]
 
-# ---------------------------------------------------------------- what all of them do
+# ---------------------------------------------------------------- shared parts
 
 _HALVES = (fdtypes.float16, fdtypes.bfloat16)
 
 
 def _wide(x: Any) -> Any:
-    """float16 and bfloat16 as float32: too many of them are summed here."""
+    """float16 and bfloat16 as float32, since many elements are summed."""
     return np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x
 
 
@@ -47,7 +47,7 @@ def _mean(x: Any, axes: Axes) -> Any:
 
 
 def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
-    """The mean and the variance over axes, which stay."""
+    """The mean and the variance over axes, which are kept."""
     mean = _mean(x, axes)
     return mean, _mean(e.square(np.subtract(x, mean)), axes)
 
@@ -55,7 +55,7 @@ def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
 def _fused(x: Any, mean: Any, inverse: Any) -> Any:
     """``(x - mean) * inverse`` as PyTorch does in half precision: ``x * inverse`` less a product, rounded once."""
     shift = np.multiply(mean, inverse)
-    x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # where that product is exact
+    x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # in which that product is exact
     return np.astype(np.subtract(np.multiply(x, inverse), shift), fdtypes.float32)
 
 
@@ -65,9 +65,9 @@ def _affine(x: Any, weight: Any, bias: Any) -> Any:
 
 
 def _gradient(ct: Any, x: Any, mean: Any, inverse: Any, axes: Axes, ct_mean: Any, ct_inverse: Any) -> Any:
-    """The gradient through ``(x - mean) * inverse``, and through the two statistics as results of their own.
+    """The gradient through ``(x - mean) * inverse``, and through the two statistics as separate results.
 
-    That the statistics have gradients is what makes the backward differentiable once more.
+    The gradients of the statistics make the backward differentiable.
     """
     scaled = np.multiply(np.subtract(x, mean), inverse)
     centred = np.subtract(np.subtract(ct, _mean(ct, axes)), np.multiply(scaled, _mean(np.multiply(ct, scaled), axes)))
@@ -76,7 +76,7 @@ def _gradient(ct: Any, x: Any, mean: Any, inverse: Any, axes: Axes, ct_mean: Any
 
 
 def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """The first result has its channels last in memory where the input has."""
+    """The first result is channels-last if the input is."""
     layout = operands["input"]
     channels_last = is_channels_last(layout.size, layout.stride) or is_channels_last(layout.size, layout.stride, 5)
     keep = channels_last and not layout.contiguous
@@ -84,9 +84,9 @@ def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
-    """Whether the parameters' dtype goes with the input's: the same, or float32 for float16 and bfloat16.
+    """Checks that the parameters' dtype is the input's, or float32 for float16 and bfloat16.
 
-    The first parameter says which of the two it is.
+    The first parameter decides which.
     """
     found = [p.dtype for p in parameters if p is not None]
     if not found:
@@ -110,10 +110,10 @@ def _check_floating(kernel: str, input: Tensor) -> None:
 
 
 def check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **parameters: Tensor | None) -> None:
-    """Whether a tensor ends with the sizes to normalize over, and its parameters have them.
+    """Checks that a tensor ends with the normalized sizes, and that the parameters have them.
 
     Args:
-        star: what messages write before these sizes.
+        star: the prefix of these sizes in messages.
 
     Raises:
         RuntimeError: naming the sizes.
@@ -170,7 +170,7 @@ def native_layer_norm_backward(ct0, ct1, ct2, input, normalized_shape, weight, b
     ct, x, mean, inverse = (_wide(v) for v in (ct0, input, result1, result2))
     through = ct if weight is None else np.multiply(ct, _wide(weight))
     grad = _gradient(through, x, mean, inverse, axes, _wide(ct1), _wide(ct2))
-    # One row at least, so that the gradient of the bias is a tensor of its own.
+    # At least one row, so that the gradient of the bias is a separate tensor.
     rows = (math.prod(type_of(x).shape[: axes[0]]), *normalized_shape)
     scaled = np.multiply(np.subtract(x, mean), inverse)
     by_weight = None if weight is None else np.sum(np.reshape(np.multiply(ct, scaled), rows), 0)
@@ -198,7 +198,8 @@ def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5, cudnn_enable: bool = True,
 ) -> Tensor:  # fmt: skip
-    """The input less its mean, over its standard deviation, along its last dimensions; times ``weight``, plus ``bias``.
+    """The input minus its mean, over its standard deviation, along its last dimensions; times ``weight``, plus
+    ``bias``.
 
     Args:
         normalized_shape: the sizes of those dimensions.
@@ -304,7 +305,7 @@ def functional_group_norm(
 
     Args:
         input: (N, C, ...).
-        num_groups: how many groups the channels make; divides C.
+        num_groups: the number of groups; divides C.
         weight, bias: (C).
         eps: added to the variance.
 
@@ -394,7 +395,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 
 
 def _moved(running: Any, new: Any, momentum: Any) -> Any:
-    """A running statistic moved towards a new value."""
+    """A running statistic after an update towards a new value."""
     new = reshape(new, shape=type_of(running).shape)
     momentum = np.astype(momentum, type_of(new).dtype)
     moved = np.add(np.multiply(np.subtract(1.0, momentum), _wide(running)), np.multiply(momentum, new))
@@ -430,7 +431,7 @@ def _batch_norm(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    """Normalizes, and moves the running statistics, which keep their version: no history of them is of interest."""
+    """Normalizes, and updates the running statistics without changing their version."""
     for name, running in (("running_mean", running_mean), ("running_var", running_var)):
         if running is not None and mode.grad and running.requires_grad:
             raise RuntimeError(
@@ -441,13 +442,13 @@ def _batch_norm(
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]
-    whole = names_of("torch")["native_batch_norm"]  # which modes are shown
+    whole = names_of("torch")["native_batch_norm"]  # which modes intercept
     normalized: Tensor = whole(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
     return normalized
 
 
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Writes running statistics without counting a version; under ``vmap`` they must be batched."""
+    """Writes running statistics without a version change; under ``vmap`` they must be batched."""
     for running, new in statistics:
         if not set(vmap_checks.maps(new._storage.buffer)) <= set(vmap_checks.maps(running._storage.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
@@ -488,14 +489,14 @@ def batch_norm(
     input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """The input less the mean of its channel, over the standard deviation; times ``weight``, plus ``bias``.
+    """The input minus the mean of its channel, over the standard deviation; times ``weight``, plus ``bias``.
 
     Args:
         input: (N, C, ...).
-        running_mean, running_var: (C): used as they are, or, in ``training``, moved towards those of this batch.
+        running_mean, running_var: (C): used unchanged, or, in ``training``, updated towards those of this batch.
         weight, bias: (C).
         training: whether the batch's own statistics are used.
-        momentum: how far the running statistics move.
+        momentum: the factor of the update of running statistics.
         eps: added to the variance.
 
     Raises:
@@ -534,7 +535,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """``batch_norm`` of every sample by itself; arguments as there.
+    """``batch_norm`` of each sample separately; arguments as there.
 
     Args:
         use_input_stats: whether the samples' own statistics are used.

@@ -24,7 +24,7 @@ from funcgrad.primitives.shape import iota, moved, reshape
 
 
 def packed_places(batch_sizes: Any, total: int, batch: int) -> Any:
-    """The rows that packed sequences take among (steps * batch)."""
+    """The indices of packed rows among (steps * batch)."""
     steps = type_of(batch_sizes).size
     ends = np.cumsum(batch_sizes)
     rows = iota(shape=(total,), axis=0, dtype=fdtypes.int64)
@@ -34,20 +34,20 @@ def packed_places(batch_sizes: Any, total: int, batch: int) -> Any:
 
 
 def spread(rows: Any, places: Any, steps: int, batch: int) -> Any:
-    """Packed rows as (steps, batch, ...), zero where there are none."""
+    """Packed rows as (steps, batch, ...), zero elsewhere."""
     width = type_of(rows).shape[1:]
     padded = np.at(np.zeros((steps * batch, *width), type_of(rows).dtype))[places].add(rows)
     return reshape(padded, shape=(steps, batch, *width))
 
 
 def gathered(padded: Any, places: Any) -> Any:
-    """The rows at ``places`` of (steps, batch, ...)."""
+    """The rows of (steps, batch, ...) at indices ``places``."""
     steps, batch, *width = type_of(padded).shape
     return take_slices(reshape(padded, shape=(steps * batch, *width)), places, axis=0, mode="clip")
 
 
 def active_steps(batch_sizes: Any, steps: int, batch: int) -> Any:
-    """Which steps belong to which sequence: booleans (steps, batch)."""
+    """The mask of steps that belong to each sequence: booleans (steps, batch)."""
     sequences = iota(shape=(steps, batch), axis=1, dtype=fdtypes.int64)
     sizes = np.concatenate([batch_sizes, np.zeros((steps - type_of(batch_sizes).size,), fdtypes.int64)])
     return np.less(sequences, reshape(sizes, shape=(steps, 1)))
@@ -77,7 +77,7 @@ def _pack_backward(ct0: Any, input: Any, total: int, batch_first: bool, result1:
 
 
 def row_tables(sizes: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """The rows that packed sequences take among (steps * batch); and for each of those the packed one, or -1."""
+    """The indices of packed rows among (steps * batch); and for each of those the packed index, or -1."""
     active = numpy.arange(sizes[0]) < sizes[:, None]
     places = numpy.flatnonzero(active)
     sources = numpy.full(active.size, -1)
@@ -86,7 +86,7 @@ def row_tables(sizes: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def _by_source(rows: Any, sources: Any, steps: int, batch: int) -> Any:
-    """Packed rows as (steps, batch, ...), zero where there are none; without a scatter, which compiles slowly."""
+    """Packed rows as (steps, batch, ...), zero elsewhere; without a scatter, which compiles slowly."""
     found = take_slices(rows, sources, axis=0, mode="clip")
     there = reshape(np.greater_equal(sources, 0), shape=(steps * batch, *(1,) * (type_of(rows).ndim - 1)))
     return reshape(np.where(there, found, e.number(0, found)), shape=(steps, batch, *type_of(rows).shape[1:]))
@@ -114,7 +114,7 @@ def _pack_rows_backward(ct: Any, input: Any, sources: Any) -> Any:
     gradients=Gradients(without="places sources"),
 )  # fmt: skip
 def spread_rows(rows, places, sources, steps, batch):
-    """Packed rows as (steps, batch, ...), zero where there are none."""
+    """Packed rows as (steps, batch, ...), zero elsewhere."""
     return _by_source(rows, sources, steps, batch)
 
 
@@ -128,10 +128,10 @@ def _spread_rows_backward(ct: Any, rows: Any, places: Any) -> Any:
     names="torch._pack_padded_sequence",
 )
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
-    """The rows of padded sequences, step by step, and how many sequences have each step.
+    """The rows of padded sequences, step by step, and the number of sequences at each step.
 
     Raises:
-        RuntimeError: for nothing to pack, and lengths not sorted, not positive, or not one for each sequence.
+        RuntimeError: for an empty batch, and lengths that are not sorted, not positive, or not one per sequence.
     """
     if not input.numel():
         raise RuntimeError("Cannot pack empty tensors.")
@@ -216,7 +216,7 @@ def _check_sequences(sequences: Sequence[Any], padding_side: str) -> None:
 
 
 def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
-    """Sequences of different lengths in one padded tensor; see ``torch.nn.utils.rnn``."""
+    """Sequences of different lengths as one padded tensor; see ``torch.nn.utils.rnn``."""
     _check_sequences(sequences, padding_side)
     first, longest = sequences[0], max(len(t) for t in sequences)
     lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
@@ -227,7 +227,7 @@ def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, paddi
             begin = longest - len(t) if padding_side == "left" else 0
             whole.select(0 if batch_first else 1, i).narrow(0, begin, len(t)).copy_(t)
         return whole
-    # Nothing to record: filled in as NumPy's, since every mix of lengths would be a program of its own.
+    # Without recording NumPy does it, since each combination of lengths would need its own program.
     array = numpy.full(size, padding_value, first.dtype.numpy)
     for i, t in enumerate(sequences):
         begin = longest - len(t) if padding_side == "left" else 0

@@ -29,11 +29,11 @@ Dims = tuple[int, ...]
 
 _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
 
-# ---------------------------------------------------------------- where windows lie
+# ---------------------------------------------------------------- windows
 
 
 def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """How many windows there are; with ``ceil_mode`` the last may reach past the padding, but must not start there."""
+    """The number of windows; with ``ceil_mode`` the last may reach past the padding, but must not start there."""
     span = size + 2 * padding - dilation * (kernel - 1) - 1
     if ceil_mode:
         found = -(-span // stride) + 1
@@ -47,7 +47,7 @@ def _pooled(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: 
 
 
 def _window(shape: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, ceil_mode: bool) -> Window:
-    """The window over the last dimensions of an array."""
+    """The sliding window over the last dimensions of an array."""
     n = len(kernel)
     axes = tuple(range(len(shape) - n, len(shape)))
     pads = []
@@ -100,7 +100,7 @@ def _check_sizes(size: Dims, out: Dims) -> None:
         )
 
 
-#: Of which dtypes there are averages of two, and of three dimensions.
+#: The dtypes of 2-d and 3-d averages.
 _AVERAGED = {2: (float32, float64, float16, bfloat16, int64), 3: (float32, float64, int64)}
 _AVERAGE_KERNELS = {2: "avg_pool2d", 3: "avg_pool3d_out_frame"}
 
@@ -176,10 +176,10 @@ def _max_pool(n: int) -> Op:
 
 
 def spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
-    """Each gradient added where its window's maximum was.
+    """Each gradient added at its window's maximum.
 
-    Scattered, over one axis: whatever else might compute it, XLA would fuse with what found the maxima, and find them
-    anew for every element of the input (measured).
+    By a scatter over one axis: XLA would fuse anything else with the search for the maxima, and repeat that for each
+    element of the input (measured).
     """
     if prod(shape) == 0:
         return full(type_of(ct).dtype.type(0), shape)
@@ -219,7 +219,7 @@ def _max_pool_function(n: int) -> Any:
 
 
 def _ints(value: Any, n: int = 1) -> Dims:
-    """A parameter as a tuple, () for None; a number counts for all dimensions."""
+    """A parameter as a tuple, () for None; a number applies to all dimensions."""
     if hasattr(value, "__index__"):
         return (value.__index__(),) * n
     return () if value is None else tuple(v.__index__() for v in value)
@@ -228,10 +228,10 @@ def _ints(value: Any, n: int = 1) -> Dims:
 _POOL_DOC = """The {what} of windows over the last {n} dimensions.
 
     Args:
-        input: channels, and a batch perhaps, in front of the pooled dimensions.
-        kernel_size: the window's size, a number or one per dimension.
-        stride: how far windows lie apart; the window's size if not given.
-        padding: how much is added at each end, at most half a window.
+        input: the pooled dimensions, preceded by channels and optionally a batch.
+        kernel_size: the window size, a number or one per dimension.
+        stride: the step between windows; by default the window size.
+        padding: the padding at each end, at most half a window.
         {more}
 
     Raises:
@@ -325,7 +325,7 @@ def max_pool1d(
     tensor_argument("max_pool1d", "input", 1, input)
     kernel, pads, holes = _ints(kernel_size), _ints(padding), _ints(dilation)
     step = _ints(stride) or kernel
-    single = not (return_indices or (input.requires_grad and mode.grad))  # PyTorch has code of its own for these
+    single = not (return_indices or (input.requires_grad and mode.grad))  # PyTorch has separate code for these
     if return_indices and input.dim() not in (2, 3):
         raise _dimensions("max_pool1d", input)
     _check_max1d(input, kernel, step, pads, holes, ceil_mode)
@@ -379,7 +379,7 @@ def _check_average(n: int) -> Any:
 
 
 def _divisors(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, counts: Dims, include: bool) -> numpy.ndarray:
-    """How many elements each window counts."""
+    """The number of elements included in each window."""
     found = numpy.ones((1,) * len(spatial), numpy.int64)
     for i, (size, k, s, p, c) in enumerate(zip(spatial, kernel, stride, padding, counts)):
         start = numpy.arange(c) * s - p

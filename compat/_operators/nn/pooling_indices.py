@@ -1,4 +1,4 @@
-"""Maxima of windows together with their places: the functions that give both whatever they are asked."""
+"""Max pooling functions that always return indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rms_norm``: a tensor over the root of the mean of its squares."""
+"""``rms_norm``: root mean square normalization."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def rms_norm(
 
     Args:
         normalized_shape: the sizes of those dimensions.
-        eps: added to the mean; by default the smallest step of the dtype.
+        eps: added to the mean; by default the dtype's ``eps``.
 
     Raises:
-        RuntimeError: for sizes that do not fit.
+        RuntimeError: for sizes that do not match.
 
     Example:
         >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))

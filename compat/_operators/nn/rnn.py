@@ -1,7 +1,7 @@
-"""Recurrent networks: one operation for a layer in one direction, and the stacks of them.
+"""Recurrent networks: one operation per layer and direction, and stacks of layers.
 
-PyTorch on the CPU has such an operation for float32 LSTMs. Other networks are folded
-(``compat._operators.nn.expanded_nodes``): computed so too, and shown step by step.
+PyTorch's CPU backend has such an operation for float32 LSTMs. Other networks are folded
+(``compat._operators.nn.expanded_nodes``): computed the same way, but recorded step by step when their graph is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from compat._operators.shape.cat_stack import cat, stack
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- a layer in one direction
+# ---------------------------------------------------------------- one layer and direction
 
 
 @aten(
@@ -67,13 +67,13 @@ def mkldnn_rnn_layer_backward(
     gradients=Gradients(without="batch_sizes"),
 )  # fmt: skip
 def rnn_layer(input, weight0, weight1, weight2, weight3, weight4, hx, cx, batch_sizes, reverse, mode, keep):
-    """The same for cases without an operation of PyTorch's: packed sequences, projections, and without a graph."""
+    """The same for cases that PyTorch composes: packed sequences, projections; and without a graph."""
     w = Weights(weight0, weight1, weight2, weight3, weight4)
     return layer(mode, input, w, hx, cx, _active(input, batch_sizes), reverse, keep)
 
 
 def _active(x: Any, batch_sizes: Any) -> Any:
-    """Which steps belong to which sequence, to go with (steps, batch, ...); None for all."""
+    """The mask of steps that belong to each sequence, broadcastable to (steps, batch, ...); None for all."""
     if batch_sizes is None:
         return None
     steps, batch, _ = type_of(x).shape
@@ -95,10 +95,10 @@ def rnn_layer_backward(
 
 
 class _Packed:
-    """What goes with packed sequences: how they are padded, with a few more steps than there are.
+    """The padding of packed sequences, with some additional steps.
 
-    What is compiled for a layer is then good for other sequences too: steps come in eight sizes from one power of two
-    to the next, and which of them are a sequence's own is data.
+    A layer's program is then reused for other sequences: the number of steps is rounded up to one of eight sizes per
+    power of two, and the mask of valid steps is data.
     """
 
     def __init__(self, batch_sizes: Tensor):
@@ -122,7 +122,7 @@ class _Call:
     """A call of a recurrent network: everything but the layers' states and weights.
 
     Attributes:
-        packed: of packed sequences, how they are padded; else None.
+        packed: the padding of packed sequences; else None.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class _Call:
         return input, last_h, last_c[0] if last_c else last_h
 
     def _is_whole(self, input: Tensor, projected: bool) -> bool:
-        """Whether PyTorch, too, has an operation for its layers."""
+        """Whether PyTorch also has a single operation for its layers."""
         if self.mode != LSTM or self.packed is not None or input.dtype not in (dtype.float32, dtype.bfloat16):
             return False
         if projected:
@@ -235,7 +235,7 @@ class _Call:
 
 
 def _states(states: Tensor, whole: bool) -> Sequence[Tensor]:
-    """Those of each layer and direction."""
+    """The states of each layer and direction."""
     return [states.select(0, n) for n in range(states.shape[0])] if whole else states.unbind(0)
 
 
@@ -285,7 +285,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
         The states of the last layer after all steps, and the last ``h`` and ``c`` of all layers.
 
     Raises:
-        RuntimeError: for states and weights that are not as many as the layers need, and sizes that do not match.
+        RuntimeError: for a wrong number of states and weights, and sizes that do not match.
 
     Example:
         >>> net = torch.nn.LSTM(3, 4)
@@ -297,7 +297,7 @@ def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     return _called("lstm", LSTM, args, kwargs)
 
 
-#: What schemas of recurrent layers take after the weights.
+#: The parameters of the schemas of recurrent layers after the weights.
 _LAYERS = "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional"
 
 

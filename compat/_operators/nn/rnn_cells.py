@@ -1,4 +1,4 @@
-"""One step of a recurrent network: composed of other operations, as PyTorch composes it on the CPU."""
+"""Single steps of recurrent networks, composed of other operations, as in PyTorch on the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from funcgrad.primitives.shape import slice_
     node="UnsafeSplitBackward0", saves="self.sym_sizes split_size dim", names="",
 )  # fmt: skip
 def _unsafe_split(input, split_size, dim, count):
-    """Equal parts along a dimension, which are no views."""
+    """Equal parts along a dimension, which are not views."""
     shape = type_of(input).shape
     parts = []
     for i in range(count):
@@ -76,7 +76,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def lstm_step(of_input: Callable[[], Tensor], h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None) -> Any:
-    """The next ``h`` and ``c`` of an LSTM, from the input's share of the gates."""
+    """The next ``h`` and ``c`` of an LSTM, from the input's part of the gates."""
     gates: Any = linear(h, w_hh, b_hh) + of_input()
     i, f, g, o = _chunks(gates, 4)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
@@ -95,7 +95,7 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 
 def gru_step(of_input: Callable[[], Tensor], h: Any, w_hh: Tensor, b_hh: Tensor | None) -> Any:
-    """The next state of a GRU, from the input's share of the gates."""
+    """The next state of a GRU, from the input's part of the gates."""
     share, of_state = _chunks(of_input(), 3), _chunks(linear(h, w_hh, b_hh), 3)
     reset = (of_state[0] + share[0]).sigmoid()
     update = (of_state[1] + share[1]).sigmoid()
@@ -106,7 +106,7 @@ def gru_step(of_input: Callable[[], Tensor], h: Any, w_hh: Tensor, b_hh: Tensor 
 def plain_step(
     activation: Callable[[Any], Tensor], of_input: Callable[[], Tensor], h: Tensor, w_hh: Tensor, b_hh: Tensor | None
 ) -> Tensor:
-    """The next state of a plain recurrent network, from the input's share."""
+    """The next state of a plain recurrent network, from the input's part."""
     return activation(linear(h, w_hh, b_hh) + of_input())
 
 

@@ -1,8 +1,8 @@
-"""Recurrent layers in one direction, forwards and backwards, as functions of arrays.
+"""Recurrent layers in one direction, forward and backward, as functions of arrays.
 
-What does not recur is outside the loops: the inputs of all steps are multiplied by their weights at once before, and in
-backward the loop gathers the gradients before the gates, of which the gradients of weights and inputs are single
-products afterwards. The forward loop keeps the gates, so backward computes none of them again.
+Computations that do not recur are outside the loops: the inputs of all steps are multiplied by their weights before,
+and in backward the loop collects the gradients of the gates, from which the gradients of weights and inputs are single
+products afterwards. The forward loop stores the gates, so backward recomputes none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RELU, TANH, LSTM, GRU = range(4)
 
 
 class Weights(NamedTuple):
-    """The parameters of a layer in one direction, rows being gates; biases and the projection may be absent."""
+    """The parameters of a layer in one direction, with gates along rows; biases and the projection may be absent."""
 
     ih: Any
     hh: Any
@@ -33,7 +33,7 @@ class Weights(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """Values that a backward step reads: states before the step, the new one, gates, and their gradients."""
+    """Values that a backward step reads: the states before the step, the new one, gates, and their gradients."""
 
     h: Any
     c: Any
@@ -85,7 +85,7 @@ def _before(states: Any, first: Any, reverse: bool) -> Any:
 
 
 def _chosen(active: Any, new: Any, old: Any) -> Any:
-    """The new states of the sequences that this step belongs to, the old ones of others."""
+    """The new states of the sequences that this step belongs to, and the old ones of others."""
     return new if active is None else np.where(active, new, old)
 
 
@@ -97,7 +97,7 @@ def _slope_of_tanh(t: Any) -> Any:
     return np.subtract(1.0, np.multiply(t, t))
 
 
-# ---------------------------------------------------------------- one step of each kind
+# ---------------------------------------------------------------- one step of each mode
 
 State = tuple[Any, ...]
 
@@ -132,7 +132,7 @@ _STEPS: dict[int, Callable[..., tuple[State, Any]]] = {
 
 
 def _bias_of_inputs(mode: int, w: Weights) -> Any:
-    """The bias of the inputs' part of the gates. The GRU's new gate has its own for the states."""
+    """The bias of the inputs' part of the gates. The GRU's new gate has a separate one for the states."""
     if w.b_ih is None or w.b_hh is None:
         return None
     if mode != GRU:
@@ -141,7 +141,7 @@ def _bias_of_inputs(mode: int, w: Weights) -> Any:
     return np.add(w.b_ih, concatenate(r, z, zeros(type_of(n)), axis=0))
 
 
-# ---------------------------------------------------------------- forwards
+# ---------------------------------------------------------------- forward
 
 
 def layer(
@@ -150,25 +150,25 @@ def layer(
     """A layer over all steps.
 
     Args:
-        mode: which kind.
+        mode: the kind of layer.
         x: (steps, batch, inputs).
-        h, c: the first states, (batch, hidden); ``c`` of an LSTM only.
-        active: (steps, batch, 1), which steps belong to which sequence; None for all.
+        h, c: the initial states, (batch, hidden); ``c`` for an LSTM only.
+        active: (steps, batch, 1), the mask of steps that belong to each sequence; None for all.
         reverse: from the last step to the first.
-        keep: whether to return what backward needs.
+        keep: whether to return the values that backward needs.
 
     Returns:
-        The states after each step (steps, batch, hidden), the last ``h`` and ``c``, and the gates (steps, batch,
-        gates * hidden) with an LSTM's ``c`` after them; what there is not has no elements.
+        The states after each step (steps, batch, hidden), the last ``h`` and ``c``, and the gates (steps, batch, gates
+        * hidden) followed by an LSTM's ``c``; absent ones are empty.
     """
     steps, batch, _ = type_of(x).shape
     gx = _rows(_flat(x), w.ih)
     bias = _bias_of_inputs(mode, w)
     gx = gx if bias is None else np.add(gx, bias)
     gx = reshape(gx, shape=(steps, batch, type_of(gx).shape[1]))
-    # A training step of two LSTM layers (batch 32, 64 steps, 64 to 128) on two cores, best times against this way's:
-    # transposed within the loop 1.0, one tanh for all gates 1.0, unrolled by two 1.1, by four 1.2, all factors of the
-    # backward loop worked out before it 1.5; JAX's own derivative of such a loop 1.8, PyTorch's eager step 3.
+    # A training step of two LSTM layers (batch 32, 64 steps, 64 to 128) on two cores, best times relative to this
+    # version: transposed within the loop 1.0, one tanh for all gates 1.0, unrolled by two 1.1, by four 1.2, all factors
+    # of the backward loop computed before it 1.5; JAX's own derivative of such a loop 1.8, PyTorch's eager step 3.
     turned = moved(w.hh, 1, 0)
 
     def step(state: State, slices: Any) -> Any:
@@ -184,7 +184,7 @@ def layer(
     return out, last[0], last[1] if mode == LSTM else nothing, nothing if kept is None else kept
 
 
-# ---------------------------------------------------------------- backwards
+# ---------------------------------------------------------------- backward
 
 
 def _back_plain(mode: int, through: State, k: Kept, w: Weights) -> tuple[Any, State]:
@@ -211,7 +211,7 @@ def _back_lstm(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
 
 
 def _back_gru(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
-    """The gradients before r, z and n, and, where n takes its share of the state, times r."""
+    """The gradients of the pre-activations of r, z and n, and of n's part of the state times r."""
     (ct,) = through
     r, z, n, hn = _columns(k.gates, 4)
     more = _columns(k.ct_gates, 4)
@@ -243,7 +243,7 @@ def layer_backward(
         cts: the gradients of its results.
 
     Returns:
-        Those of ``x``, of the weights, of ``h`` and of ``c``.
+        The gradients of ``x``, of the weights, of ``h`` and of ``c``.
     """
     ct_out, ct_h, ct_c, ct_gates = cts
     lstm = mode == LSTM
@@ -266,7 +266,7 @@ def layer_backward(
         if mode == GRU:
             back = np.add(back, rest[0])
         carried = (back, *rest) if lstm else (back,)
-        # A step that is not a sequence's own hands everything on.
+        # A step that does not belong to a sequence passes everything on.
         carried = tuple(_chosen(active, new, old) for new, old in zip(carried, total))
         projected = _chosen(active, total[0], e.number(0, total[0])) if w.hr is not None else None
         return carried, (found, projected)

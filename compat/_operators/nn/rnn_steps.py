@@ -1,6 +1,6 @@
-"""Recurrent layers in one direction step by step, as PyTorch composes them of other operations on the CPU.
+"""Recurrent layers in one direction, composed step by step as in PyTorch on the CPU.
 
-These are the graphs of networks that are computed by ``compat._operators.nn.rnn_scan``, layer by layer in one program.
+These give the graphs of networks that ``compat._operators.nn.rnn_scan`` computes, one program per layer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ State = tuple[Tensor, ...]
 
 
 def _step(mode: int, gates: Tensor, state: State, w: Weights) -> State:
-    """The next state, from the inputs' share of the gates."""
+    """The next state, from the inputs' part of the gates."""
     if mode == GRU:
         return (gru_step(lambda: gates, state[0], w.hh, w.b_hh),)
     if mode == LSTM:
@@ -38,7 +38,7 @@ def layer_in_steps(
 
     Args:
         reverse: from the last step to the first.
-        sizes: of packed sequences, how many of them have each step; else None.
+        sizes: for packed sequences, the number of sequences at each step; else None.
         input: (steps, batch, inputs), or of packed sequences (rows, inputs).
         weights_and_state: ``Weights``, the first ``h``, and an LSTM's ``c``.
 
@@ -74,7 +74,7 @@ def _from_first(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, stat
 
 
 def _from_last(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, first: State) -> State:
-    """Shorter sequences begin on the way, with their first states."""
+    """Shorter sequences start later, with their initial states."""
     found, end, before = [], gates.shape[0], sizes[-1]
     state = tuple(narrow(s, 0, 0, before) for s in first)
     for size in reversed(sizes):

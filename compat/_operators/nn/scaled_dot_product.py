@@ -1,4 +1,4 @@
-"""Attention: weighted means of values, the weights being the softmax of products of queries and keys."""
+"""Scaled dot-product attention."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.contraction import dot as contract
 from funcgrad.primitives.shape import reshape
 
-# ---------------------------------------------------------------- the softmax of a row of nothing but -inf
+# ---------------------------------------------------------------- the softmax of rows of -inf
 
 
 @aten(
@@ -53,7 +53,7 @@ def safe_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, (dim,), True)))
 
 
-# ---------------------------------------------------------------- attention as one operation
+# ---------------------------------------------------------------- attention as a single operation
 
 
 def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
@@ -62,9 +62,9 @@ def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
 
 
 class _Heads:
-    """How queries, keys and values become batches of matrices.
+    """Conversion of queries, keys and values to batches of matrices.
 
-    Where several heads of the queries share one of the keys, their rows are made rows of one matrix.
+    If several heads of the queries share one of the keys, their rows become rows of one matrix.
 
     Args:
         query: ``(n, heads, l, e)``.
@@ -105,7 +105,7 @@ def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale:
 
 
 def _wide(*xs: Any) -> list[Any]:
-    """float16 and bfloat16 as float32: their exponentials are summed."""
+    """float16 and bfloat16 as float32, since exponentials are summed."""
     half = (fdtypes.float16, fdtypes.bfloat16)
     return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in half else x for x in xs]
 
@@ -115,7 +115,7 @@ def _factor(scale: float | None, width: int) -> float:
 
 
 def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
-    """The output in the memory order of the query; the logarithms with the heads last."""
+    """The output in the memory format of the query; the logarithms with the heads last."""
     layout = operands["query"]
     _, heads, rows = types[1].shape
     own = tuple(layout.stride) if types[0].shape == tuple(layout.size) and layout.dense else None
@@ -138,7 +138,7 @@ def flash_attention(query, key, value, dropout_p, is_causal, *, attn_mask, scale
     weights = e.exp(less_peak(scores, np.where(hidden, e.number(0, high), high)))
     total = reduce(r.reduce_sum, weights, (3,), True)
     total = np.where(hidden, e.number(1, total), total)
-    # PyTorch's kernel rounds the exponentials to the dtype of the values, and not the sum that divides them.
+    # PyTorch's kernel rounds the exponentials to the dtype of the values, but not their sum.
     rounded = np.astype(np.astype(weights, dtype), type_of(value).dtype)
     product = heads.by_head(_product(heads.of_scores(rounded), heads.of_key(value), 2, 1))
     logsumexp = np.where(hidden, e.number(0, total), np.add(high, e.log(total)))
@@ -157,7 +157,7 @@ def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, 
     grad_value = _product(weights, rows, 1, 1)
     towards = _product(rows, heads.of_key(value), 2, 2)
     inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
-    # The logarithms are results too, only for this operator's derivative.
+    # The logarithms are results too, only for this operator's backward.
     through = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
     grad_scores = np.multiply(np.multiply(weights, np.add(np.subtract(towards, inner), through)), factor)
     grad_query = _product(grad_scores, heads.of_key(key), 2, 1)
@@ -207,12 +207,12 @@ def _composed(
 
 
 def _repeated(t: Tensor, heads: int) -> Tensor:
-    """Each head of the keys or values as often as heads of the queries share it."""
+    """Each head of the keys or values repeated for the heads of the queries that share it."""
     times = heads // t.shape[-3]
     return t if times == 1 else t.repeat_interleave(times, -3)
 
 
-# ---------------------------------------------------------------- which of them
+# ---------------------------------------------------------------- selection
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, gqa: bool) -> None:
@@ -242,7 +242,7 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, gqa: 
 def _at_once(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool
 ) -> bool:  # fmt: skip
-    """Whether PyTorch does it as one operation."""
+    """Whether PyTorch uses a single operation."""
     if dropout_p > 0 or not query.dim() == key.dim() == value.dim() == 4:
         return False
     if mask is not None and (mask.requires_grad or mask.dim() not in (2, 4)):
@@ -280,10 +280,10 @@ def scaled_dot_product_attention(
         query: ``(*, l, e)``.
         key: ``(*, s, e)``.
         value: ``(*, s, v)``.
-        attn_mask: of a size that broadcasts to ``(*, l, s)``: booleans, False where there is to be no attention, or
-            numbers to add to the scores. A row without any attention gives zeros.
-        dropout_p: the probability with which a weight is dropped.
-        is_causal: whether the i-th query sees the first i + 1 keys only.
+        attn_mask: broadcastable to ``(*, l, s)``: booleans, False to mask a key, or numbers to add to the scores. A row
+            with all keys masked gives zeros.
+        dropout_p: the dropout probability of weights.
+        is_causal: whether the i-th query attends only to the first i + 1 keys.
         scale: by default ``1 / sqrt(e)``.
         enable_gqa: whether several heads of the queries (dimension -3) may share one of the keys and values.
 
@@ -291,7 +291,7 @@ def scaled_dot_product_attention(
         ``(*, l, v)``.
 
     Raises:
-        RuntimeError: where sizes or dtypes do not match.
+        RuntimeError: if sizes or dtypes do not match.
 
     Example:
         >>> q = torch.zeros(1, 1, 1, 2)

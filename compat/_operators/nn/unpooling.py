@@ -1,4 +1,4 @@
-"""Maxima put back where they were; pooling with other norms; responses divided by those of neighbouring channels."""
+"""Max unpooling; pooling with other norms; local response normalization."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from funcgrad.primitives.shape import full, iota, reshape
 
 Ints = tuple[int, ...]
 
-# ---------------------------------------------------------------- maxima back in place
+# ---------------------------------------------------------------- max unpooling
 
 
 def _check_unpool(n: int) -> Callable[..., None]:
@@ -58,12 +58,12 @@ def _inspect_unpool(input: Tensor, indices: Tensor, output_size: Ints) -> None:
     found = values_of(indices)
     bad = found[(found < 0) | (found >= prod(output_size))]
     if bad.size:
-        # PyTorch looks at all of them, and shows the last.
+        # PyTorch checks all of them, and reports the last.
         raise RuntimeError(f"Found an invalid max index: {bad[-1]} (output volumes are of size {by(output_size)})")
 
 
 def _places(indices: Any, rows: int, volume: int) -> Any:
-    """Places within planes as places within all of them."""
+    """Indices within planes as indices within all of them."""
     inner = reshape(indices, shape=(rows, type_of(indices).size // rows))
     first = mul(iota(shape=type_of(inner).shape, axis=0, dtype=int64.numpy), int64.numpy.type(volume))
     return flat(add(inner, first))
@@ -100,10 +100,10 @@ _UNPOOL = {n: _unpool(n) for n in (2, 3)}
 
 
 def _size_of_unpooled(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, wanted: Any) -> Ints:
-    """The size that pooling came from, as far as its result tells; ``wanted`` decides between what is possible.
+    """The size before pooling, as far as its result determines it; ``wanted`` chooses between possible ones.
 
     Raises:
-        ValueError: for a size that pooling cannot have come from.
+        ValueError: for an impossible size.
     """
     n = len(kernel)
     spatial = tuple(input.shape)[-n:]
@@ -127,13 +127,13 @@ _UNPOOL_DOC = """Maxima put back where ``max_pool{n}d`` found them, zeros elsewh
 
     Args:
         input: the result of ``max_pool{n}d``.
-        indices: where the maxima were, as ``return_indices`` has it.
+        indices: the flat indices of the maxima, from ``return_indices``.
         kernel_size, stride, padding: those of the pooling.
-        output_size: the size before pooling, where the others leave it open.
+        output_size: the size before pooling, if it is ambiguous.
 
     Raises:
-        RuntimeError: for sizes that do not match, and places outside.
-        ValueError: for a size that pooling cannot have come from.
+        RuntimeError: for mismatched sizes, and indices out of range.
+        ValueError: for an ``output_size`` that does not pool to the input's size.
     """
 
 
@@ -168,8 +168,8 @@ _LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the
 
     Args:
         norm_type: the power; infinity for the greatest magnitude, minus infinity for the smallest.
-        kernel_size: the window's size, a number or one per dimension.
-        stride: how far windows lie apart; the window's size if not given.
+        kernel_size: the window size, a number or one per dimension.
+        stride: the step between windows; by default the window size.
         ceil_mode: whether a window may reach past the end.
 
     Example:
@@ -199,7 +199,7 @@ def _publish_lp(n: int) -> None:
 for _n in (1, 2, 3):
     _publish_lp(_n)
 
-# ---------------------------------------------------------------- neighbouring channels
+# ---------------------------------------------------------------- local response normalization
 
 
 @function("F.local_response_norm")
@@ -207,8 +207,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
 
     Args:
-        input: batch, channels, and at least one dimension more.
-        size: how many channels count.
+        input: a tensor with batch, channels, and at least one more dimension.
+        size: the number of channels in a neighbourhood.
         alpha, beta, k: as above.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Weights as lengths times directions."""
+"""Weight normalization."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _across(x: Any, dim: int) -> tuple[int, ...]:
     arguments=Arguments(static="dim"), gradients=Gradients(constant=(1,)),
 )  # fmt: skip
 def weight_norm_interface(v, g, dim):
-    wide = single(v)  # of half precision only the weight is rounded, once; the length stays as it is
+    wide = single(v)  # in float16 and bfloat16 only the weight is rounded, once, not the norm
     norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=_across(v, dim), keepdims=True))
     return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm
 
 
 @composite("_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", names="torch._weight_norm")
 def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
-    """``v`` with the lengths ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
+    """``v`` scaled to the norms ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
 
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 

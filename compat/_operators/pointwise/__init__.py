@@ -1,1 +1,1 @@
-"""Operators element by element."""
+"""Elementwise operators."""

@@ -1,4 +1,4 @@
-"""Sums of products in one step: ``addcmul``, ``addcdiv``, ``lerp``."""
+"""Fused multiply-add: ``addcmul``, ``addcdiv``, ``lerp``."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _check_code_of_lerp(input: Any, end: Any, weight: Any) -> None:
 
 
 def _lerp(input: Any, end: Any, weight: Any) -> Any:
-    """From whichever end is nearer, so that a weight of 1 gives ``end`` itself."""
+    """Computed from the nearer end, so that a weight of 1 gives ``end`` exactly."""
     size = np.absolute(weight)
     way = end - input
     return np.where(size < e.number(0.5, size), input + weight * way, end - way * (e.number(1, weight) - weight))

@@ -30,7 +30,7 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-#: What the kernels of products take their factors for; others are called ``int64_t`` and so on.
+#: The C++ types of factors in product kernels; others are ``int64_t`` and so on.
 _NUMBERS = {dtypes.float16: "float", dtypes.bfloat16: "float", dtypes.float32: "float", dtypes.float64: "double"} | {
     d: f"{repr(d).removeprefix('torch.')}_t"
     for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
@@ -42,10 +42,10 @@ _MASKS = "If you are trying to invert a mask, use the `~` or `logical_not()` ope
 
 
 def check_factor(name: str, factor: Any, kind: int) -> None:
-    """Whether a number may multiply a tensor of a kind of numbers.
+    """Checks that a number may multiply a tensor of a kind of dtype.
 
     Raises:
-        RuntimeError: for a bool beside other than bools, and for a fraction beside integers.
+        RuntimeError: for a bool factor of non-bools, and a fractional factor of integers.
     """
     if isinstance(factor, bool) and kind != dtypes.BOOL:
         raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
@@ -54,10 +54,10 @@ def check_factor(name: str, factor: Any, kind: int) -> None:
 
 
 def only_real_factors(dtype: dtypes.dtype, *factors: Any) -> None:
-    """Whether numbers may multiply tensors of a dtype, which for one of real numbers they may not if complex.
+    """Checks that numbers may multiply tensors of a dtype: complex ones may not multiply real tensors.
 
     Raises:
-        RuntimeError: if they may not.
+        RuntimeError: otherwise.
     """
     if dtype.category in (dtypes.INTEGER, dtypes.FLOATING) and any(isinstance(f, complex) for f in factors):
         raise RuntimeError(
@@ -66,7 +66,7 @@ def only_real_factors(dtype: dtypes.dtype, *factors: Any) -> None:
 
 
 def check_alpha(input: Any, other: Any, *, alpha: Any = 1) -> None:
-    """Whether ``alpha`` may multiply the second of these operands.
+    """Checks that ``alpha`` may multiply the second operand.
 
     Raises:
         RuntimeError: for a kind of number that the result cannot hold.
@@ -78,7 +78,7 @@ def check_alpha(input: Any, other: Any, *, alpha: Any = 1) -> None:
 
 
 def check_difference(input: Any, other: Any, *, alpha: Any = 1) -> None:
-    """Whether two operands may be subtracted, ``alpha`` times the second.
+    """Checks that two operands may be subtracted, ``alpha`` times the second.
 
     Raises:
         RuntimeError: for bool tensors, and bools.
@@ -95,7 +95,7 @@ def check_difference(input: Any, other: Any, *, alpha: Any = 1) -> None:
 
 
 def times(x: Any, factor: Any) -> Any:
-    """``factor * x``; a factor that was left out is a plain 1."""
+    """``factor * x``; an omitted factor is a plain 1."""
     if isinstance(factor, int) and factor == 1:
         return x
     return np.multiply(np.astype(factor, type_of(x).dtype), x)
@@ -162,7 +162,7 @@ def sub(input, other, *, alpha):
 
 
 def _beside_a_number(operands: dict[str, Any], types: Any) -> list[Any]:
-    """The memory order of a tensor that meets a number, which counts as an operand like any."""
+    """The memory format of a tensor combined with a number, which counts as an operand."""
     layout = operands["input"]
     return [elementwise_strides([(layout.size, layout.stride), ((), ())], layout.size)]
 
@@ -194,7 +194,7 @@ def _rsub_number(input, other, alpha):
     node="AddBackward1", names="", dtypes=Dtypes(promote="common", of="input other"),
 )  # fmt: skip
 def add_number(input, other, alpha):
-    """``input + alpha * other`` as PyTorch's own compositions add a number: with a node for one operand."""
+    """``input + alpha * other`` as in PyTorch's compositions with a number: with a node for one operand."""
     return _add_times(input, other, rounded(alpha, input))
 
 
@@ -203,7 +203,7 @@ def add_number(input, other, alpha):
     node="MulBackward1", saves="other", names="", dtypes=Dtypes(promote="common", of="input other"),
 )  # fmt: skip
 def mul_number(input, other):
-    """``input * other`` as PyTorch's own compositions multiply by a number: with a node for one operand."""
+    """``input * other`` as in PyTorch's compositions with a number: with a node for one operand."""
     return np.multiply(input, other)
 
 
@@ -270,7 +270,7 @@ def _abs_backward(ct: Any, input: Any) -> Any:
 
 
 def _takes_modulus(result: Tensor, out: Tensor, operands: Any) -> None:
-    """Moduli of complex numbers may be written into them, too."""
+    """Allows moduli of complex numbers to be written in place."""
     if operands[0].is_complex():
         check_dtype(result, out, exact=False)
     else:
@@ -324,7 +324,7 @@ sign = unary(
 def _sgn_backward(ct: Any, input: Any, result: Any) -> Any:
     if category(ct) < dtypes.COMPLEX:
         return zeros_like(ct)
-    # What is along the number changes its length only, which the result does not show.
+    # The component along the number changes only its length, which the result does not depend on.
     size = np.absolute(input)
     zero = size == e.number(0, size)
     along = np.real(np.conj(result) * ct)

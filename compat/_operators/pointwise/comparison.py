@@ -65,8 +65,7 @@ def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered
 
 
 def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
-    """Declares the variant that writes into its target. That may be a number with a derivative, so there is a node; no
-    gradient passes."""
+    """Declares the in-place variant. Its target may have a derivative, so there is a node; its gradient is zero."""
     node = f"{compared.name.capitalize()}Backward"
 
     def body(input, other):
@@ -150,7 +149,7 @@ def isclose(input, other, rtol, atol, equal_nan):
 
     Args:
         input, other: tensors of one dtype that broadcast together.
-        rtol, atol: how much they may differ.
+        rtol, atol: the relative and the absolute tolerance.
         equal_nan: whether NaN counts as equal to NaN.
 
     Raises:
@@ -256,7 +255,7 @@ def _bits(
 
 
 def _shift(move: Callable[[Any, Any], Any], past: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """A shift that is defined for every count: one as wide as the type, or below zero, leaves ``past``."""
+    """A shift that is defined for every count: negative ones and those of at least the width give ``past``."""
 
     def body(x: Any, count: Any) -> Any:
         width = e.number(8 * type_of(x).dtype.itemsize, x)
@@ -347,7 +346,7 @@ _copysign_number.backward(_copysign_backward)
 
 @overloaded(_copysign_tensors, _copysign_number)
 def copysign(input: Any, other: Any) -> Op:
-    """The size of ``input`` with the sign of ``other``.
+    """The magnitude of ``input`` with the sign of ``other``.
 
     Args:
         input: a tensor.

@@ -125,7 +125,8 @@ def _angle_backward(ct: Any, input: Any) -> Any:
 
 
 def _angle_strides(layouts: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else in the operand's order."""
+    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else the operand's memory
+    format."""
     layout = layouts["input"]
     size = tuple(layout.size)
     return [None if layout.dtype.is_complex else elementwise_strides([(size, layout.stride)], size)]
@@ -153,7 +154,7 @@ for _made in (_conj_into.inplace, names_of("Tensor")["conj_physical_"]):
 
 @composite("conj_physical(Tensor self) -> Tensor", errors="own")
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The complex conjugate, computed now; a real tensor itself.
+    """The materialized complex conjugate; a real tensor itself.
 
     Args:
         input: a tensor.

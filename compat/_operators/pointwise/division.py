@@ -67,10 +67,10 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any = None) -> None:
 
 
 def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> None:
-    """Whether integers are divided by zero, which has no answer; floats give infinity or NaN.
+    """Checks that integers are not divided by zero; floats give infinity or NaN.
 
     Raises:
-        RuntimeError: if so.
+        RuntimeError: otherwise.
     """
     if rounding_mode is None or common((input, other)).category > dtype.INTEGER:
         return
@@ -83,7 +83,7 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
 
 
 def _floor_quotient(x: Any, y: Any) -> Any:
-    """The quotient rounded down, so that ``x - y * result`` equals ``remainder`` for floats, too."""
+    """The floored quotient, such that ``x - y * result`` equals ``remainder`` for floats, too."""
     if category(x) < dtype.FLOATING:
         return np.floor_divide(x, y)
     zero, one = e.number(0, x), e.number(1, x)
@@ -98,13 +98,13 @@ def _floor_quotient(x: Any, y: Any) -> Any:
 
 
 def _whole_quotient(x: Any, y: Any) -> Any:
-    """The quotient rounded towards zero."""
+    """The truncated quotient."""
     quotient = e.div(x, y)
     return np.trunc(quotient) if category(quotient) == dtype.FLOATING else quotient
 
 
 def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
-    """A quotient: of two tensors of half precision each step rounds, as in PyTorch; beside a number only the last."""
+    """A quotient of two float16 or bfloat16 tensors rounds each step, as in PyTorch; with a number only the last."""
     return (body if is_half(x) and is_half(y) else in_single(body))(x, y)
 
 

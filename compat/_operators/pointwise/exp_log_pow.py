@@ -71,7 +71,7 @@ log10 = unary(
 
 @in_single
 def _logaddexp(x: Any, y: Any, base: float) -> Any:
-    """``log(base**x + base**y)`` from the larger and how far the smaller lies below it; infinities of one sign stay."""
+    """``log(base**x + base**y)`` from the larger and the difference to the smaller; equal infinities are preserved."""
     scale = e.number(math.log(base), x)
     high = np.maximum(x, y)
     below = -np.absolute(x - y)
@@ -92,13 +92,13 @@ def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
-    """From the number with the larger real part, as PyTorch has it at infinities and NaN."""
+    """From the number with the larger real part, as in PyTorch at infinities and NaN."""
     first = np.real(x) >= np.real(y)
     high, low = np.where(first, x, y), np.where(first, y, x)
     real = np.real(high)
-    same = np.logical_and(np.isinf(real), real == np.real(low))  # they have no difference
+    same = np.logical_and(np.isinf(real), real == np.real(low))  # their difference is undefined
     alike = np.where(real < 0, low, e.stop_gradient(e.log(e.exp(high) + e.exp(low))))
-    gap = np.where(same, e.number(0, x), low - high)  # so that no derivative is of NaN
+    gap = np.where(same, e.number(0, x), low - high)  # so that no derivative is NaN
     found = np.where(same, alike, high + e.log1p(e.exp(gap)))
     return np.where(np.logical_or(np.isnan(x), np.isnan(y)), e.number(complex(math.nan, math.nan), x), found)
 
@@ -139,7 +139,7 @@ def _rsqrt_backward(ct: Any, result: Any) -> Any:
 
 
 def _rsqrt(x: Any) -> Any:
-    """Of complex numbers a reciprocal indeed: what is infinite is so as there."""
+    """For complex numbers by a reciprocal, with its treatment of infinities."""
     return _reciprocal(e.sqrt(x)) if category(x) == dtype.COMPLEX else e.rsqrt(x)
 
 
@@ -165,7 +165,7 @@ reciprocal = unary(
 
 # ---------------------------------------------------------------- powers
 
-#: Exponents that programs are compiled for; all others are arguments, so that a changing one compiles nothing anew.
+#: Exponents that are compiled as constants; others are arguments, so that a changing one does not recompile.
 _FIXED = {n: n for n in (-3, -2, -1, -0.5, 0, 0.5, 2, 3, 4)}
 
 
@@ -189,7 +189,7 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 
 def _small_power(x: Any, power: float) -> Any:
-    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step, to the third at most."""
+    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step, up to the third power."""
     once = type_of(x).dtype == dtype.float16.numpy or power == 4
     return (in_single(_fixed_power) if once else _fixed_power)(x, power)
 
@@ -204,7 +204,7 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _power_of_zero(y: Any, like: Any) -> Any:
-    """Zero to complex powers: by the real part of the power nothing, without bounds, or anything."""
+    """Zero to complex powers: 0, infinity or NaN by the real part of the power."""
     real, imaginary = np.real(y), np.imag(y)
     zero = e.number(0, real)
     below = e.number(complex(0.0, -0.0), like)
@@ -214,7 +214,7 @@ def _power_of_zero(y: Any, like: Any) -> Any:
 
 
 def _inverse_power(x: Any, y: Any) -> Any:
-    """Integers to negative powers, rounded towards zero: only those of 1 and -1 are not 0."""
+    """Integers to negative powers, rounded towards zero: nonzero only for 1 and -1."""
     zero, one, minus = e.number(0, x), e.number(1, x), e.number(-1, x)
     sign = np.where(np.remainder(y, e.number(2, y)) == e.number(0, y), one, minus)
     return np.where(x == one, one, np.where(x == minus, sign, zero))
@@ -243,7 +243,7 @@ def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
 
 
 def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
-    """By the exponent: zero to a positive power stays zero, times what comes, be it no number."""
+    """With respect to the exponent: for zero to a positive power zero, times the gradient, even NaN."""
     zero = base == e.number(0, base)
     if category(exponent) != dtype.COMPLEX:
         zero = np.logical_and(zero, exponent >= e.number(0, exponent))
@@ -427,7 +427,7 @@ ldexp = binary(
 
 
 def _xlogy(x: Any, y: Any) -> Any:
-    """``x log y``, 0 where ``x`` is, unless ``y`` is not a number."""
+    """``x log y``, 0 where ``x`` is 0, unless ``y`` is NaN."""
     safe = np.logical_and(x == e.number(0, x), np.logical_or(y <= e.number(0, y), y == e.number(numpy.inf, y)))
     return np.where(safe, zeros_like(x * y), x * e.log(np.where(safe, e.number(1, y), y)))
 

@@ -1,4 +1,4 @@
-"""Number theory and floating-point parts: common divisors, exponents and mantissas, neighbours."""
+"""Greatest common divisors, and floating-point parts: exponents, mantissas, neighbours."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ lcm = binary(
 def _next(x: Any, other: Any) -> Any:
     if type_of(x).dtype.itemsize > 2:
         return e.nextafter(x, other)
-    # XLA has no neighbours of small formats; there the bits, with the sign apart, count the numbers.
+    # XLA has no nextafter for small formats; their bits without the sign are consecutive integers.
     bits, sign = numpy.dtype(numpy.int16), numpy.int16(-(2**15))
     zero = e.number(0, x)
     words = e.bitcast(x, dtype=bits)
@@ -71,7 +71,7 @@ def nextafter_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
 
 
 class _Format(NamedTuple):
-    """How a floating-point format is laid out."""
+    """The layout of a floating-point format."""
 
     integer: numpy.dtype
     mantissa: int
@@ -79,7 +79,7 @@ class _Format(NamedTuple):
 
     @property
     def field(self) -> int:
-        """The bits of the exponent, once it is shifted down."""
+        """The exponent field, shifted down."""
         return 2 * self.bias + 1
 
 
@@ -89,7 +89,7 @@ _FORMATS = {4: _Format(fdtypes.int32, 23, 127), 8: _Format(fdtypes.int64, 52, 10
 def _exponents(x: Any) -> Any:
     """The integers ``n`` with ``0.5 <= abs(x) * 2**-n < 1``; 0 for zero and non-finite numbers."""
     form = _FORMATS[type_of(x).dtype.itemsize]
-    # Numbers too small for the format's own exponents are scaled up first.
+    # Subnormal numbers are scaled up first.
     scaling = e.number(2.0 ** (form.mantissa + 1), x)
     small = np.abs(x) < e.number(float(numpy.finfo(type_of(x).dtype).tiny), x)
     bits = e.bitcast(np.where(small, x * scaling, x), dtype=form.integer)
@@ -106,7 +106,7 @@ def _check_frexp(input: Tensor) -> None:
 
 
 def _scaled(x: Any, exponent: Any) -> Any:
-    """``x * 2**-exponent``, in two steps so that neither factor leaves the format."""
+    """``x * 2**-exponent``, in two steps so that neither factor overflows."""
     half = e.shift_right(exponent, type_of(exponent).dtype.type(1))
     two = e.number(2, x)
     return (
@@ -129,7 +129,7 @@ def _takes_parts(result: Tensor, out: Tensor, operands: Any) -> None:
     out=_takes_parts,
 )  # fmt: skip
 def frexp(input):
-    """The mantissas, between a half and one in size, and the powers of two that they are to be multiplied by.
+    """The mantissas, of magnitude in [0.5, 1), and the exponents of two.
 
     Raises:
         RuntimeError: for tensors that are not floating.

@@ -24,7 +24,7 @@ from funcgrad.primitives import elementwise as e
 
 
 def _of_floats(round: Any) -> Any:
-    """Integers are round already."""
+    """Integers are unchanged."""
     return lambda x: round(x) if category(x) == dtype.FLOATING else x
 
 
@@ -93,11 +93,11 @@ def _round_decimals_backward(ct: Any) -> Any:
 
 @overloaded(_round, _round_decimals)
 def round(input: Any, *, decimals: int | None = None) -> Op:
-    """The nearest integers; halves go to the even one.
+    """The nearest integers; ties go to even.
 
     Args:
         input: a tensor.
-        decimals: how many places behind the point to keep; negative ones are before it.
+        decimals: the number of decimal places; may be negative.
         out: a tensor to write the result into.
 
     Raises:

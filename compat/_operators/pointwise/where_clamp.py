@@ -163,7 +163,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Op:
     Args:
         input: a tensor.
         mask: a bool tensor that broadcasts together with it.
-        value: a number or a tensor without dimensions; it takes the dtype of ``input``.
+        value: a number or a 0-d tensor; it takes the dtype of ``input``.
 
     Raises:
         RuntimeError: for a mask of another dtype, and a value that ``input`` cannot hold.

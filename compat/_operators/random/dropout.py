@@ -56,7 +56,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
 
     Args:
         feature: one toss for each channel of each sample.
-        alpha: what is dropped becomes the least value of a ``selu``, and all is scaled back to mean 0 and variance 1.
+        alpha: what is dropped becomes the minimum value of a ``selu``, and all is scaled back to mean 0 and variance 1.
     """
     name = f"{'feature_' * feature}{'alpha_' * alpha}dropout{'_' * inplace}"
     tensor_argument(name, "input", 1, input)

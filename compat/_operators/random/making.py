@@ -42,7 +42,7 @@ class Options:
         function: which one, for messages.
         out: a tensor to put the result into.
         dtype, requires_grad: the result's.
-        device, layout, pin_memory, memory_format, names: accepted where they change nothing.
+        device, layout, pin_memory, memory_format, names: accepted where they ignored.
     """
 
     def __init__(

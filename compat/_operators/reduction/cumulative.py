@@ -85,7 +85,7 @@ def cumsum(input, dim, *, dtype):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
 
     Example:
         >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
@@ -187,7 +187,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         return np.astype(values, fdtypes.bool_) if boolean else values, indices
 
     body.__doc__ = (
-        f"The {what} element so far along a dimension, and where it is; of equal ones the last.\n\nArgs:\n"
+        f"The {what} element so far along a dimension, and its index; of equal ones the last.\n\nArgs:\n"
         "    dim: the dimension.\n    out: a pair of tensors to write the results into.\n\nRaises:\n"
         "    IndexError: for a dimension that does not exist.\n\nExample:\n    >>> import compat as torch\n"
         f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"

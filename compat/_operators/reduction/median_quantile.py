@@ -134,7 +134,7 @@ def _publish_median(name: str, all: Any, one: Any, skip: bool) -> None:
     overloads(name, (all.function, no_dim), one.function)
     document = (
         f"The middle element{', NaN left out' if skip else ''}; the lower one of two; along a dimension, with its "
-        "place.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
+        "index.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
         "    keepdim: leave that dimension with size 1.\n    out: a tensor, or a pair of them, to write into.\n\n"
         "Raises:\n    IndexError: for a dimension that does not exist, or is empty.\n\n"
         f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([3.0, 1.0, 2.0]))\n"
@@ -181,7 +181,7 @@ def kthvalue(input, k, dim, keepdim):
 
     Raises:
         RuntimeError: for a ``k`` that there is not.
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
@@ -213,7 +213,7 @@ def mode(input, dim, keepdim):
         out: a pair of tensors to write the results into.
 
     Raises:
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
@@ -306,13 +306,13 @@ def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tens
     return found
 
 
-_QUANTILE_DOC = """The elements at fractions of the way through the sorted input{what}.
+_QUANTILE_DOC = """The quantiles of the input{what}.
 
     Args:
         q: a fraction, or a vector of them, which then run along a new first dimension.
-        dim: along which dimension; all elements together if not given.
+        dim: the dimension; by default the input is flattened.
         keepdim: leave that dimension with size 1.
-        interpolation: what is taken where a fraction lies between two: ``linear``, ``lower``, ``higher``,
+        interpolation: the method for a quantile between two elements: ``linear``, ``lower``, ``higher``,
             ``midpoint`` or ``nearest``.
         out: a tensor to write the result into.
 

@@ -243,7 +243,7 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
 
     what = "largest" if name == "max" else "smallest"
     document = (
-        f"The {what} element; along a dimension, with its place; or of each pair of elements of two tensors.\n\nArgs:\n"
+        f"The {what} element; along a dimension, with its index; or of each pair of elements of two tensors.\n\nArgs:\n"
         "    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``, of the first such "
         "elements.\n"
         "    keepdim: leave that dimension with size 1.\n    other: a tensor, instead of ``dim``: as "

@@ -108,7 +108,7 @@ def sum_all(input, *, dtype):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
 
     Example:
         >>> torch.ones(2, 3).sum(0)
@@ -204,7 +204,7 @@ def mean_all(input, *, dtype):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         RuntimeError: for integers and bools.
 
     Example:
@@ -250,7 +250,7 @@ def prod_all(input, *, dtype):
         out: a tensor to write the result into.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
 
     Example:
         >>> torch.tensor([2.0, 3.0]).prod()

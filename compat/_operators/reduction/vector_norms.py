@@ -427,7 +427,7 @@ def _older(name: str, instead: str) -> None:
     names="torch.nuclear_norm", out=True,
 )  # fmt: skip
 def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """A deprecated name of ``torch.linalg.matrix_norm(input, "nuc")``.
+    """A deprecated alias of ``torch.linalg.matrix_norm(input, "nuc")``.
 
     Args:
         dim: the two dimensions that make a matrix; None for the last two. A bool is ``keepdim``.
@@ -445,7 +445,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     names="torch.frobenius_norm", out=True,
 )  # fmt: skip
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """A deprecated name of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
+    """A deprecated alias of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
 
     Args:
         dim: a dimension, or several.

@@ -83,7 +83,7 @@ def cat(tensors, dim):
         dim: along which dimension.
 
     Raises:
-        RuntimeError: where sizes do not match.
+        RuntimeError: if sizes do not match.
 
     Example:
         >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])

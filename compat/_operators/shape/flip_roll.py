@@ -36,7 +36,7 @@ def flip(input, *dims):
     """The order along some dimensions reversed; always a copy.
 
     Raises:
-        IndexError: for a dimension that does not exist.
+        IndexError: for a dimension out of range.
         RuntimeError: for one named twice.
 
     Example:

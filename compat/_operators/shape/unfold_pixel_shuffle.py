@@ -301,7 +301,7 @@ def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
     layout=_kept, check=_check_unshuffle, out=False,
 )  # fmt: skip
 def pixel_unshuffle(input, downscale_factor):
-    """Places become channels, the other way round than by ``pixel_shuffle``.
+    """The inverse of ``pixel_shuffle``: moves spatial positions into channels.
 
     Example:
         >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 2, 2), 2).flatten()

@@ -44,7 +44,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         prepend, append: values to concatenate before and after the input first.
 
     Raises:
-        RuntimeError: for a tensor without dimensions, and sizes that do not match.
+        RuntimeError: for a 0-d tensor, and sizes that do not match.
 
     Example:
         >>> torch.diff(torch.tensor([1, 4, 9]))

@@ -220,7 +220,7 @@ Args:
     out: a tensor to write the result into.
 
 Raises:
-    RuntimeError: for dtypes, sizes or modes that there are no transforms of.
+    RuntimeError: for unsupported dtypes, sizes or modes.
     IndexError: for dimensions that do not exist.
 
 Example:

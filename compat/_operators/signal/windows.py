@@ -46,7 +46,7 @@ def aminmax(input, *, dim, keepdim):
 
     Raises:
         RuntimeError: for a tensor without elements.
-        IndexError: for a dimension that does not exist, or is empty.
+        IndexError: for a dimension out of range, or is empty.
 
     Example:
         >>> torch.aminmax(torch.tensor([2, 1, 3])).max
@@ -88,7 +88,7 @@ _DOC = """The {name} window: {formula}.
 
     Args:
         window_length: its size.
-        periodic: the first elements of one longer by one, for Fourier transforms.
+        periodic: whether to return the first elements of a symmetric window longer by one.
         dtype: of the result.
 
     Raises:

@@ -67,7 +67,7 @@ def check_parts(layout: Any, compressed: Tensor, plain: Tensor, values: Tensor, 
     """Raises unless parts make up a tensor of a compressed layout.
 
     Raises:
-        RuntimeError: naming the part and what must hold of it.
+        RuntimeError: naming the component and the invariant.
     """
     rows = layout in BY_ROWS
     names = ("crow_indices", "col_indices") if rows else ("ccol_indices", "row_indices")
@@ -196,7 +196,7 @@ def sparse_compressed_tensor(
             ``torch.sparse.check_sparse_tensor_invariants`` says.
 
     Raises:
-        RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
+        RuntimeError: for another layout, and for components that violate an invariant, if checked.
 
     Example:
         >>> torch.sparse_compressed_tensor([0, 1, 2], [1, 0], [2.0, 3.0], layout=torch.sparse_csc).to_dense()
@@ -209,20 +209,20 @@ def sparse_compressed_tensor(
     return _make(layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants)
 
 
-_DOCUMENT = """A sparse tensor with compressed {0}, of its parts.
+_DOCUMENT = """A sparse tensor with compressed {0}, from its components.
 
 Args:
-    {1}: where the elements of each {2} begin, and the end of the last.
+    {1}: the offsets of each {2} in the values, and the end of the last.
     {3}.
     values: the elements; gradients flow to them.
     size: the size; by default as small as the indices allow.
     dtype: the elements' dtype.
     layout: ``torch.sparse_{4}`` or None.
     requires_grad: whether gradients are to be computed for the tensor itself.
-    check_invariants: whether to check the parts.
+    check_invariants: whether to check the components.
 
 Raises:
-    RuntimeError: for another layout, and for parts that break an invariant, if they are checked.
+    RuntimeError: for another layout, and for components that violate an invariant, if checked.
 
 Example:
     >>> torch.sparse_{4}_tensor({5}).to_dense()
@@ -290,7 +290,7 @@ def _checker(kind: str) -> None:
     check.__doc__ = f"""Raises unless parts make up a tensor of layout ``torch.sparse_{kind}``.
 
     Raises:
-        RuntimeError: naming the part and what must hold of it.
+        RuntimeError: naming the component and the invariant.
     """
     function(f"torch.{name}")(check)
 

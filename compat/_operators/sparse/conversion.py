@@ -191,7 +191,7 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
     """The elements at the places where a sparse tensor has some, as a sparse tensor.
 
     Raises:
-        TypeError: for a mask that is no tensor.
+        TypeError: for a mask that is not a tensor.
         RuntimeError: for a mask that is not sparse, or of another size.
     """
     if not isinstance(mask, Tensor):

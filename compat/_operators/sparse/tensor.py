@@ -1,10 +1,10 @@
-"""Tensors that keep only some of their elements, with the coordinates of each: PyTorch's layout ``sparse_coo``.
+"""Sparse tensors in coordinate format: PyTorch's layout ``sparse_coo``.
 
 A ``SparseTensor`` has coordinates, an integer tensor of shape (sparse dimensions, count), and elements, a tensor of
-shape (count, *dense dimensions), both outside the graph; its own memory is a type alone. It is coalesced if its
-coordinates are in order and each is there once; otherwise the elements of one place are to be added.
+shape (count, *dense dimensions), both detached; its own storage is only a type. It is coalesced if its coordinates are
+sorted and unique; otherwise elements at equal coordinates are summed.
 
-Its operations are rules (``compat._core.dispatch.layout_tensor``), by families in the modules beside this one.
+Its operations are rules (``compat._core.dispatch.layout_tensor``), by family in the modules of this folder.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from compat._operators.tensor.format import sparse_text
 
 _plain: Any = Tensor
 _NO_VALUES = "Cannot access data pointer of Tensor that doesn't have storage"
-#: What PyTorch's operations end in that are not there, where that is another.
+#: The missing operations that PyTorch's error messages name, if not the called one.
 _ENDS_IN = {
     "aten::mean": "aten::mean.dim", "aten::squeeze": "aten::as_strided", "aten::slice.Tensor": "aten::as_strided",
 }  # fmt: skip
-#: By functions that make a tensor like another one, the operation that they end in, which is not there.
+#: For functions that create a tensor like another one: the missing operation that PyTorch's errors name.
 _FILLED_BY = {
     "ones_like": "fill_.Scalar", "full_like": "fill_.Scalar", "rand_like": "uniform_", "randn_like": "normal_",
     "randint_like": "random_.from",
@@ -43,23 +43,23 @@ _FILLED_BY = {
 
 
 class AnySparse(LayoutTensor):
-    """The base of sparse tensors: elements, and where they are.
+    """The base of sparse tensors: elements and their positions.
 
     Attributes:
         coordinates: int64, of shape (sparse dimensions, count).
-        elements: what is kept.
-        coalesced: whether each place is there once at most, in order.
+        elements: the stored elements.
+        coalesced: whether positions are sorted and unique.
     """
 
     elements: Tensor
     coalesced: bool
 
     def alike(self, elements: Tensor, coalesced: bool | None = None) -> AnySparse:
-        """Other elements at the same places, a leaf."""
+        """A leaf with other elements at the same positions."""
         raise NotImplementedError
 
     def as_coo(self) -> SparseTensor:
-        """The same by coordinates, outside the graph."""
+        """The tensor in coordinate format, detached."""
         raise NotImplementedError
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -72,7 +72,7 @@ class SparseTensor(AnySparse):
     Attributes:
         coordinates: int64, of shape (sparse dimensions, count).
         elements: of shape (count, *dense dimensions).
-        coalesced: whether the coordinates are in order, each of them there once.
+        coalesced: whether the coordinates are sorted and unique.
     """
 
     parts = ("coordinates", "elements", "coalesced")
@@ -91,13 +91,13 @@ class SparseTensor(AnySparse):
 
     @classmethod
     def refused(cls, call: Call) -> Exception:
-        """The error of an operation without a rule."""
+        """The error for an operation without a rule."""
         shown = operation(call)
         return refusal(_ENDS_IN.get(shown, shown))
 
     @classmethod
     def like(cls, name: str, input: Tensor, dtype: Dtype | None) -> Tensor:
-        """A tensor that keeps nothing; what would fill it is not there."""
+        """An empty sparse tensor; dense factory functions are not supported."""
         assert isinstance(input, SparseTensor)
         if name in _FILLED_BY:
             raise refusal(f"aten::{_FILLED_BY[name]}")
@@ -105,31 +105,31 @@ class SparseTensor(AnySparse):
 
     @classmethod
     def new(cls, name: str, input: Tensor, size: Sequence[int], dtype: Dtype | None) -> Tensor:
-        """A tensor that keeps nothing."""
+        """A sparse tensor without elements."""
         return nothing(tuple(size), dtype or input.dtype)
 
     # ---------------------------------------------------------------- properties
 
     def sparse_dim(self) -> int:
-        """How many dimensions have coordinates."""
+        """The number of sparse dimensions."""
         return self.coordinates.shape[0]
 
     def dense_dim(self) -> int:
-        """How many dimensions each element has."""
+        """The number of dense dimensions."""
         return self.elements.dim() - 1
 
     _dimI, _dimV = sparse_dim, dense_dim  # noqa: N815
 
     def _nnz(self) -> int:
-        """How many elements are kept."""
+        """The number of stored elements."""
         return self.coordinates.shape[1]
 
     def is_coalesced(self) -> bool:
-        """Whether the coordinates are in order, each of them there once."""
+        """Whether the coordinates are sorted and unique."""
         return self.coalesced
 
     def _coalesced_(self, coalesced: bool) -> SparseTensor:
-        """Says whether they are so, unchecked."""
+        """Sets whether they are, unchecked."""
         self.coalesced = bool(coalesced)
         return self
 
@@ -137,7 +137,7 @@ class SparseTensor(AnySparse):
         return self.coordinates.detach()
 
     def _values(self) -> Tensor:
-        """The elements, in memory shared with this tensor and outside the graph."""
+        """The elements, sharing memory with this tensor and detached."""
         return self.elements.detach()
 
     def indices(self) -> Tensor:
@@ -154,7 +154,7 @@ class SparseTensor(AnySparse):
             raise RuntimeError(f"Cannot get {wanted} on an uncoalesced tensor, please call .coalesce() first")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: there is no memory to step through."""
+        """Zeros: there is no strided memory."""
         return (0,) * self.dim() if dim is None else 0
 
     def type(self, dtype: Any = None, *more: Any, **named: Any) -> Any:
@@ -165,11 +165,11 @@ class SparseTensor(AnySparse):
             else _plain.type(self, dtype, *more, **named)
         )
 
-    # ---------------------------------------------------------------- what it has not
+    # ---------------------------------------------------------------- unsupported attributes
 
     @property
     def nbytes(self) -> int:
-        """Not defined.
+        """Not supported.
 
         Raises:
             RuntimeError: always.
@@ -181,11 +181,11 @@ class SparseTensor(AnySparse):
         )
 
     def as_coo(self) -> SparseTensor:
-        """Itself."""
+        """The tensor itself."""
         return self
 
     def alike(self, elements: Tensor, coalesced: bool | None = None) -> SparseTensor:
-        """Other elements at the same places, a leaf."""
+        """A leaf with other elements at the same positions."""
         return sparse(self.coordinates, elements, self.shape, self.coalesced if coalesced is None else coalesced)
 
     def _text(self) -> str:
@@ -196,7 +196,7 @@ class SparseTensor(AnySparse):
         )  # fmt: skip
 
 
-#: What a sparse tensor has no memory for, with what PyTorch says of it.
+#: Attributes that need strided memory, with PyTorch's error messages.
 REFUSED: dict[str, tuple[type[Exception], str]] = {
     **dict.fromkeys(("untyped_storage", "storage"), (NotImplementedError, "Cannot access storage of SparseTensorImpl")),
     **dict.fromkeys(("data_ptr", "tolist"), (RuntimeError, _NO_VALUES)),
@@ -213,17 +213,17 @@ for _name, (_error, _text) in REFUSED.items():
     setattr(SparseTensor, _name, refusing(_name, _error, _text, "there is no memory of all elements"))
 
 
-# ---------------------------------------------------------------- making
+# ---------------------------------------------------------------- construction
 
 
 def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced: bool) -> SparseTensor:
-    """A sparse tensor of its parts, a leaf.
+    """A sparse tensor from its parts, a leaf.
 
     Args:
         coordinates: int64, of shape (sparse dimensions, count).
         elements: of shape (count, *dense dimensions).
         size: its size.
-        coalesced: whether the coordinates are in order, each of them there once.
+        coalesced: whether the coordinates are sorted and unique.
     """
     return SparseTensor.of_parts(
         size, elements.dtype, elements.device,
@@ -232,19 +232,19 @@ def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced
 
 
 def nothing(size: Sequence[int], dtype: Dtype, sparse_dim: int | None = None) -> SparseTensor:
-    """A sparse tensor that keeps no element."""
+    """A sparse tensor without elements."""
     count = len(size) if sparse_dim is None else sparse_dim
     coordinates = from_array(np.zeros((count, 0), np.int64))
     return sparse(coordinates, names_of("torch")["zeros"]((0, *size[count:]), dtype=dtype), size, True)
 
 
 def places_of(t: SparseTensor) -> np.ndarray:
-    """Where each element is among the places of the sparse dimensions, counted row by row."""
+    """The flat, row-major index of each element in the sparse dimensions."""
     return flat(array_of(t.coordinates), t.shape[: t.sparse_dim()])
 
 
 def flat(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """Coordinates as numbers of places, counted row by row."""
+    """Coordinates as flat, row-major indices."""
     found = np.zeros(coordinates.shape[1], np.int64)
     for row, n in zip(coordinates, size):
         found = found * n + row
@@ -252,7 +252,7 @@ def flat(coordinates: np.ndarray, size: Sequence[int]) -> np.ndarray:
 
 
 def unflat(places: np.ndarray, size: Sequence[int]) -> np.ndarray:
-    """The coordinates of places that were counted row by row."""
+    """The coordinates of flat, row-major indices."""
     rows = []
     for n in reversed(size):
         places, row = np.divmod(places, max(n, 1))
@@ -261,7 +261,7 @@ def unflat(places: np.ndarray, size: Sequence[int]) -> np.ndarray:
 
 
 def summed(elements: Tensor, where: np.ndarray, count: int) -> Tensor:
-    """Elements of the same place added up: ``where`` tells the place of each."""
+    """Sums elements at equal positions: ``where`` is the position of each."""
     total = elements.new_zeros((count, *elements.shape[1:]))
     if elements.dtype is dtypes.bool_:
         return total.to(dtypes.int64).index_add(0, from_array(where), elements.to(dtypes.int64)).to(dtypes.bool_)
@@ -269,11 +269,11 @@ def summed(elements: Tensor, where: np.ndarray, count: int) -> Tensor:
 
 
 def added_up(places: np.ndarray, elements: Tensor, lengths: Sequence[int], size: Sequence[int]) -> SparseTensor:
-    """A coalesced tensor of elements and the places they belong to, those of one place added up.
+    """A coalesced tensor from elements and their positions, with elements at equal positions summed.
 
     Args:
-        places: counted row by row among ``lengths``, the sizes of the sparse dimensions.
-        size: the tensor's.
+        places: flat, row-major indices in ``lengths``, the sizes of the sparse dimensions.
+        size: the size of the tensor.
     """
     found, where = np.unique(places, return_inverse=True)
     with without_recording():
@@ -282,10 +282,10 @@ def added_up(places: np.ndarray, elements: Tensor, lengths: Sequence[int], size:
 
 
 def runs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of several runs, ``counts`` many from ``starts`` on, one run after the other.
+    """Concatenated ranges: ``counts`` numbers each, from ``starts``.
 
     Returns:
-        Which run each number is of, and the numbers.
+        The range index of each number, and the numbers.
     """
     which = np.repeat(np.arange(len(counts)), counts)
     return which, np.arange(len(which)) - (np.cumsum(counts) - counts - starts)[which]
@@ -295,7 +295,7 @@ Sparse = TypeVar("Sparse", bound=AnySparse)
 
 
 def coalesced(t: Sparse) -> Sparse:
-    """The same outside the graph, its coordinates in order and each of them there once."""
+    """The tensor coalesced and detached."""
     if t.coalesced:
         return t
     return cast(Sparse, _coalesced(t.as_coo()))
@@ -306,7 +306,7 @@ def _coalesced(t: SparseTensor) -> SparseTensor:
 
 
 def dense(t: SparseTensor) -> Tensor:
-    """All elements, outside the graph."""
+    """The dense tensor, detached."""
     size, count = t.shape, t.sparse_dim()
     with without_recording():
         return summed(t.elements, places_of(t), prod(size[:count])).reshape(size)

@@ -1,1 +1,1 @@
-"""Properties of tensors, and lists of them."""
+"""Properties of tensors, and operations on lists of them."""

@@ -1,4 +1,4 @@
-"""Python functions on every element, in place: ``apply_``, ``map_``, ``map2_``."""
+"""Python functions applied elementwise, in place: ``apply_``, ``map_``, ``map2_``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callab
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
     made = [converted_number(_number(callable(*row)), self.dtype) for row in zip(*columns)]
-    # Not counted as a write: PyTorch does not either.
+    # The version is not changed, as in PyTorch.
     version = None if self._counter is None else self._counter.version
     self.copy_(tensor(made, dtype=self.dtype).reshape(self.shape))
     if version is not None:
@@ -38,7 +38,7 @@ def _number(value: Any) -> Any:
 
 @function("Tensor.apply_")
 def apply_(self: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
-    """Puts ``callable(element)`` in place of every element; returns the tensor.
+    """Replaces every element by ``callable(element)``; returns the tensor.
 
     Raises:
         RuntimeError: if it requires grad.
@@ -52,7 +52,7 @@ def apply_(self: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
 
 @function("Tensor.map_")
 def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any], /) -> Tensor:
-    """Puts ``callable(element, other)`` in place of every element, ``other`` being that of ``tensor``, broadcast.
+    """Replaces every element by ``callable(element, other)``, where ``other`` is that of ``tensor``, broadcast.
 
     Raises:
         RuntimeError: if one requires grad.
@@ -63,5 +63,5 @@ def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any], /) -
 
 @function("Tensor.map2_")
 def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any], /) -> Tensor:
-    """``map_`` with the elements of two tensors besides."""
+    """``map_`` with the elements of two tensors."""
     return _written(self, "map2_", (x, y), callable)

@@ -37,10 +37,10 @@ def check_with(error_type: type[Exception], cond: bool, message: Message = None)
     Args:
         error_type: the type of the error.
         cond: True or False.
-        message: called for the error's text.
+        message: a function that returns the error message.
 
     Raises:
-        TypeError: for a condition that is no bool, and a message that cannot be called.
+        TypeError: for a condition that is not a bool, and a message that is not callable.
 
     Example:
         >>> check_with(ValueError, 1 > 2, lambda: "one is not more than two")
@@ -95,7 +95,7 @@ _publish_check("_check_tensor_all", RuntimeError, every=True)
 
 @function("torch._check_is_size")
 def check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
-    """Raises ``RuntimeError`` unless a number is not negative, and not above ``max``."""
+    """Raises ``RuntimeError`` unless a number is non-negative and at most ``max``."""
     warn(
         "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use "
         "_check(i >= 0) instead.",
@@ -107,7 +107,7 @@ def check_is_size(i: int, message: Message = None, *, max: int | None = None) ->
 
 
 def _all_batch_elements(name: str, input: Any) -> Tensor:
-    """A tensor of booleans, under ``vmap`` with the values of all batch elements."""
+    """A tensor of booleans; under ``vmap`` with the values of all batch elements."""
     t = tensor_argument(name, "input", 1, input)
     if t.dtype is not dtype.bool_:
         raise RuntimeError(f"{name}(): expected a tensor of booleans, got one of {t.dtype}")
@@ -117,7 +117,7 @@ def _all_batch_elements(name: str, input: Any) -> Tensor:
 
 @composite("_is_all_true(Tensor self) -> Tensor", names="torch._is_all_true")
 def is_all_true(input: Tensor) -> Tensor:
-    """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
+    """Whether all elements of a bool tensor are true; under ``vmap``, one answer for all batch elements.
 
     Example:
         >>> is_all_true(torch.tensor([True, False]))
@@ -128,7 +128,7 @@ def is_all_true(input: Tensor) -> Tensor:
 
 @composite("_is_any_true(Tensor self) -> Tensor", names="torch._is_any_true")
 def is_any_true(input: Tensor) -> Tensor:
-    """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all batch elements.
+    """Whether any element of a bool tensor is true; under ``vmap``, one answer for all batch elements.
 
     Example:
         >>> torch.vmap(is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
@@ -143,7 +143,7 @@ def is_any_true(input: Tensor) -> Tensor:
     names="torch._assert_async",
 )
 def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
-    """Raises ``RuntimeError`` unless the one element of a tensor is not zero.
+    """Raises ``RuntimeError`` unless a one-element tensor is nonzero.
 
     Example:
         >>> assert_async(torch.tensor(1.0))
@@ -154,7 +154,7 @@ def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
 
 @function("torch._assert")
 def assert_(condition: Any, message: str) -> Any:
-    """Python's ``assert`` as a function, which types of the condition can override, as a trace of ``fx`` does."""
+    """Python's ``assert`` as a function that ``__torch_function__`` can override, as ``fx`` proxies do."""
     if type(condition) is not Tensor and has_torch_function((condition,)):
         return handle_torch_function(assert_, (condition,), condition, message)
     assert condition, message

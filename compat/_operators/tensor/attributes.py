@@ -1,4 +1,4 @@
-"""Rare attributes of tensors: deprecated names, predicates of tensor kinds, protocols of NumPy and Python."""
+"""Rare attributes of tensors: deprecated names, predicates, protocols of NumPy and Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ publish(Tensor.grad, "Tensor._grad")
 
 @function("Tensor.storage_type")
 def storage_type(self: Tensor) -> Any:
-    """The class of its typed storage, which is deprecated; None for a dtype that has none.
+    """The class of its deprecated typed storage; None for a dtype without one.
 
     Example:
         >>> torch.zeros(2).storage_type()
@@ -45,15 +45,15 @@ def storage_type(self: Tensor) -> Any:
     names="torch.empty_permuted",
 )
 def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
-    """A tensor of no particular values whose dimensions lie in memory in a given order, the slowest first.
+    """An uninitialized tensor whose dimensions have a given memory order, outermost first.
 
     Args:
         size: its size.
-        physical_layout: the dimensions in order.
+        physical_layout: the dimensions in memory order.
         options: as for ``empty_strided``.
 
     Raises:
-        RuntimeError: if the order does not name each dimension once.
+        RuntimeError: if the order is not a permutation.
 
     Example:
         >>> torch.empty_permuted((2, 3), (1, 0)).stride()
@@ -75,15 +75,15 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
 
 @function("Tensor.dim_order")
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions as they lie in memory, the slowest first.
+    """The dimensions in memory order, outermost first.
 
     Args:
-        ambiguity_check: whether the order has to be the only one that the strides allow; or memory formats, of which
-            the tensor may have at most one.
+        ambiguity_check: whether the strides must determine the order uniquely; or memory formats, of which the tensor
+            may match at most one.
 
     Raises:
-        RuntimeError: if it is ambiguous, and was not to be.
-        TypeError: for another ``ambiguity_check``.
+        RuntimeError: if it is ambiguous and ``ambiguity_check`` is given.
+        TypeError: for an invalid ``ambiguity_check``.
 
     Example:
         >>> torch.ones(2, 3).t().dim_order()
@@ -113,10 +113,10 @@ def _check_ambiguity(self: Tensor, check: Any) -> None:
 
 @composite(names="Tensor.resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
-    """A deprecated name of ``view``.
+    """A deprecated alias of ``view``.
 
     Raises:
-        RuntimeError: for another number of elements.
+        RuntimeError: for a different number of elements.
     """
     size = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     count = int(np.prod(size))
@@ -140,7 +140,7 @@ def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     names="torch.norm_except_dim", errors="before",
 )  # fmt: skip
 def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
-    """The norms of the slices along a dimension, in a tensor that broadcasts with ``v``; with ``dim=-1`` one norm."""
+    """The norms of the slices along a dimension, broadcastable with ``v``; a single norm for ``dim=-1``."""
     if dim == -1:
         return v.norm(pow)
     others = [d for d in range(v.dim()) if d != dim]
@@ -152,7 +152,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return flat.view([1 if d in others else v.shape[dim] for d in range(v.dim())])
 
 
-# ---------------------------------------------------------------- what it is not
+# ---------------------------------------------------------------- dense, not quantized
 
 publish(property(lambda self: None, doc="A name that it was given, of which there is none: None."), "Tensor.name")
 publish(Tensor.dim, "Tensor.dense_dim")
@@ -161,7 +161,7 @@ publish(Tensor.data_ptr, "Tensor.const_data_ptr")
 
 @composite("sparse_dim(Tensor self) -> int", names="Tensor.sparse_dim", errors="own")
 def sparse_dim(self: Tensor) -> int:
-    """How many dimensions are sparse: none."""
+    """The number of sparse dimensions: none."""
     return 0
 
 
@@ -170,7 +170,7 @@ def sparse_dim(self: Tensor) -> int:
     names="Tensor.to_dense", errors="before",
 )  # fmt: skip
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, which is not sparse."""
+    """The tensor itself, which is dense."""
     return self if dtype is None else self.to(dtype)
 
 
@@ -180,7 +180,7 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     names="Tensor.dequantize torch.dequantize",
 )
 def dequantize(input: Any) -> Any:
-    """The tensor in float32, which is not quantized; of several tensors those."""
+    """The tensor, or a list of tensors, in float32; they are not quantized."""
     return input.float() if isinstance(input, Tensor) else tensors_argument("dequantize", input)
 
 
@@ -189,7 +189,7 @@ def _only_sparse(name: str, wanted: str) -> None:
         raise RuntimeError(f"{name} expected {wanted} layout but got {scalar_layout_name(self.layout)}")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: always, of a tensor that is not."
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: for any other tensor."
     function(f"Tensor.{name}")(refuse)
 
 
@@ -207,7 +207,7 @@ def _only_of_sparse(name: str) -> None:
         raise refusal(f"aten::{name}", "CPU")
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: always, of a tensor that is not."
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: for any other tensor."
     function(f"Tensor.{name}")(refuse)
 
 
@@ -219,13 +219,13 @@ for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
 
 @function("Tensor.__array_wrap__")
 def array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """A tensor over an array that a NumPy function computed from a tensor."""
+    """A tensor over the array result of a NumPy function of a tensor."""
     return over(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
 @function("Tensor.__delitem__")
 def delete(self: Tensor, index: Any) -> None:
-    """Tensors have the elements that they have.
+    """Elements of tensors cannot be deleted.
 
     Raises:
         TypeError: always.
@@ -235,7 +235,7 @@ def delete(self: Tensor, index: Any) -> None:
 
 @composite(names="Tensor.as_subclass")
 def as_subclass(self: Tensor, cls: type) -> Any:
-    """A view of all of the tensor, as an instance of a subclass.
+    """An alias of the tensor, as an instance of a subclass.
 
     Raises:
         TypeError: for an argument that is not a class of tensors.
@@ -252,7 +252,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
 
 @composite("_debug_has_internal_overlap(Tensor self) -> int", names="torch._debug_has_internal_overlap")
 def has_internal_overlap(input: Tensor) -> int:
-    """Whether elements share a place: 0 no, 1 yes, 2 if that would have to be found out.
+    """Whether elements overlap in memory: 0 no, 1 yes, 2 too expensive to determine.
 
     Example:
         >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))

@@ -1,7 +1,7 @@
-"""``torch._foreach_add`` and the like: an operation on each tensor of a list.
+"""``torch._foreach_add`` and others: an operation on each tensor of a list.
 
-One call notes all of them down; they run together with what is computed around them, so nothing is gained by making
-one program of them here.
+One call records all operations; they run in one window with surrounding operations, so a fused program here would gain
+nothing.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _UNARY = """
     round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
 """
 _BINARY = ["add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow"]
-#: Operations of three tensors, and what the number that they take is called.
+#: Ternary operations, and the name of their number argument.
 _TERNARY = {"addcdiv": "value", "addcmul": "value"}
-#: What the operation is for a number, where that is another.
+#: The operation for a number operand, if it is a different one.
 _OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 
 
 def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor]:
-    """A list of tensors that was given.
+    """A list of tensors from an argument.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if it is not one.
         RuntimeError: if it is empty.
     """
     if not isinstance(given, list | tuple):
@@ -48,10 +48,10 @@ def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor
 
 
 def _each(first: Sequence[Tensor], other: Any) -> list[Any]:
-    """The operand for each tensor of the first list: an element of another list, or the same for all.
+    """The operand for each tensor of the first list: from another list, or shared.
 
     Raises:
-        RuntimeError: for a list of another length.
+        RuntimeError: for a list of a different length.
     """
     if not isinstance(other, list | tuple):
         return [other] * len(first)
@@ -69,10 +69,11 @@ def _made(run: Callable[..., Any], name: str, doc: str) -> None:
 
 
 def _method(name: str, tensor: Tensor, other: Any) -> Callable[..., Any]:
-    """The operation on one tensor, which may be another for a number, and may have to be copied into the tensor."""
+    """The operation on one tensor, which may differ for a number, and whose result may have to be copied into the
+    tensor."""
     bare = name.rstrip("_")
     if bare in _OF_NUMBERS and not isinstance(other, Tensor):
-        if name == bare and mode.grad and tensor.requires_grad:  # of which the gradient is halved where both are equal
+        if name == bare and mode.grad and tensor.requires_grad:  # its gradient is halved for ties
             return lambda number: getattr(tensor, name)(names_of("torch")["tensor"](number))
         name = _OF_NUMBERS[bare] + name[len(bare) :]
     method = getattr(tensor, name, None)
@@ -163,7 +164,7 @@ def _lerp(name: str) -> None:
     names="torch._foreach_copy_",
 )
 def foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> Sequence[Tensor]:
-    """Copies each tensor of ``src`` into the one in its place; returns the list."""
+    """Copies each tensor of ``src`` into its counterpart; returns the list."""
     first = _tensors("_foreach_copy_", 1, "self", self)
     for t, s in zip(first, _each(first, _tensors("_foreach_copy_", 2, "src", src))):
         t.copy_(s)
@@ -204,7 +205,7 @@ def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> t
 
 @composite("_foreach_max(Tensor[] self) -> Tensor[]", names="torch._foreach_max")
 def foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The largest element of each tensor.
+    """The maximum of each tensor.
 
     Example:
         >>> torch._foreach_max([torch.tensor([3.0, 4.0])])

@@ -1,6 +1,6 @@
-"""The nodes of ``torch._foreach_add`` and the like: one node for all tensors of a list, as in PyTorch.
+"""The nodes of ``torch._foreach_add`` and others: one node for all tensors of a list, as in PyTorch.
 
-It has the node of each tensor's own operation inside, and hands gradients on to it and from it.
+It contains the node of each tensor's operation, and passes gradients to and from it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.size import Size
 from funcgrad.core.caching import memoized
 
-#: What PyTorch's formulas for lists save, by operation and overload: the node's number, and the names.
+#: The saved values of PyTorch's formulas for lists, by operation and overload: the node's number, and the names.
 _STATED = {
     ("div", "List"): (0, "other self"),
     ("maximum", "Scalar"): (0, "scalar self"),
@@ -32,7 +32,7 @@ _STATED = {
     ("pow", "ScalarList"): (1, "exponent self"),
 }
 
-#: What has a node of another number where numbers come in; for numbers and for tensors it is one operation here.
+#: Nodes with another number for number operands; numbers and tensors are one operation here.
 _OF_NUMBERS = frozenset(("add", "sub", "mul", "div"))
 
 
@@ -46,8 +46,8 @@ class ForeachNode(Node):
         """Joins nodes.
 
         Args:
-            results: what the operations gave; one that needs no gradient has no node.
-            places: of which of their operands there is a list.
+            results: the results of the operations; one that does not require grad has no node.
+            places: the positions of operands that are lists.
             shared: whether the last of those is one tensor for all.
             given: the numbers that it saves.
         """
@@ -79,7 +79,7 @@ class ForeachNode(Node):
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         rows: list[list[Tensor | None]] = [[] for _ in self._places]
-        for (node, place), grad in zip_longest(self._inner, grads):  # those after the last that came are left out
+        for (node, place), grad in zip_longest(self._inner, grads):  # trailing missing ones are omitted
             found = () if node is None or grad is None else node.apply((*(None,) * place, grad))
             for row, p in zip(rows, self._places):
                 row.append(found[p] if found else None)
@@ -103,7 +103,7 @@ def _class_of(called: str, names: str, numbers: frozenset[str]) -> type[ForeachN
     for name in names.split():
         for prefix in ("_saved_",) if name in numbers else ("_saved_", "_raw_saved_"):
             members[prefix + name] = property(partial(_shown, prefix, name))
-    # The classes of nodes that PyTorch makes up of those of single tensors have no names of their own.
+    # PyTorch's node classes for lists, composed of those of single tensors, have no own names.
     return type(called if names else "CppFunction", (ForeachNode,), members)
 
 
@@ -115,12 +115,12 @@ def join(
     shared: bool = False,
     **given: Any,
 ) -> None:
-    """Gives the results of an operation on each tensor of a list one node.
+    """Joins the nodes of an operation on each tensor of a list.
 
     Args:
         name: the operation on one tensor.
         overload: the name of PyTorch's overload for such a list.
-        places: which operands there are lists of.
+        places: the positions of operands that are lists.
         shared: whether the last of those is one tensor for all.
         given: numbers that it is called with, by attribute name.
     """

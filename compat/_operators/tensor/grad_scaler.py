@@ -1,4 +1,4 @@
-"""``GradScaler``'s operations on gradients and on its scale, without reading values.
+"""``GradScaler``'s operations on gradients and its scale, without reading values.
 
 Example:
     >>> grads, infinite = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, float("inf")])], torch.zeros(())
@@ -32,17 +32,17 @@ def _check_number(name: str, t: Tensor, dtype: Dtype = dtypes.float32) -> None:
     names="torch._amp_foreach_non_finite_check_and_unscale_",
 )
 def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
-    """Multiplies gradients by a number, in place, and writes down whether one of them was infinite or no number.
+    """Multiplies gradients by a number, in place, and records whether any is nonfinite.
 
     Args:
         self: the gradients.
-        found_inf: one element, which becomes 1 if any is not finite, else stays.
-        inv_scale: one element.
+        found_inf: a one-element tensor, set to 1 if any gradient is nonfinite.
+        inv_scale: a one-element tensor, the factor.
 
     Raises:
-        RuntimeError: if one of these two has other elements than one of single precision.
-        TypeError: if the gradients are no list of tensors.
-        NotImplementedError: for gradients that are no floating numbers.
+        RuntimeError: if ``found_inf`` or ``inv_scale`` is not a single float32 element.
+        TypeError: if the gradients are not a list of tensors.
+        NotImplementedError: for gradients that are not floating-point.
     """
     name = "_amp_foreach_non_finite_check_and_unscale_"
     if not isinstance(self, list | tuple):
@@ -69,14 +69,14 @@ def amp_update_scale_(self, growth_tracker, found_inf, scale_growth_factor, scal
     """A scale, in place, after a step: smaller if something was infinite, larger if nothing was for long enough.
 
     Args:
-        self: the scale, of one element, as the two below.
-        growth_tracker: for how many steps nothing was infinite, an ``int32``; changes, too.
-        found_inf: whether something was; 0 if not.
+        self: the scale, one element, as the two below.
+        growth_tracker: the number of consecutive finite steps, an ``int32``; updated, too.
+        found_inf: nonzero if a gradient was nonfinite.
         scale_growth_factor, scale_backoff_factor: the factors of the scale in either case.
-        growth_interval: after how many steps it grows; it does not become infinite.
+        growth_interval: the number of finite steps before it grows; it stays finite.
 
     Raises:
-        RuntimeError: if one of the tensors has another dtype, or not one element.
+        RuntimeError: if a tensor has a wrong dtype, or not one element.
 
     Example:
         >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)

@@ -15,31 +15,31 @@ from compat._core.types.memory_format import strided
 
 
 def _attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
-    """Makes a function an attribute of tensors that can only be read."""
+    """Makes a function a read-only attribute of tensors."""
     return lambda get: publish(property(get), f"Tensor.{name}")
 
 
 @_attribute("dtype")
 def dtype(self: Tensor) -> Dtype:
-    """The kind of number that its elements are, such as ``torch.float32``."""
+    """The dtype of its elements, such as ``torch.float32``."""
     return self._layout.dtype
 
 
 @_attribute("device")
 def device(self: Tensor) -> Device:
-    """Where its elements are."""
+    """The device of its elements."""
     return self._layout.base.device
 
 
 @_attribute("layout")
 def layout(self: Tensor) -> Any:
-    """How its elements lie in memory: ``torch.strided``."""
+    """The memory layout: ``torch.strided``."""
     return strided
 
 
 @_attribute("nbytes")
 def nbytes(self: Tensor) -> int:
-    """Bytes that its elements take, were each there once."""
+    """The size of its elements in bytes."""
     return self._layout.numel * self._layout.dtype.itemsize
 
 
@@ -51,32 +51,32 @@ def is_cpu(self: Tensor) -> bool:
 
 @_attribute("is_meta")
 def is_meta(self: Tensor) -> bool:
-    """Whether it has a size and a dtype but no elements."""
+    """Whether it is a meta tensor, with a size and a dtype but no elements."""
     return self._layout.base.device is META
 
 
 @composite("get_device(Tensor self) -> int", names="Tensor.get_device", errors="own")
 def get_device(self: Tensor) -> int:
-    """The number of its device among those of its kind; -1 for the CPU, which has none."""
+    """The index of its device; -1 for the CPU."""
     found = self._layout.base.device.index
     return -1 if found is None else found
 
 
 @composite("is_floating_point(Tensor self) -> bool", names="Tensor.is_floating_point", errors="own")
 def is_floating_point(self: Tensor) -> bool:
-    """Whether its elements are real numbers with a fraction."""
+    """Whether its dtype is floating-point."""
     return self._layout.dtype.is_floating_point
 
 
 @composite("is_complex(Tensor self) -> bool", names="Tensor.is_complex", errors="own")
 def is_complex(self: Tensor) -> bool:
-    """Whether its elements are complex numbers."""
+    """Whether its dtype is complex."""
     return self._layout.dtype.is_complex
 
 
 @composite("is_signed(Tensor self) -> bool", names="Tensor.is_signed", errors="own")
 def is_signed(self: Tensor) -> bool:
-    """Whether its dtype has negative numbers."""
+    """Whether its dtype is signed."""
     return self._layout.dtype.is_signed
 
 
@@ -92,7 +92,7 @@ def is_cuda(self: Tensor) -> bool:
 
 @_attribute("is_xla")
 def is_xla(self: Tensor) -> bool:
-    """Whether it is on an accelerator that is named by ``xla``."""
+    """Whether it is on an ``xla`` accelerator."""
     return self._layout.base.device.type == "xla"
 
 

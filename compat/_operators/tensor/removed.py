@@ -39,7 +39,7 @@ def _gone(name: str, instead: str) -> None:
         raise RuntimeError(_GONE + instead)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Not there any more.\n\n    Raises:\n        RuntimeError: saying what to call instead."
+    function.__doc__ = "Removed.\n\n    Raises:\n        RuntimeError: saying what to call instead."
     publish(function, f"torch.{name}", *([f"Tensor.{name}"] if name != "matrix_rank" else []))
 
 

@@ -35,18 +35,18 @@ from compat._operators.create.copy_to_fill import format_strides
 from compat._operators.create.factories import empty
 from funcgrad import stop_gradient
 
-# ---------------------------------------------------------------- out of the graph
+# ---------------------------------------------------------------- detaching
 
 
 @composite("detach_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.detach_ torch.detach_", errors="own")
 def detach_(self: Tensor) -> Tensor:
-    """Takes the tensor out of the graph; returns it.
+    """Detaches the tensor from the graph; returns it.
 
     Raises:
-        RuntimeError: for a view, whose base would still be in it.
+        RuntimeError: for a view, whose base would still be in the graph.
     """
     if mode.inference:
-        return self  # it is the graph that takes tensors out of itself, and there is none
+        return self  # there is no graph in inference mode
     if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -66,7 +66,7 @@ def detach_(self: Tensor) -> Tensor:
 
 @composite("detach(Tensor(a) self) -> Tensor(a)", names="torch.detach")
 def detach(input: Tensor) -> Tensor:
-    """The same memory outside the graph."""
+    """The same memory, detached from the graph."""
     return input.detach()
 
 
@@ -78,10 +78,10 @@ def detach(input: Tensor) -> Tensor:
     names="Tensor.resize_",
 )
 def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
-    """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
+    """Resizes the tensor, row-major; its storage grows if necessary. Returns the tensor.
 
     Raises:
-        RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes that no memory has.
+        RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes beyond any memory.
 
     Example:
         >>> torch.arange(4).resize_(2, 1)
@@ -126,7 +126,7 @@ def resize_(self: Tensor, *sizes: Any, size: Any = None, memory_format: Any = No
     names="Tensor.resize_as_ torch.resize_as_",
 )
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_`` to the size of another tensor, and to its memory order if ``memory_format`` is to be preserved."""
+    """``resize_`` to the size of another tensor, and to its memory format with ``preserve_format``."""
     if memory_format is preserve_format:
         formats = (contiguous_format, channels_last, channels_last_3d)
         memory_format = next((f for f in formats if the_template.is_contiguous(memory_format=f)), contiguous_format)
@@ -136,10 +136,10 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
 
 @composite("sum_to_size(Tensor self, SymInt[] size) -> Tensor", names="Tensor.sum_to_size")
 def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The sum over what a tensor of ``size`` would be repeated along when broadcast to this one.
+    """The sum over the dimensions along which a tensor of ``size`` would be broadcast to this one.
 
     Raises:
-        RuntimeError: if it would not broadcast to this one.
+        RuntimeError: if ``size`` does not broadcast to this one.
 
     Example:
         >>> torch.ones(2, 3).sum_to_size(1, 3)
@@ -169,14 +169,13 @@ def sum_to_size(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     names="Tensor.set_", errors="before",
 )  # fmt: skip
 def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None) -> Tensor:
-    """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
+    """Sets the tensor's storage to that of a tensor, a storage, or an empty one. Returns the tensor.
 
-    A storage grows where the tensor becomes of another size or other strides.
+    The storage grows if the tensor gets a different size or strides.
 
     Raises:
-        RuntimeError: for another dtype, an offset or strides below zero, and what reaches out of a storage that does
-            not grow.
-        TypeError: for an offset without a size, and what is no memory.
+        RuntimeError: for another dtype, a negative offset or strides, and a tensor beyond a storage that does not grow.
+        TypeError: for an offset without a size, and an invalid source.
     """
     if self._storage.born < mode.since:
         capture_checks.refuse(self, "set", {"input": self, "source": source})
@@ -194,21 +193,21 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
         storage, layout, offset = _place(self, source, storage_offset or 0, size, stride)
     former = self._counter
     if self._view is None and former is not None:
-        self._counter = Version(self._version)  # its own: the old memory need not be kept for it
-        former.version += 1  # for the node that keeps it as its result
+        self._counter = Version(self._version)  # its own: the old storage need not be kept for it
+        former.version += 1  # for the node that saves it as its result
     self._storage, self._layout, self._offset = storage, layout, offset
     self._view = self._view or SHARED
     if former is not None:
         self._counter.version += 1
     if self._meta is not None:
-        self._meta.accumulator = None  # what was computed from it before belongs to the old memory
+        self._meta.accumulator = None  # earlier results belong to the old storage
     if node is not None:
         rebase(self, node)
     return self
 
 
 def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tuple[UntypedStorage, Layout, int]:
-    """Where a tensor lies that is given memory; a storage grows for another size or other strides."""
+    """The layout of a tensor in its new storage, which grows for a different size or strides."""
     if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
         raise RuntimeError(
             f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
@@ -234,7 +233,7 @@ def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tu
 
 
 class _NotImplemented(Node):
-    """The node of memory that was given to a tensor, which has no derivative."""
+    """The node of a tensor whose storage was set, which is not differentiable."""
 
     __slots__ = ()
 
@@ -250,7 +249,7 @@ _NotImplemented.__module__ = "builtins"
 
 
 def _history_of_set(t: Tensor, source: Any) -> Node | None:
-    """The node that a tensor comes from once it has other memory, if either was in the graph."""
+    """The node of a tensor after its storage was set, if either was in the graph."""
     involved = [t, source] if isinstance(source, Tensor) else [t]
     if not any(v.requires_grad for v in involved):
         return None
@@ -263,7 +262,7 @@ def _history_of_set(t: Tensor, source: Any) -> Node | None:
 
 @function("Tensor.share_memory_")
 def share_memory_(self: Tensor) -> Tensor:
-    """Moves its memory, which its views share, to where other processes can have it, too; returns the tensor.
+    """Moves its storage, which views share, to shared memory for other processes; returns the tensor.
 
     Raises:
         RuntimeError: on the meta device.
@@ -281,13 +280,13 @@ def share_memory_(self: Tensor) -> Tensor:
 
 @composite("pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", names="Tensor.pin_memory", errors="before")
 def pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: there is no other device to copy it to."""
+    """The tensor itself: CPU memory needs no pinning here."""
     return self
 
 
 @composite("is_pinned(Tensor self, Device? device=None) -> bool", names="Tensor.is_pinned", errors="before")
 def is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False, for there is no other device to copy it to."""
+    """Always False: memory is never pinned."""
     return False
 
 
@@ -305,7 +304,7 @@ def no(self: Tensor) -> bool:
 
 @composite("is_set_to(Tensor self, Tensor tensor) -> bool", names="Tensor.is_set_to")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether both look at the same elements of the same storage in the same way."""
+    """Whether both have the same storage, offset, size and strides."""
     tensor_argument("is_set_to", "tensor", 1, tensor)
     same = place_of(self._storage, self._offset) == place_of(tensor._storage, tensor._offset)
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
@@ -317,7 +316,7 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
     return self.shape == tensor_argument("is_same_size", "other", 1, other).shape
 
 
-# ---------------------------------------------------------------- questions
+# ---------------------------------------------------------------- predicates
 
 
 @function("torch.is_tensor")
@@ -372,13 +371,13 @@ def is_complex(input: Tensor) -> bool:
 
 @composite("is_conj(Tensor self) -> bool", names="torch.is_conj")
 def is_conj(input: Tensor) -> bool:
-    """Whether the conjugation of its elements is still to be done."""
+    """Whether it has a lazy conjugation."""
     return input.is_conj()
 
 
 @composite("is_neg(Tensor self) -> bool", names="torch.is_neg")
 def is_neg(input: Tensor) -> bool:
-    """Whether the negation of its elements is still to be done."""
+    """Whether it has a lazy negation."""
     return input.is_neg()
 
 
@@ -390,7 +389,7 @@ def is_inference(input: Tensor) -> bool:
 
 @composite("is_nonzero(Tensor self) -> bool")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of a tensor is not zero.
+    """Whether a one-element tensor is nonzero.
 
     Example:
         >>> torch.is_nonzero(torch.tensor([0.0]))
@@ -409,7 +408,7 @@ def is_nonzero(input: Tensor) -> bool:
     names="torch.result_type",
 )
 def result_type(tensor1: Any, tensor2: Any) -> Dtype:
-    """The dtype that an operation on two tensors or numbers would give.
+    """The result dtype of an operation on two tensors or numbers.
 
     Example:
         >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
@@ -433,7 +432,7 @@ def set_default_tensor_type(t: Any, /) -> None:
     """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``.
 
     Raises:
-        TypeError: for a type of a GPU, and integers.
+        TypeError: for a GPU type, and integer types.
     """
     warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
@@ -454,7 +453,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 @function("torch.get_default_device")
 def get_default_device() -> Any:
-    """Where new tensors are made."""
+    """The default device of new tensors."""
     return default_device()
 
 
@@ -463,7 +462,7 @@ def contains(self: Tensor, element: Any) -> bool:
     """Whether an element of the tensor equals ``element``.
 
     Raises:
-        RuntimeError: for what is neither a number nor a tensor.
+        RuntimeError: for an argument that is neither a number nor a tensor.
     """
     if not isinstance(element, Tensor | bool | int | float | complex | np.number):
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
@@ -473,5 +472,5 @@ def contains(self: Tensor, element: Any) -> bool:
 
 @function("Tensor.__reversed__")
 def reverse(self: Tensor) -> Tensor:
-    """The elements backwards along the first dimension."""
+    """The elements reversed along the first dimension."""
     return self.flip(0) if self.dim() else self

@@ -1,4 +1,4 @@
-"""Plain helpers about sizes and kinds of tensors, and combinations of elements."""
+"""Helpers about sizes and devices of tensors; combinations and logarithmic ranges."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from compat._operators.create.ranges import of_ends
 
 @function("torch.get_device")
 def get_device(input: Tensor) -> int:
-    """The number of the device that a tensor is on: -1, the CPU."""
+    """The index of a tensor's device: -1 for the CPU."""
     return tensor_argument("get_device", "input", 1, input).get_device()
 
 
 @composite("is_signed(Tensor self) -> bool", names="torch.is_signed")
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype of a tensor has negative numbers."""
+    """Whether the dtype of a tensor is signed."""
     return tensor_argument("is_signed", "input", 1, input).is_signed()
 
 
@@ -46,13 +46,13 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 @function("torch.broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The size of a result of tensors of these sizes.
+    """The broadcast shape of shapes.
 
     Args:
         shapes: each a sequence of integers, or an integer for one dimension.
 
     Raises:
-        RuntimeError: if they do not go together.
+        RuntimeError: if they do not broadcast.
         ValueError: for a negative size.
 
     Example:
@@ -82,13 +82,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
 
 @composite("combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor", names="torch.combinations")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All choices of ``r`` elements of a vector, one a row, in the order of the vector.
+    """All combinations of ``r`` elements of a vector, one per row, in the order of the vector.
 
     Args:
-        with_replacement: whether an element can be chosen again.
+        with_replacement: whether an element may be chosen repeatedly.
 
     Raises:
-        RuntimeError: if ``input`` is no vector, or ``r`` is negative.
+        RuntimeError: if ``input`` is not a vector, or ``r`` is negative.
 
     Example:
         >>> torch.combinations(torch.tensor([1, 2, 3]))
@@ -102,7 +102,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return input.new_empty((0,))
-    # A cell of the grid of all choices is taken if its places do not go back, or do not stay either.
+    # An index tuple is a combination if its indices are increasing, or nondecreasing with replacement.
     n, keep = input.numel(), np.less_equal if with_replacement else np.less
     places = np.indices((n,) * r)
     taken = from_array(np.all(keep(places[:-1], places[1:]), axis=0))
@@ -134,7 +134,7 @@ def logspace(
     """``steps`` numbers from ``base ** start`` to ``base ** end`` whose logarithms are evenly spaced.
 
     Raises:
-        RuntimeError: for a negative number of steps, or an end that has dimensions.
+        RuntimeError: for a negative number of steps, or an end that is not 0-d.
 
     Example:
         >>> torch.logspace(0, 2, 3)
@@ -163,7 +163,7 @@ def logspace(
 
 
 def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
-    """Exponents counted from both ends towards the middle, so that both are met exactly."""
+    """Exponents computed from both ends towards the middle, so that both ends are exact."""
     work: Any = np.complex128 if dtype.is_complex else np.float64
     a, b = np.asarray(first, work)[()], np.asarray(last, work)[()]
     by = (b - a) / max(steps - 1, 1)

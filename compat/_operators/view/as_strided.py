@@ -1,4 +1,4 @@
-"""Any part of the storage as a view."""
+"""Views of arbitrary strides."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int
     names="torch.as_strided Tensor.as_strided Tensor.as_strided_", check=_check_as_strided, through_storage=True,
 )  # fmt: skip
 def as_strided(input, size, stride, storage_offset):
-    """Any size, strides and offset in the storage of ``input``.
+    """A view of the storage of ``input`` with any size, strides and offset.
 
     Raises:
-        RuntimeError: where that reaches out of the storage.
+        RuntimeError: if it exceeds the storage.
     """
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")

@@ -1,4 +1,4 @@
-"""Complex numbers and their parts as views of each other."""
+"""Views between complex numbers and their parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compat._operators.view.slicing import select
 
 @view("view_as_real(Tensor(a) self) -> Tensor(a)", node="ViewAsRealBackward0")
 def view_as_real(input):
-    """Complex numbers as pairs of real ones, in a new last dimension.
+    """Complex numbers as pairs of real numbers, along a new last dimension.
 
     Example:
         >>> torch.view_as_real(torch.tensor([1 + 2j]))
@@ -81,7 +81,7 @@ def _neg_view(input):
 
 @composite("conj(Tensor(a) self) -> Tensor(a)", errors="own")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself.
+    """The complex conjugate as a view: the conjugation is lazy. A real tensor is returned itself.
 
     Example:
         >>> torch.tensor([1 + 2j]).conj()

@@ -38,7 +38,7 @@ def _swapped(x: Geometry, a: int, b: int) -> Geometry:
     undone="always",
 )  # fmt: skip
 def transpose(input, dim0, dim1):
-    """Two dimensions exchanged.
+    """The tensor with two dimensions swapped.
 
     Example:
         >>> torch.zeros(2, 3).transpose(0, 1).shape
@@ -49,13 +49,13 @@ def transpose(input, dim0, dim1):
 
 @composite("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Two dimensions exchanged, under NumPy's name."""
+    """The tensor with two dimensions swapped; NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
 @view("t(Tensor(a) self) -> Tensor(a)", node="TBackward0", inplace_node="TBackward1", undone="always")
 def t(input):
-    """A matrix with its dimensions exchanged; a vector as it is.
+    """A matrix transposed; a vector unchanged.
 
     Raises:
         RuntimeError: for more than two dimensions.
@@ -76,7 +76,7 @@ def _check_matrix(name: str, ndim: int) -> None:
 
 @composite("t_(Tensor(a!) self) -> Tensor(a!)", names="Tensor.t_", errors="own")
 def _t_in_place(self: Tensor) -> Tensor:
-    """``t`` of the tensor itself; returns it."""
+    """``t`` in place; returns the tensor."""
     _check_matrix("t_", self.dim())
     return t.inplace(self)
 
@@ -86,7 +86,7 @@ def _t_in_place(self: Tensor) -> Tensor:
     node="PermuteBackward0", saves="dims", static="dims", undone="always",
 )  # fmt: skip
 def permute(input, *dims):
-    """The dimensions in another order.
+    """The tensor with its dimensions permuted.
 
     Example:
         >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
@@ -113,7 +113,7 @@ def _several(x: Any) -> tuple[int, ...]:
     names="torch.movedim Tensor.movedim torch.moveaxis Tensor.moveaxis",
 )
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to new places, the others staying in order."""
+    """The tensor with dimensions moved to new positions; the others keep their order."""
     source, destination = _several(source), _several(destination)
     if len(source) != len(destination):
         raise RuntimeError(
@@ -162,7 +162,7 @@ def _adjoint(name: str, self: Tensor) -> Tensor:
 
 
 def _hermitian(self: Tensor) -> Tensor:
-    """The matrix transposed, and its conjugate."""
+    """The conjugate transpose."""
     if self.dim() not in (0, 2):
         instead = " For batches of matrices, consider using tensor.mH" if self.dim() > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.{instead}")
@@ -177,18 +177,18 @@ function("Tensor.H")(property(_hermitian))
 
 @composite("adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged, and the elements conjugated."""
+    """The tensor with the last two dimensions swapped and conjugated."""
     return _adjoint("adjoint()", input)
 
 
-# ---------------------------------------------------------------- the same elements in another shape
+# ---------------------------------------------------------------- reshaping
 
 
 def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     """A size with its -1, if any, inferred.
 
     Raises:
-        RuntimeError: where that is impossible.
+        RuntimeError: if that is impossible.
     """
     if min(size, default=0) >= 0 and prod(size) == numel:
         return tuple(size)
@@ -220,7 +220,7 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     node="ViewBackward0", saves="self.sym_sizes", names="", undone="always",
 )  # fmt: skip
 def view_size(input, *size):
-    """The same elements in another shape, without a copy."""
+    """The tensor in another shape, without a copy."""
     return _in_shape(input, size)
 
 
@@ -239,9 +239,9 @@ def _check_divides(what: str, n: int, k: int, names: str) -> None:
 
 @view("view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", node="ViewBackward1", names="")
 def view_dtype(input, dtype):
-    """The same bytes as elements of another dtype."""
+    """The bytes viewed as another dtype."""
     have, want = input.dtype.itemsize, dtype.itemsize
-    if input.conj or input.neg:  # whatever the dtype
+    if input.conj or input.neg:  # for any dtype
         kind = "conjugate view tensors" if input.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     if have == want:
@@ -271,13 +271,13 @@ def view_dtype(input, dtype):
     names="Tensor.view", errors="own",
 )  # fmt: skip
 def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
-    """The same memory in another shape or dtype.
+    """A view with another shape or dtype.
 
     Args:
-        size: the shape, one size possibly -1; or a dtype, as which the bytes are read.
+        size: the shape, with at most one -1; or a dtype, as which the bytes are viewed.
 
     Raises:
-        RuntimeError: where the number of elements does not fit, or the memory order would need a copy.
+        RuntimeError: if the number of elements differs, or the memory layout would require a copy.
 
     Example:
         >>> torch.arange(6).view(2, -1)
@@ -287,7 +287,7 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
     if dtype is not None:
-        # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
+        # Bytes have no derivative: a view with another dtype is detached.
         made: Tensor = view_dtype(self.detach(), dtype).detach()
         made._counter = None if mode.inference else made._counter or Version()
         return made
@@ -301,7 +301,7 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
 
 @composite("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", names="Tensor.view_as", errors="own")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of ``other``.
+    """A view with the shape of ``other``.
 
     Example:
         >>> torch.arange(4).view_as(torch.ones(2, 2))
@@ -314,7 +314,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 @composite("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", names="torch.reshape")
 def reshape(input: Tensor, shape: Any) -> Tensor:
-    """The same elements in another shape: a view if the memory order allows, else a copy.
+    """The tensor in another shape: a view if the memory layout allows it, else a copy.
 
     Example:
         >>> torch.reshape(torch.arange(4), (2, 2))
@@ -336,7 +336,7 @@ def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 @composite("reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", names="Tensor.reshape", errors="own")
 def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
-    """The same elements in another shape: a view if the memory order allows, else a copy.
+    """The tensor in another shape: a view if the memory layout allows it, else a copy.
 
     Example:
         >>> torch.arange(4).reshape(2, -1)
@@ -373,8 +373,7 @@ def reshaped(input, *size):
 
 @composite("_unsafe_view(Tensor self, SymInt[] size) -> Tensor", names="torch._unsafe_view")
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A tensor without other references, in another shape; not a view for its users, and it counts by itself what
-    is written."""
+    """A tensor without other references in another shape; not recorded as a view, with its own version counter."""
     made = reshaped(input, tuple(size))
     made._view = None
     if made._counter is not None:
@@ -391,7 +390,7 @@ def _squeezed(input, dim):
 
 
 def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
-    """The same with a dimension of size one removed: what PyTorch does in place."""
+    """The same with a dimension of size one removed, which PyTorch does in place."""
     made = _squeezed(input, dim)
     made._view = None
     if made._counter is not None:
@@ -413,7 +412,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 @view("alias(Tensor(a) self) -> Tensor(a)", node="AliasBackward0", names="Tensor._alias", undone="changed")
 def alias(input):
-    """The tensor itself, as a view."""
+    """An alias of the tensor, a view."""
     return input
 
 
@@ -495,12 +494,12 @@ def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
     names="Tensor.squeeze_",
 )
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
-    """``squeeze`` of the tensor itself; returns it."""
+    """``squeeze`` in place; returns the tensor."""
     op, args = _squeezing(dim)
     return op.inplace(self, *args)
 
 
-# ---------------------------------------------------------------- repetition without a copy
+# ---------------------------------------------------------------- expanding
 
 
 @view(
@@ -508,7 +507,7 @@ def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     node="ExpandBackward0", saves="self.sym_sizes", names="Tensor.expand", undone="changed",
 )  # fmt: skip
 def expand(input, *size, implicit):
-    """Dimensions of size one, and new ones in front, repeated without a copy; -1 keeps a size.
+    """The tensor broadcast without a copy along dimensions of size one, and new leading ones; -1 keeps a size.
 
     Example:
         >>> torch.tensor([[1], [2]]).expand(-1, 3)
@@ -549,7 +548,7 @@ def expand(input, *size, implicit):
 
 @composite("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """``expand`` under NumPy's name.
+    """``expand``; NumPy's name.
 
     Example:
         >>> torch.broadcast_to(torch.ones(3), (2, 3)).shape

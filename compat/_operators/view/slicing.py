@@ -1,4 +1,4 @@
-"""Views of parts of a tensor: select, slice, narrow, diagonal, unfold, split, unbind."""
+"""Views of slices: select, slice, narrow, diagonal, unfold, split, unbind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _cut(x: Geometry, d: int, start: int, length: int, step: int = 1) -> Geometr
     node="SelectBackward0", saves="dim index self.sym_sizes", static="dim",
 )  # fmt: skip
 def select(input, dim, index):
-    """One place along a dimension, which disappears.
+    """A single index along a dimension, which is removed.
 
     Example:
         >>> torch.arange(6).view(2, 3).select(1, 0)
@@ -51,7 +51,7 @@ def select(input, dim, index):
     node="SliceBackward0", saves="dim end self.sym_sizes start step", names="",
 )  # fmt: skip
 def slice_view(input, dim, start, end, step):
-    """Every ``step``-th place along a dimension, from ``start`` to ``end``."""
+    """Every ``step``-th index along a dimension, from ``start`` to ``end``."""
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     if input.ndim == 0:
@@ -69,12 +69,12 @@ def slice_view(input, dim, start, end, step):
     errors="own",
 )
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """``length`` places along a dimension, from ``start`` on.
+    """A slice of ``length`` along a dimension, from ``start``.
 
     Args:
         dim: the dimension.
-        start: where in it the part begins.
-        length: how long it is.
+        start: the start of the slice.
+        length: its length.
 
     Example:
         >>> torch.arange(5).narrow(0, 1, 3)
@@ -104,10 +104,10 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     node="DiagonalBackward0", saves="dim1 dim2 offset self.sym_sizes",
 )  # fmt: skip
 def diagonal(input, offset, dim1, dim2):
-    """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension.
+    """A diagonal of two dimensions, as a new last dimension.
 
     Args:
-        offset: how far above the main diagonal; below, if negative.
+        offset: the diagonal; positive above the main one.
         dim1, dim2: the dimensions of the matrices.
 
     Example:
@@ -133,7 +133,7 @@ def diagonal(input, offset, dim1, dim2):
     node="UnfoldBackward0", saves="dimension self.sym_sizes size step", names="Tensor.unfold",
 )  # fmt: skip
 def unfold(input, dimension, size, step):
-    """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension.
+    """All windows of ``size`` along a dimension, ``step`` apart, in a new last dimension.
 
     Example:
         >>> torch.arange(5).unfold(0, 3, 1)
@@ -154,7 +154,7 @@ def unfold(input, dimension, size, step):
     return input._replace(size=(*sizes, size), stride=(*strides, stride))
 
 
-# ---------------------------------------------------------------- several parts at once
+# ---------------------------------------------------------------- splitting
 
 
 def _pieces(x: Geometry, d: int, lengths: Sequence[int]) -> list[Geometry]:
@@ -183,7 +183,7 @@ def _split_size(input, split_size, dim):
     node="SplitWithSizesBackward0", saves="dim self.sym_sizes split_sizes",
 )  # fmt: skip
 def split_with_sizes(input, split_sizes, dim):
-    """Parts of given sizes along a dimension."""
+    """Splits a dimension into given sizes."""
     if input.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     n = input.size[dim]
@@ -202,7 +202,7 @@ def split_with_sizes(input, split_sizes, dim):
 
 @function("torch.split")
 def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
-    """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
+    """Splits a dimension into parts of one size (the last may be smaller), or of given sizes.
 
     Example:
         >>> torch.arange(5).split(2)
@@ -214,7 +214,7 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any
 
 @function("Tensor.split")
 def _split_of_tensor(input: Tensor, split_size: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
-    """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
+    """Splits a dimension into parts of one size (the last may be smaller), or of given sizes.
 
     Example:
         >>> torch.arange(5).split(split_size=[1, 4])
@@ -223,16 +223,16 @@ def _split_of_tensor(input: Tensor, split_size: Any, dim: int = 0, **named: Any)
     return split(input, split_size, dim, **named)
 
 
-_split_of_tensor.__qualname__ = "Tensor.split"  # which Python's errors of arguments show
+_split_of_tensor.__qualname__ = "Tensor.split"  # for Python's argument errors
 
 
 @composite("chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", errors="own")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` parts of equal size along a dimension, the last perhaps smaller.
+    """Splits a dimension into at most ``chunks`` parts of equal size; the last may be smaller.
 
     Args:
-        chunks: how many, if there is enough for each.
-        dim: the dimension to cut.
+        chunks: the number of parts, if the dimension is large enough.
+        dim: the dimension to split.
 
     Example:
         >>> torch.arange(5).chunk(2)
@@ -251,7 +251,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 
 @view("unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", node="UnbindBackward0", saves="dim", static="dim")
 def unbind(input, dim):
-    """All places along a dimension, each a tensor.
+    """All slices along a dimension, as tensors.
 
     Example:
         >>> torch.arange(2).unbind()
@@ -269,7 +269,7 @@ def unbind(input, dim):
 
 @function("Tensor.__iter__")
 def iterate(self: Tensor) -> Any:
-    """The places along the first dimension."""
+    """Iterates over the first dimension."""
     if self.dim() == 0:
         raise TypeError("iteration over a 0-d tensor")
-    return iter(self.unbind(0))  # as a method, so that a subclass can override it
+    return iter(self.unbind(0))  # a method call, so that a subclass can override it

@@ -1,4 +1,4 @@
-"""Parts of tensors between given places, as views."""
+"""``tensor_split`` and its variants: views."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None,
     tensor_indices_or_sections: Any = None,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    """Parts along a dimension: so many, of sizes as equal as can be; or between the places given.
+    """Splits a dimension into a number of nearly equal parts; or at given indices.
 
     Args:
-        input: at least one dimension.
-        indices_or_sections: a number of parts, or places to split at, also as a tensor.
+        input: a tensor of at least one dimension.
+        indices_or_sections: the number of parts, or the indices to split at, also as a tensor.
         dim: the dimension.
 
     Raises:
-        RuntimeError: for a tensor without dimensions, and no parts.
+        RuntimeError: for a 0-d tensor, and for no parts.
 
     Example:
         >>> torch.tensor_split(torch.arange(5), 2)
@@ -65,10 +65,10 @@ def tensor_split(
 
 
 def _wanted(name: str, input: Tensor, *given: Any) -> Any:
-    """The parts or places that a call asks for, under whichever name.
+    """The number of parts or the indices, from any of the argument names.
 
     Raises:
-        TypeError: for none, and for what is neither.
+        TypeError: if they are missing or invalid.
     """
     for wanted in given:
         if isinstance(wanted, list | tuple | Tensor) or (hasattr(wanted, "__index__") and not isinstance(wanted, bool)):
@@ -92,14 +92,14 @@ def _places(wanted: Tensor) -> Any:
 
 _LEAST = {"hsplit": 1, "vsplit": 2, "dsplit": 3}
 
-_SPLIT_DOC = """Parts along {which}: equal ones, so many; or between the places given.
+_SPLIT_DOC = """Splits along {which}, into a number of equal parts or at indices.
 
     Args:
         input: at least {least} dimension{s}.
-        indices_or_sections: a number of parts, or places to split at.
+        indices_or_sections: the number of parts, or the indices to split at.
 
     Raises:
-        RuntimeError: where parts cannot be equal.
+        RuntimeError: if the size is not divisible by the number of parts.
 
     Example:
         >>> [tuple(part.shape) for part in torch.{name}(torch.ones(2, 2, 2), 2)]

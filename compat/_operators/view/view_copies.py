@@ -1,4 +1,4 @@
-"""The ``..._copy`` functions: views with memory of their own."""
+"""The ``..._copy`` functions: copies of views."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from funcgrad.primitives.shape import slice_
 
 
 def copying(shown: ViewOp, names: str = "") -> Op:
-    """The operator that copies a view, ``NAME_copy``.
+    """Declares the operator that copies a view, ``NAME_copy``.
 
     Args:
-        names: where it appears.
+        names: the operator's names.
     """
     name = f"{shown.name}_copy"
-    # Its schema is the view's, less what that says of sharing memory.
+    # Its schema is the view's without alias annotations.
     (text,) = (re.sub(r"Tensor\(a[^)]*\)", "Tensor", schema) for schema in shown.schemas)
 
     def body(input: Any, *args: Any, **kwargs: Any) -> list[Any]:
@@ -79,16 +79,16 @@ def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor
     names="torch.squeeze_copy",
 )
 def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """A copy without dimensions of size one: without all, or without those of ``dim`` that have it."""
+    """A copy without dimensions of size one: all of them, or those of ``dim``."""
     view, args = views._squeezing(dim)
     return _squeeze[view](input, *args, out=out)
 
 
-# ---------------------------------------------------------------- parts that count for themselves
+# ---------------------------------------------------------------- views with their own versions
 
 
 def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Views made tensors that share memory and do not know of each other, each with a version of its own."""
+    """Turns views into tensors that share memory without a view relation, each with its own version counter."""
     for part in parts:
         part._view, part._counter = SHARED, Version()
     return parts
@@ -106,7 +106,7 @@ _unsafe_with_sizes = view(
 
 @composite("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that.
+    """The parts of ``split``, which may be written as if they were not views; gradients do not account for it.
 
     Example:
         >>> [len(part) for part in torch.unsafe_split(torch.arange(5), 2)]
@@ -149,7 +149,7 @@ def _check_narrow(input: Tensor, dim: int, start: int, length: int) -> None:
     node="NarrowCopyBackward0", saves="dim length self.sym_sizes start", check=_check_narrow,
 )  # fmt: skip
 def narrow_copy(input, dim, start, length):
-    """A copy of ``length`` places along a dimension, from ``start`` on."""
+    """A copy of a slice of ``length`` along a dimension, from ``start``."""
     n = type_of(input).shape[dim]
     first = start + n if start < 0 else start
     low, high = [0] * type_of(input).ndim, list(type_of(input).shape)
@@ -159,5 +159,5 @@ def narrow_copy(input, dim, start, length):
 
 @composite("detach_copy(Tensor self) -> Tensor", names="torch.detach_copy", out=True)
 def detach_copy(input: Tensor) -> Tensor:
-    """A copy outside the graph."""
+    """A detached copy."""
     return input.detach().clone()

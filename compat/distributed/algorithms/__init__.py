@@ -1,1 +1,1 @@
-"""``torch.distributed.algorithms``: what ``DistributedDataParallel`` can do in other ways."""
+"""``torch.distributed.algorithms``: alternatives for ``DistributedDataParallel``."""

@@ -1,4 +1,4 @@
-"""``torch.distributed.checkpoint``: state written in the parts that devices hold, and read in any others."""
+"""``torch.distributed.checkpoint``: sharded checkpoints, which can be loaded with any sharding."""
 
 from compat.distributed.checkpoint.metadata import (
     BytesStorageMetadata,

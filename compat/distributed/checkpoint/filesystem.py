@@ -1,7 +1,7 @@
-"""A checkpoint's files, which are PyTorch's: ``.metadata``, and ``__<rank>_0.distcp`` with the parts of each process.
+"""PyTorch's checkpoint files: ``.metadata``, and ``__<rank>_0.distcp`` with the shards of each process.
 
-A part is what ``torch.save`` writes of it, one behind the other; ``.metadata`` is a pickle of ``Metadata``. So PyTorch
-reads what is written here, and the other way round. Of a pickle only the names of the format are taken.
+A shard is written by ``torch.save``, one after the other; ``.metadata`` is a pickle of ``Metadata``. The files are
+compatible with PyTorch in both directions. Unpickling accepts only the names of the format.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ METADATA = ".metadata"
 
 
 class CheckpointException(DistError):
-    """A checkpoint does not have what was to be read."""
+    """A checkpoint is missing, corrupt, or lacks an entry."""
 
 
 @dataclass
 class _StorageInfo:
-    """Where a part is.
+    """The location of a shard.
 
     Attributes:
         relative_path: the file.
-        offset, length: its bytes there.
-        transform_descriptors: how they were changed; None if they were not.
+        offset, length: its byte range in the file.
+        transform_descriptors: its transformations, such as compression, or None.
     """
 
     relative_path: str
@@ -52,7 +52,7 @@ class _StorageInfo:
 
 
 class FileSystemWriter:
-    """A folder to write to.
+    """A folder to write a checkpoint to.
 
     Attributes:
         path: the folder.
@@ -63,23 +63,23 @@ class FileSystemWriter:
 
 
 class FileSystemReader(FileSystemWriter):
-    """A folder to read from."""
+    """A folder to read a checkpoint from."""
 
     def read_metadata(self) -> Metadata:
-        """What the checkpoint says of itself.
+        """The checkpoint's metadata.
 
         Raises:
-            CheckpointException: if there is none, or it is damaged.
+            CheckpointException: if it is missing or corrupt.
         """
         return read_metadata(self.path)
 
 
 class Parts:
-    """A process's file, as it is written: under another name until it is complete.
+    """A process's file being written: under a temporary name until it is complete.
 
     Args:
         folder: the checkpoint's.
-        rank: the process's.
+        rank: the process's rank.
     """
 
     def __init__(self, folder: Path, rank: int):
@@ -87,20 +87,20 @@ class Parts:
         self._file = open(folder / f"{self.name}.new", "wb")  # noqa: SIM115 - closed by ``finish``
 
     def add(self, value: Any) -> _StorageInfo:
-        """Writes a part, or an object."""
+        """Writes a shard, or an object."""
         at, contents = self._file.tell(), io.BytesIO()
         save(value, contents)
         self._file.write(contents.getbuffer())
         return _StorageInfo(self.name, at, self._file.tell() - at)
 
     def finish(self) -> None:
-        """Gives the file its name."""
+        """Renames the file to its final name."""
         self._file.close()
         os.replace(self.folder / f"{self.name}.new", self.folder / self.name)
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
-    """Writes what a checkpoint says of itself, last of all."""
+    """Writes a checkpoint's metadata, after everything else."""
     contents = io.BytesIO()
     Writer(contents, 4).dump(metadata)
     (folder / f"{METADATA}.new").write_bytes(contents.getvalue())
@@ -108,10 +108,10 @@ def write_metadata(folder: Path, metadata: Metadata) -> None:
 
 
 def read_part(folder: Path, place: _StorageInfo) -> Any:
-    """A part, or an object.
+    """Reads a shard, or an object.
 
     Raises:
-        CheckpointException: if the file is not there or damaged, or was compressed.
+        CheckpointException: if the file is missing, corrupt or compressed.
     """
     if place.__dict__.get("transform_descriptors"):
         raise CheckpointException(f"load: {place.relative_path} was changed by {place.transform_descriptors}")
@@ -128,7 +128,7 @@ def read_part(folder: Path, place: _StorageInfo) -> Any:
 
 
 class _Reader(pickle.Unpickler):
-    """Takes what names of the format stand for, and nothing else."""
+    """An unpickler that accepts only the names of the format."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.distributed.checkpoint.metadata" and hasattr(formats, name):
@@ -149,10 +149,10 @@ class _Reader(pickle.Unpickler):
 
 
 def read_metadata(folder: Path) -> Metadata:
-    """What a checkpoint says of itself.
+    """A checkpoint's metadata.
 
     Raises:
-        CheckpointException: if there is none, or it is damaged.
+        CheckpointException: if it is missing or corrupt.
     """
     try:
         found = _Reader(io.BytesIO((folder / METADATA).read_bytes())).load()
@@ -166,5 +166,5 @@ def read_metadata(folder: Path) -> Metadata:
 
 
 def index_of(name: str, start: Sequence[int] | None, part: int | None = None) -> MetadataIndex:
-    """A tensor's part that begins so, or an object."""
+    """The index of a tensor's shard with an offset, or of an object."""
     return MetadataIndex(name, start, part)

@@ -1,4 +1,4 @@
-"""What a checkpoint says of itself: which tensors it has, in which parts, and in which files they are."""
+"""The metadata of a checkpoint: its tensors, their shards, and the files that contain them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = [
 
 @dataclass
 class ChunkStorageMetadata:
-    """Which part of a tensor something is.
+    """The position of a shard in its tensor.
 
     Attributes:
-        offsets: where it begins.
+        offsets: its start.
         sizes: its size.
     """
 
@@ -43,10 +43,10 @@ _FORMATS = (contiguous_format, channels_last, preserve_format)
 
 @dataclass
 class TensorProperties:
-    """What is known of a tensor beside its size.
+    """Properties of a tensor other than its size.
 
     Attributes:
-        dtype, layout, requires_grad, memory_format, pin_memory: as the tensor has them.
+        dtype, layout, requires_grad, memory_format, pin_memory: the tensor's attributes.
     """
 
     dtype: Dtype = field(default_factory=get_default_dtype)
@@ -66,12 +66,12 @@ class TensorProperties:
 
 @dataclass
 class TensorStorageMetadata:
-    """A tensor of a checkpoint.
+    """A tensor in a checkpoint.
 
     Attributes:
         properties: its dtype and others.
-        size: of the whole.
-        chunks: its parts.
+        size: the global size.
+        chunks: its shards.
     """
 
     properties: TensorProperties
@@ -81,17 +81,17 @@ class TensorStorageMetadata:
 
 @dataclass
 class BytesStorageMetadata:
-    """An object of a checkpoint that is no tensor."""
+    """An object in a checkpoint that is not a tensor."""
 
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """Something in a checkpoint.
+    """The key of an entry of a checkpoint.
 
     Attributes:
-        fqn: its name: the keys that lead to it, with dots.
-        offset: of a tensor's part, where it begins.
-        index: which part that is, as a hint.
+        fqn: its fully qualified name: the keys that lead to it, joined by dots.
+        offset: the start of a shard.
+        index: the index of the shard, as a hint.
     """
 
     fqn: str
@@ -110,7 +110,7 @@ class StorageMeta:
 
     Attributes:
         checkpoint_id: the folder.
-        save_id, load_id: what tells one time from others.
+        save_id, load_id: ids of the save and the load.
         modules: of extensions.
     """
 
@@ -122,14 +122,14 @@ class StorageMeta:
 
 @dataclass
 class Metadata:
-    """What a checkpoint has.
+    """The metadata of a checkpoint.
 
     Attributes:
         state_dict_metadata: tensors and objects by name.
         planner_data: by name, the keys that lead to it.
-        storage_data: by part, where it is.
-        storage_meta: where all of it is.
-        version: of the format.
+        storage_data: the location of each entry.
+        storage_meta: the location of the checkpoint.
+        version: the version of the format.
     """
 
     state_dict_metadata: dict[str, Any]

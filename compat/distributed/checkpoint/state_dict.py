@@ -1,4 +1,4 @@
-"""The state of modules and optimizers by the parameters' names, whatever they are divided among."""
+"""State dicts of modules and optimizers by parameter name, independent of the sharding."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = [
 
 @dataclass
 class StateDictOptions:
-    """What states hold.
+    """Options of state dicts.
 
     Attributes:
-        full_state_dict: all of each tensor, on one device, instead of its parts.
-        cpu_offload: changes nothing.
-        ignore_frozen_params: leave parameters out that require no gradient.
-        strict: whether a module's state must have all that the module has.
-        broadcast_from_rank0: changes nothing: each process is given the state.
+        full_state_dict: whether tensors are gathered on one device instead of sharded.
+        cpu_offload: ignored.
+        ignore_frozen_params: whether to omit parameters that do not require grad.
+        strict: whether a module's state must be complete.
+        broadcast_from_rank0: ignored: each process is given the state.
     """
 
     full_state_dict: bool = False
@@ -62,7 +62,7 @@ def get_model_state_dict(model: Module, *, submodules: Any = None, options: Stat
 def set_model_state_dict(
     model: Module, model_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Gives a module its state; parameters stay divided as they are."""
+    """Loads a module's state; parameters keep their sharding."""
     bare = _bare(model)
     mine = bare.state_dict()
     given = {name: _as_mine(value, mine.get(name)) for name, value in model_state_dict.items()}
@@ -70,7 +70,7 @@ def set_model_state_dict(
 
 
 def _as_mine(value: Any, mine: Any) -> Any:
-    """A tensor of one device, divided as the one that it is for."""
+    """A tensor of one device, sharded like its target."""
     if isinstance(value, Tensor) and isinstance(mine, Tensor) and where(mine) is not None and where(value) is None:
         return placed(value, buffer_of(mine).sharding)
     return value
@@ -81,7 +81,7 @@ def _optimizers(optimizers: Any) -> Sequence[Any]:
 
 
 def _start(optimizer: Any) -> None:
-    """Makes an optimizer's state, which comes with its first step: a step with no gradient and no rate."""
+    """Initializes an optimizer's state by a step with zero gradients and learning rate."""
     if optimizer.state:
         return
     params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
@@ -104,7 +104,7 @@ def _start(optimizer: Any) -> None:
 def get_optimizer_state_dict(
     model: Module, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict:
-    """The state of optimizers by the names of parameters; before the first step it is made, of zeros."""
+    """The state of optimizers by parameter name; before the first step it is initialized to zeros."""
     names = {id(p): name for name, p in _bare(model).named_parameters()}
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
@@ -119,10 +119,10 @@ def get_optimizer_state_dict(
 def set_optimizer_state_dict(
     model: Module, optimizers: Any, optim_state_dict: Mapping[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
-    """Gives optimizers their state; tensors are divided as those of their parameters.
+    """Loads optimizers' state; tensors are sharded like their parameters.
 
     Raises:
-        KeyError: for a parameter that the module does not have.
+        KeyError: for an unknown parameter.
     """
     params = dict(_bare(model).named_parameters())
     groups = iter(optim_state_dict["param_groups"])
@@ -153,7 +153,7 @@ def set_state_dict(
     model: Module, optimizers: Any, *, model_state_dict: Mapping[str, Any], optim_state_dict: Mapping[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:  # fmt: skip
-    """Gives a module and its optimizers their state."""
+    """Loads the state of a module and its optimizers."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found

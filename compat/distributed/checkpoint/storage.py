@@ -1,7 +1,7 @@
-"""State in a folder: a file of each process's parts, and one that says where in the whole each part lies.
+"""Sharded checkpoints in a folder: a file with each process's shards, and a metadata file with their positions.
 
-Each part is written once, by a process whose devices hold it. Who reads takes what its own devices are to hold, out of
-whatever parts there are; so the number of devices, or of processes, may be another one. The files are PyTorch's
+Each shard is written once, by a process whose devices hold it. Loading assembles the shards of the present devices from
+whatever shards there are, so the number of devices, or of processes, may differ. The files are PyTorch's
 (``filesystem``).
 """
 
@@ -42,14 +42,14 @@ __all__ = ["CheckpointException", "FileSystemReader", "FileSystemWriter", "load"
 
 
 def _is_nested(x: Any) -> bool:
-    """Whether what is in a list has names of its own: containers and tensors have."""
+    """Whether a list's elements have their own names: those with containers and tensors."""
     if isinstance(x, list):
         return any(map(_is_nested, x))
     return isinstance(x, Mapping | Tensor) or hasattr(x, "state_dict")
 
 
 def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
-    """What a nested state holds: by name, the keys that lead to it and the value."""
+    """The leaves of a nested state: by name, the keys that lead to it and the value."""
     if isinstance(state, Mapping):
         items: Any = state.items()
     elif isinstance(state, list) and path and _is_nested(state):
@@ -65,7 +65,7 @@ def _leaves(state: Any, path: tuple = ()) -> dict[str, tuple[tuple, Any]]:
 
 
 def _parts(t: Tensor, first: bool) -> list[tuple[list[int], np.ndarray]]:
-    """The parts of a tensor that this process writes, each with where it begins."""
+    """The shards of a tensor that this process writes, with their offsets."""
     if where(t) is not None and t._layout.access[0] == "whole":
         return [([s.start for s in place], part) for place, part in parallel.parts_of(buffer_of(t))]
     return [([0] * t.dim(), reader(t.detach())())] if first else []
@@ -75,22 +75,22 @@ def save(
     state_dict: Mapping[str, Any], *, checkpoint_id: Any = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> Metadata:  # fmt: skip
-    """Writes a state in the parts that devices hold. All processes call it.
+    """Writes a sharded checkpoint. All processes call it.
 
     Args:
-        state_dict: tensors, objects that have a ``state_dict``, and what can be pickled, in nested mappings and lists.
+        state_dict: tensors, objects with a ``state_dict``, and picklable objects, in nested mappings and lists.
         checkpoint_id: the folder.
-        storage_writer: a ``FileSystemWriter``, in place of ``checkpoint_id``.
+        storage_writer: a ``FileSystemWriter``, instead of ``checkpoint_id``.
         planner: None.
         process_group: the processes; all by default.
         no_dist: whether this process writes alone.
-        use_collectives: changes nothing.
+        use_collectives: ignored.
 
     Returns:
         The checkpoint's ``Metadata``.
 
     Raises:
-        CheckpointException: if there is no folder to write to.
+        CheckpointException: if no folder is given.
 
     Example:
         >>> import tempfile
@@ -135,7 +135,7 @@ def save(
 
 
 def _merged(every: list[Any], paths: dict[str, tuple], folder: Path) -> Metadata:
-    """What all processes have written."""
+    """The merged metadata of all processes."""
     merged: dict[str, Any] = {}
     places: dict[Any, Any] = {}
     for described, found in every:
@@ -160,14 +160,14 @@ def load(
     state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_reader: Any = None, planner: Any = None,
     process_group: Any = None, no_dist: bool = False,
 ) -> None:  # fmt: skip
-    """Reads a state into the tensors of one of the same structure, as they are divided.
+    """Loads a checkpoint into the tensors of a state of the same structure, with their sharding.
 
     Args:
         state_dict: tensors, which are written, and other values, which are replaced, in nested mappings and lists.
         checkpoint_id: the folder.
-        storage_reader: a ``FileSystemReader``, in place of ``checkpoint_id``.
+        storage_reader: a ``FileSystemReader``, instead of ``checkpoint_id``.
         planner: None.
-        process_group, no_dist: change nothing.
+        process_group, no_dist: ignored.
 
     Raises:
         CheckpointException: if the folder has no checkpoint, lacks a tensor, or has it in another size or dtype; the
@@ -202,7 +202,7 @@ def _check(name: str, value: Any, metadata: Metadata, folder: Path) -> None:
 
 
 def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
-    """Writes into a tensor what the checkpoint has of it; of a divided one each device's part for itself."""
+    """Loads a tensor; for a sharded one each device's shard separately."""
     entry = metadata.state_dict_metadata[name]
     read: dict[tuple, np.ndarray] = {}
 
@@ -225,7 +225,7 @@ def _read(name: str, t: Tensor, metadata: Metadata, folder: Path) -> None:
 def _assembled(
     entry: TensorStorageMetadata, place: tuple[slice, ...], chunk: Callable[[Size], np.ndarray], kind: Any
 ) -> np.ndarray:
-    """Some elements of a tensor, from those parts that have some of them."""
+    """A block of a tensor, assembled from the shards that overlap it."""
     bounds = [(s.start or 0, n if s.stop is None else s.stop) for s, n in zip(place, entry.size)]
     found = np.empty([b - a for a, b in bounds], kind)
     for c in entry.chunks:
@@ -237,7 +237,7 @@ def _assembled(
 
 
 def _replace(state: Any, values: Mapping[str, Any], path: tuple) -> None:
-    """Puts values that are no tensors in their places; objects that have a state are given it."""
+    """Replaces values that are not tensors; objects with a state load it."""
     items: Any = list(state.items() if isinstance(state, Mapping) else enumerate(state))
     for key, value in items:
         here = (*path, key)

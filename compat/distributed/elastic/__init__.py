@@ -1,1 +1,1 @@
-"""``torch.distributed.elastic``: what starts processes, and starts them again."""
+"""``torch.distributed.elastic``: starting and restarting processes."""

@@ -1,4 +1,4 @@
-"""The agent of a host: meets those of other hosts, starts the processes, watches them, starts them again."""
+"""The agent of a host: rendezvous with other hosts' agents, starts, monitors and restarts processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from compat._distributed.transport.tcp_store import TCPStore
 from compat.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from compat.distributed.elastic.options import by_rank, hosts, processes, settings
 
-#: How long processes have to end by themselves once they are told to, in seconds.
+#: The grace period in seconds for processes to exit after SIGTERM.
 GRACE = 30.0
 
 
 class Ended(Exception):
-    """The agent was told to end by a signal."""
+    """The agent received a termination signal."""
 
     def __init__(self, number: int):
         super().__init__(f"got signal: {number}")
@@ -36,14 +36,14 @@ class Ended(Exception):
 
 
 class Round(NamedTuple):
-    """One time that all hosts have met.
+    """One rendezvous round of all hosts.
 
     Attributes:
-        number: which one.
-        host: this host's number.
-        counts: how many processes each host has.
-        address: where rank 0 serves its store, or the agents' store is.
-        port: at which port.
+        number: the number of the round.
+        host: this host's index.
+        counts: the number of processes of each host.
+        address: the host of rank 0's store, or of the agents' store.
+        port: its port.
     """
 
     number: int
@@ -59,11 +59,11 @@ class Round(NamedTuple):
 
 
 class Meeting:
-    """Where agents meet: a store at an address that all know, which one of them serves.
+    """The agents' rendezvous: a store at a common address, which one of them serves.
 
     Args:
         options: the command line.
-        count: how many processes this host has.
+        count: the number of processes of this host.
     """
 
     def __init__(self, options: Namespace, count: int):
@@ -105,10 +105,10 @@ class Meeting:
             return False
 
     def next(self) -> Round:
-        """Meets the other agents again.
+        """Joins the next round.
 
         Raises:
-            DistStoreError: if not enough come in time.
+            DistStoreError: if not enough hosts join in time.
         """
         self.number = max(self.number + 1, self.asked())
         store = PrefixStore(f"round/{self.number}", self.store)
@@ -122,7 +122,7 @@ class Meeting:
         return Round(self.number, host, [int(store.get(f"host/{i}")) for i in range(size)], self.address, self.port)
 
     def _gathered(self, store: Store) -> int:
-        """Waits for the fewest hosts, and a little longer for the most."""
+        """Waits for the minimum number of hosts, and a little longer for the maximum."""
         if self.static:
             store.wait([f"host/{i}" for i in range(self.fewest)], timedelta(seconds=self.patience))
             return self.fewest
@@ -140,13 +140,13 @@ class Meeting:
             time.sleep(0.05)
 
     def ask_again(self) -> None:
-        """Makes all agents meet again: a process of this host has failed."""
+        """Requests a new round, after a process of this host has failed."""
         self.store.compare_set("again", str(self.number), str(self.number + 1))
         if self.asked() <= self.number:
             self.store.set("again", str(self.number + 1))
 
     def asked(self) -> int:
-        """The number of the round that somebody has asked for last."""
+        """The number of the last requested round."""
         return self.store.add("again", 0)
 
     def finished(self, round: Round, ok: bool) -> None:
@@ -160,9 +160,9 @@ class Meeting:
             while store.add("hosts", 0) < len(round.counts) and time.monotonic() < until:
                 time.sleep(0.05)
             if self.tcp._server is not None:
-                time.sleep(0.3)  # others read the last answer
+                time.sleep(0.3)  # others read the last value
         except DistNetworkError:
-            pass  # its server has gone
+            pass  # the server has exited
 
 
 def _address(endpoint: str) -> tuple[str, int]:
@@ -185,10 +185,10 @@ class Agent:
         self._pumps: list[threading.Thread] = []
 
     def run(self) -> None:
-        """Runs it until all processes have ended well.
+        """Runs it until all processes have succeeded.
 
         Raises:
-            ChildFailedError: if one failed, more often than processes may be started again.
+            ChildFailedError: if one failed, and the restarts are used up.
             Ended: on a signal.
         """
         for name in self.options.signals_to_handle.split(","):
@@ -215,13 +215,13 @@ class Agent:
             self._stop()
 
     def _once(self, meeting: Meeting, round: Round, restarts: int) -> dict[int, ProcessFailure] | None:
-        """Starts the processes and waits; returns those that failed, or None if other hosts begin again."""
+        """Starts the processes and waits; returns the failed ones, or None if other hosts restart."""
         self._start(round, restarts)
         looked = time.monotonic()
         while True:
             codes = [w.poll() for w in self.workers]
             if any(code not in (None, 0) for code in codes):
-                time.sleep(min(0.1, self.options.monitor_interval))  # others fail of the same cause
+                time.sleep(min(0.1, self.options.monitor_interval))  # others fail for the same reason
                 failed = self._failures(round)
                 self._stop()
                 return failed
@@ -277,7 +277,7 @@ class Agent:
             self.workers.append(worker)
 
     def _pump(self, worker: subprocess.Popen, name: str, file: IO[bytes], prefix: str) -> None:
-        """Writes what a process prints into a file, and shows it."""
+        """Copies a process's output to a file, and to the terminal."""
         source, shown = getattr(worker, name), getattr(sys, name)
 
         def work() -> None:
@@ -320,7 +320,7 @@ class Agent:
         return found
 
     def _stop(self) -> None:
-        """Ends the processes: by SIGTERM, and who does not end in time by SIGKILL."""
+        """Stops the processes: by SIGTERM, and by SIGKILL after the grace period."""
         running = [w for w in self.workers if w.poll() is None]
         for worker in running:
             worker.terminate()

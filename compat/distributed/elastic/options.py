@@ -1,6 +1,6 @@
-"""The options of ``python -m torch.distributed.run``, as ``torchrun`` has them.
+"""The options of ``python -m torch.distributed.run``, as for ``torchrun``.
 
-Each may also be said by an environment variable, ``PET_`` and its name: ``PET_NPROC_PER_NODE=2``.
+Each has an environment variable with the prefix ``PET_``: ``PET_NPROC_PER_NODE=2``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class _Or(argparse.Action):
-    """An option whose default an environment variable says."""
+    """An option whose default is taken from an environment variable."""
 
     def __init__(self, dest: str, default: Any = None, required: bool = False, **more: Any):
         default = os.environ.get(f"PET_{dest.upper()}", default)
@@ -22,7 +22,7 @@ class _Or(argparse.Action):
 
 
 class _Flag(_Or):
-    """One that is said or not."""
+    """A boolean option."""
 
     def __init__(self, dest: str, **more: Any):
         super().__init__(dest=dest, default=False, nargs=0, **more)
@@ -34,7 +34,7 @@ class _Flag(_Or):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the command line."""
+    """The command line parser."""
     found = argparse.ArgumentParser(prog="torchrun", description="Starts a program in several processes.")
     add = found.add_argument
     value = lambda name, default, help, **more: add(
@@ -87,10 +87,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def hosts(text: str) -> tuple[int, int]:
-    """The fewest and the most hosts.
+    """The minimum and the maximum number of hosts.
 
     Raises:
-        ValueError: for what is neither a number nor two.
+        ValueError: for an invalid range.
     """
     fewest, _, most = str(text).partition(":")
     found = int(fewest), int(most or fewest)
@@ -100,10 +100,10 @@ def hosts(text: str) -> tuple[int, int]:
 
 
 def processes(text: str) -> int:
-    """How many processes a host has.
+    """The number of processes of this host.
 
     Raises:
-        ValueError: for ``gpu`` where there is none, and for an argument that is not a number.
+        ValueError: for ``gpu`` without a GPU, and for an argument that is not a number.
     """
     if text in ("auto", "cpu"):
         return os.cpu_count() or 1
@@ -116,7 +116,7 @@ def processes(text: str) -> int:
 
 
 def by_rank(text: str, count: int) -> list[int]:
-    """For each local rank what ``--redirects`` or ``--tee`` says: a number for all, or ``0:1,1:3``."""
+    """The value of ``--redirects`` or ``--tee`` per local rank: a number for all, or ``0:1,1:3``."""
     if ":" not in str(text):
         return [int(text)] * count
     said = {int(k): int(v) for k, v in (part.split(":") for part in str(text).split(","))}
@@ -124,5 +124,5 @@ def by_rank(text: str, count: int) -> list[int]:
 
 
 def settings(text: str) -> dict[str, str]:
-    """What ``--rdzv-conf`` says."""
+    """The settings in ``--rdzv-conf``."""
     return dict(part.split("=", 1) for part in text.split(",") if part)

@@ -1,4 +1,4 @@
-"""``torch.distributed.fsdp``: parameters, gradients and the optimizer's state divided among devices."""
+"""``torch.distributed.fsdp``: fully sharded data parallelism."""
 
 from compat.distributed.fsdp.fully_shard import (
     CPUOffloadPolicy,

@@ -1,7 +1,6 @@
-"""``fully_shard``: each device holds a part of each parameter, of its gradient and of the optimizer's state.
+"""``fully_shard``: shards parameters, gradients and optimizer state.
 
-The batch is divided among the devices as well. XLA gathers a parameter where a product needs all of it, and sums the
-parts of its gradient into their places; when, is its choice.
+The batch is sharded as well. XLA all-gathers parameters and reduce-scatters gradients, and chooses when.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ __all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPol
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """In which dtypes to compute.
+    """The dtypes of computations.
 
     Attributes:
-        param_dtype: that of parameters and arguments in the forward pass; only None is there.
-        reduce_dtype: that in which gradients are summed; only None is there.
-        output_dtype: that of results.
-        cast_forward_inputs: whether arguments are converted.
+        param_dtype: the dtype of parameters and arguments in the forward pass; only None is supported.
+        reduce_dtype: the dtype of gradient reductions; only None is supported.
+        output_dtype: the dtype of results.
+        cast_forward_inputs: whether arguments are cast.
     """
 
     param_dtype: Any = None
@@ -45,38 +44,38 @@ class OffloadPolicy:
 
 @dataclass
 class CPUOffloadPolicy(OffloadPolicy):
-    """Parameters are kept in the host's memory; only on the CPU, where they are anyway.
+    """Parameters are offloaded to host memory; only on the CPU, where it has no effect.
 
     Attributes:
-        pin_memory: changes nothing.
+        pin_memory: ignored.
     """
 
     pin_memory: bool = True
 
 
 class FSDPModule:
-    """What ``fully_shard`` adds to a module's class; when parameters are gathered XLA decides."""
+    """Mixed into the class of modules sharded by ``fully_shard``; XLA decides when parameters are gathered."""
 
     def unshard(self, async_op: bool = False) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
     def reshard(self) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Changes nothing: gradients are sums over all devices as soon as they are there."""
+        """Ignored: gradients are always reduced over all devices."""
 
     def set_is_last_backward(self, is_last_backward: bool) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
     def set_modules_to_forward_prefetch(self, modules: Any) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
     def set_modules_to_backward_prefetch(self, modules: Any) -> None:
-        """Changes nothing."""
+        """Ignored."""
 
 
 def fully_shard(
@@ -86,24 +85,24 @@ def fully_shard(
     offload_policy: OffloadPolicy = OffloadPolicy(),  # noqa: B008 - has no state
     ignored_params: set[Tensor] | None = None,
 ) -> Any:  # fmt: skip
-    """Divides a module's parameters among the devices of a mesh, and its batches.
+    """Shards a module's parameters and its batches over a mesh.
 
     Args:
-        module: the module, or a list of them; parameters stay the same objects. Those that a call for a submodule has
-            divided already stay so.
-        mesh: the devices; all by default. Of two axes, parameters are on each device along the first.
-        reshard_after_forward: changes nothing.
-        shard_placement_fn: for a parameter along which dimension it is divided. Where it says nothing, the first that
-            divides evenly; if none does, the first, of which the last devices then have less.
-        mp_policy: in which dtypes to compute; converting parameters is not there.
-        offload_policy: changes nothing.
-        ignored_params: parameters that are put on each device.
+        module: the module, or a list of them; parameters stay the same objects. Those sharded by an earlier call for a
+            submodule are kept.
+        mesh: the devices; all by default. With two axes, parameters are replicated along the first (hybrid sharding).
+        reshard_after_forward: ignored.
+        shard_placement_fn: returns the dimension along which a parameter is sharded. By default the first one that
+            divides evenly, or else the first, with smaller shards on the last devices.
+        mp_policy: the dtypes of computations; casting parameters is not supported.
+        offload_policy: ignored.
+        ignored_params: parameters that are replicated.
 
     Returns:
         The module, whose class is an ``FSDPModule`` as well.
 
     Raises:
-        NotImplementedError: for a policy that is not there.
+        NotImplementedError: for an unsupported policy.
 
     Example:
         >>> from compat.distributed.fsdp import FSDPModule, fully_shard
@@ -154,7 +153,7 @@ def _placement(p: Tensor, mesh: DeviceMesh, wanted: Shard | None) -> Placement:
 
 
 def _divide_batches(module: Module, mesh: DeviceMesh) -> None:
-    """Has tensors of one device divided along the batch before the forward pass."""
+    """Registers a forward pre-hook that shards single-device tensors along the batch."""
 
     def move(x: Any) -> Any:
         if not isinstance(x, Tensor) or on_mesh(x):

@@ -1,4 +1,4 @@
-"""``torch.distributed.nn``: exchanges of tensors that autograd sees."""
+"""``torch.distributed.nn``: differentiable collectives."""
 
 from compat.distributed.nn import functional
 from compat.distributed.nn.functional import *

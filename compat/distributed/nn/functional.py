@@ -1,4 +1,4 @@
-"""Exchanges of tensors that autograd sees: the gradient goes back to where the values came from."""
+"""Differentiable collectives."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class _AllReduce(Function):
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """The tensor of one process, in all; its gradient is the sum over the processes."""
+    """Broadcasts the tensor of one process; its gradient is the sum over the processes."""
     found = chosen_group(group)
     return _Broadcast.apply(one_rank(found, src, None), found, tensor)
 
@@ -156,7 +156,7 @@ def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """This process's of the tensors that one process has."""
+    """This process's tensor out of those that one process has."""
     found = chosen_group(group)
     return _Scatter.apply(one_rank(found, src, None), found, *tensors)
 
@@ -168,7 +168,7 @@ def reduce(tensor: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None) 
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: Any = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The reduction of what all processes have for this one; of the size of ``output``."""
+    """The reduction of all processes' tensors for this one; of the size of ``output``."""
     return _ReduceScatter.apply(op, chosen_group(group), output, *input_list)
 
 
@@ -178,7 +178,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
 
 def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None) -> tuple:
-    """What each process has for this one; of the sizes of ``output_tensor_list``."""
+    """The tensors that the processes have for this one; of the sizes of ``output_tensor_list``."""
     return _AllToAll.apply(chosen_group(group), output_tensor_list, *input_tensor_list)
 
 
@@ -186,7 +186,7 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The parts along the first dimension that each process has for this one; of the size of ``output``."""
+    """The slices along the first dimension that the processes have for this one; of the size of ``output``."""
     return _AllToAllSingle.apply(chosen_group(group), output, output_split_sizes, input_split_sizes, input)
 
 

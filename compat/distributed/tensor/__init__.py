@@ -1,4 +1,4 @@
-"""``torch.distributed.tensor``: tensors in parts on several devices."""
+"""``torch.distributed.tensor``: sharded tensors."""
 
 from compat.distributed.device_mesh import DeviceMesh, init_device_mesh
 from compat.distributed.tensor import placement_types

@@ -1,16 +1,15 @@
-"""``DTensor``: a tensor whose buffer is divided among devices.
+"""``DTensor``: a tensor whose buffer is sharded over devices.
 
-An array of JAX's says which device has which part of it, and XLA divides what is computed of it and exchanges what has
-to be. So an operator on such tensors is the operator: a ``Tensor`` with a divided buffer goes through the same plans,
-the same windows and the same backward pass, and there is no table of operators. Any tensor whose buffer lies on the
-devices of a mesh is a ``DTensor``, results of operations too.
+A JAX array has a sharding, and XLA partitions operations on it and inserts communication. So operators need no rules
+for sharded tensors: a ``Tensor`` with a sharded buffer uses the same plans, windows and backward pass. Any tensor whose
+buffer is on the devices of a mesh is a ``DTensor``, including results of operations.
 
-Shapes are those of the whole, as with PyTorch's. Where a dimension does not divide evenly, the buffer is longer by what
-the last devices lack, and the tensor is a view of the part that counts.
+Shapes are global, as in PyTorch. If a dimension does not divide evenly, the buffer is padded, and the tensor is a view
+of the valid part.
 
-Within a program XLA adds up what devices have summands of, so no operator gives a ``Partial`` tensor. Those that
-``from_local`` makes are of a class of their own, which holds the summands, divided along a dimension in front; who
-computes with one gets the sum.
+Within a program XLA performs pending reductions, so no operator returns a ``Partial`` tensor. Those created by
+``from_local`` belong to a separate class, which stores the summands, sharded along leading dimensions; operations use
+the sum.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _constrained(input: Any, *, sharding: Any) -> Any:
     return parallel.with_sharding_constraint(input, sharding)
 
 
-# ---------------------------------------------------------------- where a tensor is
+# ---------------------------------------------------------------- placements
 
 
 def buffer_of(t: Tensor) -> Any:
@@ -51,7 +50,7 @@ def buffer_of(t: Tensor) -> Any:
 
 
 def on_mesh(t: Tensor) -> bool:
-    """Whether a tensor lies on a mesh, or will once it is computed; what is traced lies where its trace says."""
+    """Whether a tensor is on a mesh, or will be once it is computed; traced ones are not."""
     if t.__class__ is PartialTensor or t._layout.base.traced:
         return True
     place = runtime.place_of(t._storage.buffer)
@@ -59,7 +58,7 @@ def on_mesh(t: Tensor) -> bool:
 
 
 def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
-    """On which mesh a tensor lies, and how; None for one that lies on no mesh."""
+    """The mesh and the placements of a tensor; None if it is on no mesh."""
     if t.__class__ is PartialTensor:
         return t._where
     if t._layout.base.traced:
@@ -77,7 +76,7 @@ def where(t: Tensor) -> tuple[DeviceMesh, tuple[Placement, ...]] | None:
 
 
 def _seen_as(t: Tensor, dim: int) -> int | None:
-    """Which dimension of a view goes through a dimension of its buffer; None if it has one place along that only."""
+    """The dimension of a view that corresponds to a dimension of its buffer; None if its size along that is one."""
     shape, layout = t._layout.base.shape, t._layout
     step = prod(shape[dim + 1 :])
     for d, (size, stride) in enumerate(zip(layout.size, layout.stride)):
@@ -87,11 +86,11 @@ def _seen_as(t: Tensor, dim: int) -> int | None:
 
 
 def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None, name: str) -> Any:
-    """What JAX is told of a tensor that lies so on a mesh; along the other axes of a mesh's root it stays as it is.
+    """The JAX sharding for a tensor with placements on a mesh; other axes of a mesh's root are unchanged.
 
     Raises:
         RuntimeError: for ``Partial``.
-        ValueError: for a dimension that is not there.
+        ValueError: for a dimension out of range.
     """
     placed = list(placements or [Replicate()] * mesh.ndim)
     if len(placed) != mesh.ndim:
@@ -125,7 +124,7 @@ def sharding_of(t: Any, mesh: DeviceMesh, placements: Sequence[Placement] | None
 
 
 def _room(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
-    """The shape of a buffer that divides evenly: each dimension is as long as so many of the first device's parts."""
+    """The shape of a buffer padded to divide evenly: a multiple of the first device's shard."""
     found = []
     for n, entry in zip(size, (*sharding.spec, *[None] * len(size))):
         axes = (entry,) if isinstance(entry, str) else entry or ()
@@ -135,7 +134,7 @@ def _room(size: Sequence[int], sharding: Any) -> tuple[int, ...]:
 
 
 def _within(buffer: Any, room: tuple[int, ...], size: tuple[int, ...], dtype: Any) -> Tensor:
-    """A leaf that is what counts of a buffer with room for more."""
+    """A leaf that is the valid part of a padded buffer."""
     if room == size:
         return from_buffer(buffer, contiguous_layout(size, dtype))
     base = Base(room, dtype)
@@ -143,7 +142,7 @@ def _within(buffer: Any, room: tuple[int, ...], size: tuple[int, ...], dtype: An
 
 
 def placed(t: Tensor, sharding: Any) -> Tensor:
-    """A leaf with a tensor's values, whose buffer is divided so."""
+    """A leaf with a tensor's values and a sharded buffer."""
     size = tuple(t.shape)
     room = _room(size, sharding)
     with no_grad():
@@ -156,7 +155,7 @@ def placed(t: Tensor, sharding: Any) -> Tensor:
 
 
 def assign(t: Tensor, array: np.ndarray) -> None:
-    """Makes the elements of an array those of a tensor, which stays divided as it is."""
+    """Copies an array to a tensor, which keeps its sharding."""
     made = placed(from_array(array, t.dtype), buffer_of(t).sharding)
     t._storage.write(made._storage.buffer)
     if t._counter is not None:
@@ -172,9 +171,9 @@ class _Divided(type(Tensor)):  # type: ignore[misc]
 
 
 class DTensor(Tensor, metaclass=_Divided):
-    """A tensor whose buffer is divided among the devices of a mesh.
+    """A tensor whose buffer is sharded over a mesh.
 
-    ``distribute_tensor`` makes them, and operations on them do. ``isinstance`` looks at the buffer, and so do
+    ``distribute_tensor`` and operations on sharded tensors create them. ``isinstance`` checks the buffer, and so do
     ``placements``, ``device_mesh``, ``to_local``, ``full_tensor`` and ``redistribute``, which all tensors have.
 
     Example:
@@ -189,14 +188,14 @@ class DTensor(Tensor, metaclass=_Divided):
         local_tensor: Any, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *,
         run_check: bool = False, shape: Any = None, stride: Any = None, grad_placements: Any = None,
     ) -> Tensor:  # fmt: skip
-        """The tensor of which each device has ``local_tensor``: as a part, all of it, or a summand.
+        """The tensor whose shard, replica or summand on each device is ``local_tensor``.
 
         Args:
-            local_tensor: what each device has, as this process has all devices: a tensor that they have alike, or a
-                list of one for each, in the order of the mesh's numbers. Parts may differ in length.
-            device_mesh: the devices.
-            placements: for each axis of the mesh; ``Replicate`` by default.
-            run_check, shape, stride, grad_placements: change nothing.
+            local_tensor: the value on each device, all of which are in this process: one tensor, or a list of
+                one per device, in the order of the mesh. Shards may differ in size.
+            device_mesh: the mesh.
+            placements: one per mesh axis; ``Replicate`` by default.
+            run_check, shape, stride, grad_placements: ignored.
 
         Raises:
             ValueError: for a list that does not have one tensor for each device.
@@ -218,7 +217,7 @@ class DTensor(Tensor, metaclass=_Divided):
         whole, partial = given[0], [i for i, p in enumerate(kinds) if isinstance(p, Partial)]
         if not partial:
             return redistribute(whole, device_mesh, kinds)
-        # Summands are in front, outermost axis first; along the other axes the rest is divided behind them.
+        # Summands are stacked in front, outermost axis first; along the other axes the rest is sharded behind them.
         n, dims = len(partial), whole.dim() - len(partial)
         moved = [Shard(p.dim % dims + n) if isinstance(p, Shard) else p for p in kinds]
         for place, axis in enumerate(partial):
@@ -227,7 +226,7 @@ class DTensor(Tensor, metaclass=_Divided):
 
 
 def _joined(line: Sequence[Tensor], placement: Placement) -> Tensor:
-    """What the devices along an axis have, as one tensor."""
+    """The values of the devices along an axis, as one tensor."""
     torch = names_of("torch")
     if isinstance(placement, Shard):
         dim = placement.dim if placement.dim < 0 else placement.dim - line[0].dim()
@@ -239,9 +238,9 @@ _ADDED = {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin", "product": 
 
 
 class PartialTensor(Tensor):
-    """A tensor of which each device along some axes of a mesh has a summand.
+    """A tensor with a pending reduction along some mesh axes.
 
-    An operator takes the sum. ``redistribute`` to ``Shard`` adds up and divides at once.
+    Operators use the reduced value. ``redistribute`` to ``Shard`` reduces and scatters in one step.
     """
 
     _summands: Tensor
@@ -249,7 +248,7 @@ class PartialTensor(Tensor):
 
     @classmethod
     def of(cls, summands: Tensor, mesh: DeviceMesh, placements: tuple[Placement, ...]) -> Tensor:
-        """The tensor with these summands, which are in front, a dimension for each axis that is ``Partial``."""
+        """The tensor with these summands, which are stacked in front, a dimension for each ``Partial`` axis."""
         size = summands.shape[sum(isinstance(p, Partial) for p in placements) :]
         make: Any = Tensor
         made = make._make_wrapper_subclass(cls, size, dtype=summands.dtype)
@@ -257,7 +256,7 @@ class PartialTensor(Tensor):
         return made
 
     def added(self) -> Tensor:
-        """The sum, divided as the summands are along the other axes."""
+        """The sum, sharded along the other axes as the summands are."""
         found = self._summands
         for placement in self._where[1]:
             if isinstance(placement, Partial):
@@ -293,7 +292,7 @@ class PartialTensor(Tensor):
         return func(*args, **kwargs)
 
 
-#: What is asked of the tensor itself.
+#: Attributes read from the unreduced tensor.
 _OWN = frozenset(("__get__", "__set__", "size", "dim", "numel", "is_floating_point", "is_complex", "__len__"))
 
 
@@ -312,16 +311,16 @@ def redistribute(
     t: Tensor, device_mesh: DeviceMesh | None = None, placements: Sequence[Placement] | None = None, *,
     async_op: bool = False, forward_dtype: Any = None, backward_dtype: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The tensor, divided in another way; its gradient is divided so as well.
+    """The tensor with other placements; its gradient has them as well.
 
     Args:
-        t: the tensor, in whatever way it lies.
-        device_mesh: the devices; by default those that it lies on.
-        placements: for each axis of the mesh.
-        async_op, forward_dtype, backward_dtype: change nothing.
+        t: the tensor, with any placement.
+        device_mesh: the mesh; by default the tensor's.
+        placements: one per mesh axis.
+        async_op, forward_dtype, backward_dtype: ignored.
 
     Raises:
-        ValueError: for what cannot be divided so.
+        ValueError: for impossible placements.
     """
     mesh = device_mesh if device_mesh is not None else _known(t, "redistribute")[0]
     sharding = sharding_of(t, mesh, placements, "redistribute")
@@ -342,7 +341,7 @@ def redistribute(
 
 
 def _full_tensor(t: Tensor, *, grad_placements: Any = None) -> Tensor:
-    """All of a ``DTensor``, on one device."""
+    """The global value of a ``DTensor``, on one device."""
     _known(t, "full_tensor")
     return _Gathered.apply(t) if t.requires_grad and mode.grad else _whole(t)
 
@@ -361,7 +360,7 @@ def _function_class() -> Any:
 
 
 class _Moved(_function_class()):  # type: ignore[misc]
-    """Puts a tensor of one device on a mesh; its gradient comes back."""
+    """Moves a single-device tensor to a mesh; its gradient is moved back."""
 
     @staticmethod
     def forward(ctx: Any, t: Tensor, sharding: Any) -> Tensor:
@@ -373,7 +372,7 @@ class _Moved(_function_class()):  # type: ignore[misc]
 
 
 class _Gathered(_function_class()):  # type: ignore[misc]
-    """Takes a tensor from a mesh; its gradient is divided as it was."""
+    """Moves a tensor from a mesh to one device; its gradient gets the former placements."""
 
     @staticmethod
     def forward(ctx: Any, t: Tensor) -> Tensor:
@@ -386,7 +385,7 @@ class _Gathered(_function_class()):  # type: ignore[misc]
 
 
 def _to_local(t: Tensor, *, grad_placements: Any = None) -> Tensor:
-    """The part of a ``DTensor`` that the first device has."""
+    """The shard of a ``DTensor`` on the first device."""
     mesh, placements = _known(t, "to_local")
     part = t
     for axis, placement in enumerate(placements):
@@ -397,12 +396,12 @@ def _to_local(t: Tensor, *, grad_placements: Any = None) -> Tensor:
 
 
 def _placements(t: Tensor) -> tuple[Placement, ...]:
-    """How a ``DTensor`` lies on each axis of its mesh."""
+    """The placements of a ``DTensor``, one per mesh axis."""
     return _known(t, "placements")[1]
 
 
 def _device_mesh(t: Tensor) -> DeviceMesh:
-    """The mesh of devices that a ``DTensor`` lies on."""
+    """The mesh of a ``DTensor``."""
     return _known(t, "device_mesh")[0]
 
 
@@ -412,23 +411,23 @@ Tensor.placements = property(_placements)  # type: ignore[attr-defined]
 Tensor.device_mesh = property(_device_mesh)  # type: ignore[attr-defined]
 
 
-# ---------------------------------------------------------------- making them
+# ---------------------------------------------------------------- creation
 
 
 def distribute_tensor(
     tensor: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement] | None = None, *, src_data_rank: Any = 0
 ) -> Tensor:
-    """A leaf with a tensor's values, divided among the devices of a mesh.
+    """A leaf with a tensor's values, sharded over a mesh.
 
     Args:
         tensor: a leaf.
-        device_mesh: the devices.
-        placements: for each axis of the mesh; ``Replicate`` by default.
-        src_data_rank: changes nothing.
+        device_mesh: the mesh.
+        placements: one per mesh axis; ``Replicate`` by default.
+        src_data_rank: ignored.
 
     Raises:
         RuntimeError: for the result of an operation.
-        ValueError: for a dimension that is not there.
+        ValueError: for a dimension out of range.
 
     Example:
         >>> from compat.distributed.tensor import Replicate, distribute_tensor, init_device_mesh
@@ -444,7 +443,7 @@ def distribute_tensor(
 
 
 def place_in(param: Tensor, device_mesh: DeviceMesh, placements: Sequence[Placement]) -> None:
-    """Divides the memory of a tensor that stays the same object, as optimizers and modules hold it."""
+    """Shards the memory of a tensor in place, as optimizers and modules reference the object."""
     made = placed(param, sharding_of(param, device_mesh, placements, "DTensor"))
     with no_grad():
         param.data = made
@@ -454,15 +453,15 @@ def distribute_module(
     module: Module, device_mesh: DeviceMesh, partition_fn: Callable[[str, Module, DeviceMesh], None] | None = None,
     input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
 ) -> Module:  # fmt: skip
-    """Divides the parameters and buffers of a module among the devices of a mesh.
+    """Shards the parameters and buffers of a module over a mesh.
 
     Args:
         module: the module; its parameters stay the same objects.
-        device_mesh: the devices.
-        partition_fn: called with each submodule's name, the submodule and the mesh, to divide its parameters; what it
-            leaves is put on each device.
-        input_fn: called before each forward pass with the module, its arguments and the mesh; gives the arguments.
-        output_fn: called after it with the module, its results and the mesh; gives the results.
+        device_mesh: the mesh.
+        partition_fn: called with each submodule's name, the submodule and the mesh, to shard its parameters; the
+            remaining ones are replicated.
+        input_fn: called before each forward pass with the module, its arguments and the mesh; returns the arguments.
+        output_fn: called after it with the module, its results and the mesh; returns the results.
 
     Returns:
         The module.

@@ -1,4 +1,4 @@
-"""How a tensor lies on the devices along an axis of a mesh."""
+"""Placements of a tensor along a mesh axis."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """How a tensor lies on the devices along an axis of a mesh."""
+    """The placement of a tensor along a mesh axis."""
 
     def is_shard(self, dim: int | None = None) -> bool:
-        """Whether it is divided, along a dimension if one is named."""
+        """Whether it is sharded, along ``dim`` if given."""
         return isinstance(self, Shard) and (dim is None or self.dim == dim)
 
     def is_replicate(self) -> bool:
-        """Whether each device has all of it."""
+        """Whether it is replicated."""
         return isinstance(self, Replicate)
 
     def is_partial(self, reduce_op: str | None = None) -> bool:
-        """Whether each device has a summand of it."""
+        """Whether it has a pending reduction."""
         return isinstance(self, Partial) and (reduce_op is None or self.reduce_op == reduce_op)
 
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Divided evenly along a dimension.
+    """Sharded along a dimension.
 
     Attributes:
         dim: the dimension.
@@ -39,7 +39,7 @@ class Shard(Placement):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """All of it on each device."""
+    """Replicated on each device."""
 
     def __str__(self) -> str:
         return "R"
@@ -47,9 +47,9 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each device has a part of a sum that has not been added up.
+    """A pending reduction: each device has a summand.
 
-    XLA adds up where it has to, within a program, so no tensor that a program sees is partial. ``from_local`` takes it.
+    XLA reduces where necessary within a program, so operators return no partial tensors. ``from_local`` accepts it.
 
     Attributes:
         reduce_op: ``"sum"`` or ``"avg"``.

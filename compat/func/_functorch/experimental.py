@@ -23,7 +23,7 @@ def chunk_vmap(
 
     Args:
         in_dims, out_dims, randomness: as for ``vmap``.
-        chunks: how many parts.
+        chunks: the number of chunks.
 
     Example:
         >>> chunk_vmap(torch.sum, chunks=2)(torch.ones(3, 2))

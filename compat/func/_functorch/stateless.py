@@ -18,8 +18,8 @@ class FunctionalModuleWithBuffers(Module):
 
     Attributes:
         stateless_model: the module, on the meta device.
-        param_names, buffer_names: what of it the values are, each by the first of its names.
-        names_map: all names of a value that the module has in several places, by the first.
+        param_names, buffer_names: the names of the values, each the first of its names.
+        names_map: all names of a value that the module has under several, by the first.
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""``torch.fx.experimental``: symbolic sizes of traces; here sizes are always known."""
+"""``torch.fx.experimental``: symbolic sizes of traces; here sizes are always concrete."""

@@ -27,9 +27,9 @@ def make_fx(
 
     Args:
         f: a function of pytrees of tensors; of a module, the parameters are constants of the graph.
-        decomposition_table: by operator, a function that does the same in others.
-        tracing_mode: "real", "fake" or "symbolic": sizes are numbers in the graph, whatever this says.
-        pre_dispatch, record_module_stack: accepted.
+        decomposition_table: by operator, a function that computes it with other operators.
+        tracing_mode: "real", "fake" or "symbolic"; sizes are constants in the graph in all modes.
+        pre_dispatch, record_module_stack: ignored.
 
     Returns:
         A function of example arguments, which returns a ``GraphModule`` of their leaves.

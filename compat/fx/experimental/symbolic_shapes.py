@@ -1,4 +1,4 @@
-"""Questions about sizes that a trace may not know: here they always are numbers."""
+"""Predicates on symbolic sizes; here sizes are always numbers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ __all__ = [
 
 
 class GuardOnDataDependentSymNode(RuntimeError):
-    """A graph would depend on a value that follows from its arguments' values."""
+    """Raised where a graph would depend on data-dependent values."""
 
 
 def guard_or_false(a: Any) -> bool:
-    """Whether something holds; False where it is not known."""
+    """Whether a condition holds; False if unknown."""
     return bool(a)
 
 
 def guard_or_true(a: Any) -> bool:
-    """Whether something holds; True where it is not known."""
+    """Whether a condition holds; True if unknown."""
     return bool(a)
 
 
 def statically_known_true(x: Any) -> bool:
-    """Whether something is known to hold."""
+    """Whether a condition is statically known to hold."""
     return bool(x)
 
 
 def free_symbols(val: Any) -> set[Any]:
-    """The sizes in something that are not known: none."""
+    """The symbolic sizes in a value: none."""
     return set()
 
 

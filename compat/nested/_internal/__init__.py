@@ -1,1 +1,1 @@
-"""The classes of nested tensors, and what functions do to them."""
+"""The classes of nested tensors, and their implementations of functions."""

@@ -30,7 +30,7 @@ class Nested(LayoutTensor):
     """The base of nested tensors.
 
     Attributes:
-        functions: by function's name: called with the function and its arguments.
+        functions: by function name; called with the function and its arguments.
     """
 
     functions: ClassVar[dict[str, Function]] = {}
@@ -108,7 +108,7 @@ class Nested(LayoutTensor):
         raise NotImplementedError
 
 
-#: What tells of a tensor, and does nothing to it.
+#: Functions that only query a tensor.
 _ABOUT = frozenset(
     ["__get__", "is_floating_point", "is_complex", "element_size", "is_conj", "is_neg", "is_signed", "save"]
 )
@@ -262,7 +262,7 @@ class NestedTensor(Nested):
         self.elements.grad = new.elements if isinstance(new, NestedTensor) else new
 
     def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
-        """Says whether gradients are computed for it."""
+        """Sets whether gradients are computed for it."""
         self.elements.requires_grad_(requires_grad)
         return self
 
@@ -280,7 +280,7 @@ class NestedTensor(Nested):
         return self.elements.register_hook(call)
 
     def retain_grad(self) -> None:
-        """Keeps the gradient though it is no leaf."""
+        """Keeps the gradient of a non-leaf."""
         self.elements.retain_grad()
 
     def detach(self) -> Any:
@@ -373,7 +373,7 @@ def passed(name: str, t: Tensor) -> Tensor:
 
 
 def like(t: NestedTensor, elements: Tensor, ragged: int | None = None) -> NestedTensor:
-    """Other values of sequences that begin and end at the same places."""
+    """Other values of sequences with the same offsets."""
     return jagged(elements, t.starts, t.counts, t.ragged if ragged is None else ragged, t.symbol)
 
 
@@ -383,7 +383,7 @@ def lengths(t: NestedTensor) -> Tensor:
 
 
 def places(t: NestedTensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of all elements along the ragged dimension: which sequence they are of, where in it, and where in the values."""
+    """Of all elements along the ragged dimension: the sequence, the position in it, and the position in the values."""
     counts, starts = array_of(lengths(t)), array_of(t.starts)[:-1]
     which = np.repeat(np.arange(len(counts)), counts)
     within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -411,7 +411,7 @@ def padded(t: NestedTensor, padding: Any, length: int | None = None) -> Tensor:
     """A dense tensor, in which shorter sequences are filled up.
 
     Args:
-        padding: the number that fills.
+        padding: the padding value.
         length: of the ragged dimension; that of the longest sequence by default. Longer sequences are cut off.
     """
     torch = names_of("torch")

@@ -1,4 +1,4 @@
-"""What functions do to each element of nested tensors, and factories like them."""
+"""Elementwise functions of nested tensors, and ``*_like`` factories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat.nested._internal.nested_tensor import (
 
 by_name = functions_of(NestedTensor)
 
-#: Functions of each element for itself, by their names.
+#: Elementwise functions, by name.
 _FUNCTIONS = """
     abs absolute acos acosh add addcdiv addcmul angle asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or
     bitwise_xor ceil celu clamp clamp_max clamp_min clip conj conj_physical copysign cos cosh deg2rad digamma div
@@ -38,7 +38,7 @@ POINTWISE = (*_FUNCTIONS.split(), *[f"__{name}__" for name in _OPERATORS.split()
 
 @by_name(*POINTWISE)
 def pointwise(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of each element: that of the values."""
+    """An elementwise function, applied to the values."""
     found = components([*args, *kwargs.values()])
     first = found[0]
     for other in found[1:]:
@@ -102,7 +102,7 @@ def contiguous_(func: Any, t: NestedTensor, **_: Any) -> Any:
 
 @by_name("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 def factory(func: Any, t: NestedTensor, *args: Any, **kwargs: Any) -> Any:
-    """New values for sequences that begin and end at the same places."""
+    """New values for sequences with the same offsets."""
     kwargs.pop("layout", None)
     return like(t, func(t.elements.detach(), *args, **kwargs))
 
@@ -120,7 +120,7 @@ def copy_(func: Any, target: Any, source: Any, *_: Any) -> Any:
 
 @by_name("zero_", "fill_", "uniform_", "normal_")
 def filled(func: Any, target: NestedTensor, *args: Any, **kwargs: Any) -> Any:
-    """Values written into all places."""
+    """Fills all elements."""
     func(target.elements, *args, **kwargs)
     return target
 

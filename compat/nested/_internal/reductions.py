@@ -36,7 +36,7 @@ def _largest(t: NestedTensor) -> Any:
     return True if t.dtype is bool_ else iinfo(t.dtype).max
 
 
-#: By function's name, the number that does not change a reduction.
+#: The identities of reductions, by function name.
 _NEUTRAL: dict[str, Callable[[NestedTensor], Any]] = {
     "sum": lambda t: 0, "mean": lambda t: 0, "prod": lambda t: 1, "any": lambda t: 0, "all": lambda t: 1,
     "amax": _least, "max": _least, "argmax": _least, "logsumexp": _least,

@@ -1,6 +1,6 @@
-"""Nested tensors of layout ``torch.strided``: tensors whose sizes may differ in any dimension, one beside the other.
+"""Nested tensors of layout ``torch.strided``: lists of tensors whose sizes may differ in any dimension.
 
-Their graph is that of the tensors that they are made of, and a function of each element is one of each of them.
+Their graph is that of the component tensors, and an elementwise function is applied to each of these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compat.nested._internal.pointwise import POINTWISE
 
 
 class StridedNestedTensor(Nested):
-    """Tensors one beside the other; made by ``torch.nested.nested_tensor``.
+    """A list of tensors; made by ``torch.nested.nested_tensor``.
 
     Attributes:
         tensors: each of them, in its graph.
@@ -40,10 +40,10 @@ class StridedNestedTensor(Nested):
         return refusal(f"aten::{name}", "NestedTensorCPU")
 
     def size(self, dim: int | None = None) -> Any:
-        """The size of a dimension in which all are alike.
+        """The size of a dimension that is the same in all.
 
         Raises:
-            RuntimeError: for another one, and for all of them.
+            RuntimeError: for any other dimension, and for all of them.
         """
         if dim is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. Please file an issue.")
@@ -241,7 +241,7 @@ def to_padded_tensor(func: Any, t: StridedNestedTensor, padding: float, output_s
 
 @by_name("zero_", "fill_")
 def filled(func: Any, target: StridedNestedTensor, *args: Any) -> Any:
-    """A number written into all places."""
+    """Fills all elements."""
     for x in target.tensors:
         func(x, *args)
     return target
@@ -257,7 +257,7 @@ def chunk(func: Any, t: StridedNestedTensor, chunks: int, dim: int = 0) -> Any:
 
 @by_name("requires_grad_")
 def requires_grad_(func: Any, t: StridedNestedTensor, requires_grad: bool = True) -> Any:
-    """Says whether gradients are computed."""
+    """Sets whether gradients are computed."""
     for x in t.tensors:
         x.requires_grad_(requires_grad)
     return t

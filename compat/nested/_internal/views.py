@@ -201,6 +201,6 @@ def to_padded_tensor(func: Any, t: NestedTensor, padding: float, output_size: An
 
 @by_name("requires_grad_")
 def requires_grad_(func: Any, t: NestedTensor, requires_grad: bool = True) -> Any:
-    """Says whether gradients are computed."""
+    """Sets whether gradients are computed."""
     t.elements.requires_grad_(requires_grad)
     return t

@@ -1,4 +1,4 @@
-"""``torch.nn.attention``: which ways of computing attention are allowed."""
+"""``torch.nn.attention``: selecting the backend of attention."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NAMES = {
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = False) -> Iterator[dict]:
-    """Context in which ``scaled_dot_product_attention`` is computed in one of the given ways only.
+    """Context in which ``scaled_dot_product_attention`` uses only the given backends.
 
     Args:
         backends: one of them or several.
@@ -69,5 +69,5 @@ def sdpa_kernel(backends: SDPBackend | list[SDPBackend], set_priority: bool = Fa
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
-    """The ways that are allowed now."""
+    """The allowed backends."""
     return [backend for backend, name in _NAMES.items() if allowed[name]]

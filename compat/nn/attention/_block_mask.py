@@ -16,7 +16,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._operators.indexing.getitem import by_tensors
 
-#: From numbers of batch, head, query and key, tensors without dimensions, to whether they are to meet.
+#: A function of batch, head, query and key indices, 0-d tensors, to whether the query attends to the key.
 MaskMod = Callable[[Any, Any, Any, Any], Any]
 
 _SLICED = (
@@ -38,7 +38,7 @@ _MORE = (
 
 
 def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
-    """True: everything meets."""
+    """True: every query attends to every key."""
     return batch.new_ones(size=(), dtype=dtypes.bool_)
 
 
@@ -47,7 +47,7 @@ def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -
 
 
 def over_places(f: Callable[..., Any], given: int) -> Callable[..., Any]:
-    """``f`` of (given tensors, batch, head, query, key) for all of them at once: given tensors have four dimensions."""
+    """``f`` of (tensors, batch, head, query, key) for all index combinations at once; tensors get four dimensions."""
     for d in range(3, -1, -1):
         f = names_of("torch")["vmap"](f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
     return by_tensors()(f)
@@ -73,7 +73,7 @@ def and_masks(*mask_mods: MaskMod) -> MaskMod:
     """The mask function that is true where all of some mask functions are.
 
     Raises:
-        RuntimeError: if one is no function.
+        RuntimeError: if one is not callable.
     """
     return _combined("and_mask", lambda x, y: x & y, lambda b: b.new_ones((), dtype=dtypes.bool_), mask_mods)
 
@@ -82,7 +82,7 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     """The mask function that is true where any of some mask functions is.
 
     Raises:
-        RuntimeError: if one is no function.
+        RuntimeError: if one is not callable.
     """
     return _combined("or_mask", lambda x, y: x | y, lambda b: b.new_zeros((), dtype=dtypes.bool_), mask_mods)
 
@@ -95,8 +95,8 @@ def create_mask(
     Args:
         mod_fn: whether a query and a key meet, of the numbers of batch, head, query and key; or a function that changes
             scores, of the score and these.
-        B, H: how many batches and heads; None for one that stands for all.
-        Q_LEN, KV_LEN: how many queries and keys.
+        B, H: the numbers of batches and heads; None to broadcast.
+        Q_LEN, KV_LEN: the numbers of queries and keys.
 
     Returns:
         ``(B, H, Q_LEN, KV_LEN)``: booleans, or changed scores of zero.
@@ -120,7 +120,7 @@ def create_mask(
 
 
 def _blocks(dense: Tensor, block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Which blocks of a mask have something, and which have everything."""
+    """The blocks of a mask that have a true element, and those that are all true."""
     mask = np.asarray(dense.numpy())
     rows, columns = mask.shape[-2:]
     mask = np.pad(mask, ((0, 0), (0, 0), (0, -rows % block[0]), (0, -columns % block[1])))
@@ -137,7 +137,7 @@ def _ordered(dense: np.ndarray) -> tuple[Tensor, Tensor]:
 
 
 def _spread(counts: Tensor | None, places: Tensor | None) -> Any:
-    """Counts and indices as a table of present blocks."""
+    """Counts and indices as a dense table of present blocks."""
     if counts is None or places is None:
         return None
     number, order = counts.numpy(), places.numpy()
@@ -152,12 +152,12 @@ class BlockMask:
 
     Attributes:
         kv_num_blocks: ``(B, H, rows)``: how many blocks of keys each block of queries meets in part,
-        kv_indices: ``(B, H, rows, columns)``: and which, these first.
-        full_kv_num_blocks, full_kv_indices: the same of blocks that it meets as a whole; None if all count as parts.
-        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same of blocks of keys.
-        seq_lengths: how many queries and keys there are.
-        BLOCK_SIZE: how many of them are a block.
-        mask_mod: says of each of them whether they meet.
+        kv_indices: ``(B, H, rows, columns)``: and their indices, these first.
+        full_kv_num_blocks, full_kv_indices: the same for full blocks; None if all count as partial.
+        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same by blocks of keys.
+        seq_lengths: the numbers of queries and keys.
+        BLOCK_SIZE: the sizes of a block.
+        mask_mod: the mask function of single elements.
     """
 
     __module__ = "compat.nn.attention.flex_attention"
@@ -205,11 +205,11 @@ class BlockMask:
         seq_lengths: tuple[int, int] | None = None,
         compute_q_blocks: bool = True,
     ) -> BlockMask:
-        """One of which the blocks of keys are given for each block of queries.
+        """A mask from the blocks of keys for each block of queries.
 
         Raises:
             RuntimeError: for indices of fewer than two dimensions.
-            AssertionError: if only one of counts and numbers of whole blocks is given.
+            AssertionError: if only one of the counts and the indices of full blocks is given.
         """
         if kv_indices.dim() < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
@@ -238,21 +238,21 @@ class BlockMask:
         )  # fmt: skip
 
     def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
-        """All of it: sizes, tables, the blocks' sizes, the function."""
+        """All its state: sizes, tables, block sizes, the function."""
         sizes, block = (self.seq_lengths, self.BLOCK_SIZE) if flatten else ((self.seq_lengths,), (self.BLOCK_SIZE,))
         return (*sizes, *self._tables, *block, self.mask_mod)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The size of the dense mask."""
+        """The shape of the dense mask."""
         return (*self.kv_indices.shape[:-2], *self.seq_lengths)
 
     def numel(self) -> int:
-        """How many elements that has."""
+        """The number of elements of the dense mask."""
         return int(np.prod(self.shape))
 
     def sparsity(self) -> float:
-        """How much of it, in percent, is in blocks that are left out."""
+        """The percentage of the mask in empty blocks."""
         counts = [t for t in (self.kv_num_blocks, self.full_kv_num_blocks) if t is not None]
         blocks = sum(int(t.sum()) for t in counts)
         return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
@@ -280,21 +280,21 @@ class BlockMask:
         return BlockMask.from_kv_blocks(*given)
 
     def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
-        """The upper left part, of fewer queries and keys."""
+        """The upper left part, for fewer queries and keys."""
         rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
         dense = [_spread(*self._tables[i : i + 2]) for i in (0, 2)]
         cut = [(None, None) if d is None else _ordered(d[:, :, :rows, :columns]) for d in dense]
         given: Any = (*cut[0], *cut[1], self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
         return BlockMask.from_kv_blocks(*given)
 
-    # ---------------------------------------------------------------- pictures
+    # ---------------------------------------------------------------- printing
 
     def to_string(self, grid_size: tuple[int, int] | int = (20, 20), limit: int = 4) -> str:
         """The mask as text, by batch and head: full, partial and empty blocks.
 
         Args:
-            grid_size: how many rows and columns a picture has at most; -1 for all.
-            limit: how many pictures.
+            grid_size: the maximum numbers of rows and columns of the picture; -1 for all.
+            limit: the maximum number of pictures.
         """
         dense = self.to_dense().numpy()
         if grid_size == -1:
@@ -335,13 +335,13 @@ def create_block_mask(
     _compile: bool = False,
     separate_full_blocks: bool = True,
 ) -> BlockMask:
-    """Which blocks of queries and keys meet.
+    """A block mask from a mask function.
 
     Args:
         mask_mod: whether a query and a key meet, of the numbers of batch, head, query and key.
-        B, H: how many batches and heads; None for one that stands for all.
-        Q_LEN, KV_LEN: how many queries and keys.
-        BLOCK_SIZE: how many of them are a block, a number or one each.
+        B, H: the numbers of batches and heads; None to broadcast.
+        Q_LEN, KV_LEN: the numbers of queries and keys.
+        BLOCK_SIZE: the sizes of a block, one number or a pair.
         separate_full_blocks: whether full blocks are listed separately from partial ones.
 
     Raises:

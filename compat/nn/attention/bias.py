@@ -26,7 +26,7 @@ class CausalBias(Tensor):
 
     Args:
         variant: which corner the diagonal goes through.
-        seq_len_q, seq_len_kv: how many queries and keys there are.
+        seq_len_q, seq_len_kv: the numbers of queries and keys.
 
     Raises:
         ValueError: when used together with ``is_causal``.
@@ -77,7 +77,7 @@ def causal_upper_left(*size: int) -> CausalBias:
     """The causal mask whose diagonal begins at the first query and the first key.
 
     Raises:
-        AssertionError: unless there are two sizes, of queries and of keys.
+        AssertionError: unless there are two sizes, those of queries and keys.
     """
     assert len(size) == 2, "causal_upper_left only supports 2D tensors"
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
@@ -87,7 +87,7 @@ def causal_lower_right(*size: int) -> CausalBias:
     """The causal mask whose diagonal ends at the last query and the last key.
 
     Raises:
-        AssertionError: unless there are two sizes, of queries and of keys.
+        AssertionError: unless there are two sizes, those of queries and keys.
     """
     assert len(size) == 2, "causal_lower_right only supports 2D tensors"
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -1,4 +1,4 @@
-"""``torch.nn.attention.flex_attention``: attention whose scores a function changes."""
+"""``torch.nn.attention.flex_attention``: attention with a function that modifies scores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
     "flex_attention", "noop_mask", "or_masks",
 ]  # fmt: skip
 
-#: How many places of queries and keys a block has unless it is said.
+#: The default block size.
 _DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 
 class FlexKernelOptions(TypedDict, total=False):
-    """Settings of PyTorch's kernels for other devices; accepted, and of no effect here."""
+    """Settings of PyTorch's kernels for other devices; ignored here."""
 
 
 class AuxRequest(NamedTuple):
@@ -95,7 +95,7 @@ def _check_mask(block_mask: BlockMask, queries: int, keys: int) -> None:
 
 
 def _changed(scores: Tensor, score_mod: Any, block_mask: BlockMask | None) -> Tensor:
-    """Scores as the functions leave them: ``-inf`` where a query and a key do not meet."""
+    """The modified scores: ``-inf`` where the mask is false."""
     torch = names_of("torch")
     places = [torch["arange"](0, n) for n in scores.shape]
     own = scores.dtype
@@ -108,7 +108,7 @@ def _changed(scores: Tensor, score_mod: Any, block_mask: BlockMask | None) -> Te
 
 
 def _in_order_of(out: Tensor, like: Tensor) -> Tensor:
-    """A tensor with its dimensions in memory in the order in which another one has them."""
+    """A tensor with the memory order of another one's dimensions."""
     order = sorted(range(4), key=lambda d: -like.stride(d))
     return out.permute(order).contiguous().permute([order.index(d) for d in range(4)])
 
@@ -126,7 +126,7 @@ def flex_attention(
     *,
     return_aux: AuxRequest | None = None,
 ) -> Any:
-    """Attention whose scores a function changes before the softmax.
+    """Attention with a function that modifies the scores before the softmax.
 
     All scores are materialized, as in PyTorch without ``torch.compile``. Unlike PyTorch's, it has gradients on a CPU.
 
@@ -135,13 +135,13 @@ def flex_attention(
         key, value: ``(B, H, S, E)``; with ``enable_gqa`` each of their heads may be shared by several of the queries'.
         score_mod: the score in place of another, of that and the numbers of batch, head, query and key: tensors
             without dimensions.
-        block_mask: which queries and keys meet.
+        block_mask: the mask of queries and keys.
         scale: the factor of products, ``1 / sqrt(E)`` by default.
         return_lse, return_aux: auxiliary outputs to return.
-        kernel_options: accepted.
+        kernel_options: ignored.
 
     Returns:
-        ``(B, H, L, E)``, and what else was wanted.
+        ``(B, H, L, E)``, and the requested auxiliary outputs.
 
     Raises:
         NotImplementedError: for tensors of other than four dimensions.

@@ -84,7 +84,7 @@ __all__ += upsampling.__all__
 __all__ += _unpooling.__all__
 __all__ += [name for name in lazy.__all__ if name != "LazyModuleMixin"]
 
-#: What PyTorch has in other modules than those where it is here.
+#: Classes that PyTorch defines in other modules than this package does.
 _ADDRESSES = {
     activation: "MultiheadAttention RReLU",
     batchnorm: "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",

@@ -1,4 +1,4 @@
-"""Tables of vectors, looked up in bags."""
+"""Embeddings of bags of indices."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["EmbeddingBag"]
 
 
 class EmbeddingBag(Module):
-    """A table of vectors, of which sums, means or greatest elements of bags are looked up.
+    """An embedding table whose rows are reduced over bags by sum, mean or maximum.
 
     Args:
-        num_embeddings: how many vectors there are.
-        embedding_dim: their size.
+        num_embeddings: the number of rows.
+        embedding_dim: the size of a row.
         max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset: as for
             ``torch.nn.functional.embedding_bag``.
-        padding_idx: the number of a vector that does not count and is zero at first.
+        padding_idx: the index of a row that is ignored and initialized to zero.
 
     Attributes:
         weight: of shape (num_embeddings, embedding_dim), at first normally distributed.
 
     Raises:
-        AssertionError: if ``padding_idx`` is not the number of a vector.
+        AssertionError: if ``padding_idx`` is out of range.
 
     Example:
         >>> torch.nn.EmbeddingBag(10, 3, mode="sum")(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])).shape
@@ -68,7 +68,7 @@ class EmbeddingBag(Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the vectors again."""
+        """Draws the weight again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

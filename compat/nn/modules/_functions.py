@@ -1,4 +1,4 @@
-"""Functions with a backward of their own that modules are made of."""
+"""Functions of modules with a custom backward."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from compat.autograd.function import Function
 
 
 def _over(channels: int, size: int) -> np.ndarray:
-    """Which channels' squares (columns) count for a channel (rows): its neighbours, and the first one always."""
+    """The channels whose squares (columns) are summed for a channel (rows): its neighbours, and always the first
+    one."""
     here, there = np.arange(channels)[:, None], np.arange(channels)
     reach = (size + 1) // 2
     return (there < here + reach) & ((there > here - reach) | (there == 0))
 
 
 def _back(channels: int, size: int) -> np.ndarray:
-    """Which channels' gradients (columns) reach a channel (rows)."""
+    """The channels whose gradients (columns) are summed for a channel (rows)."""
     here, there = np.arange(channels)[:, None], np.arange(channels)
     first = here - int(size - (size - 1) / 2)
     return (there >= first) & (there < first + size)

@@ -84,7 +84,7 @@ class Hooks:
 
         Args:
             hook: with ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns both, or None.
-            prepend: run it before the hooks that are there already.
+            prepend: whether to run it before the existing hooks.
         """
         flags = (self._forward_pre_hooks_with_kwargs, with_kwargs)
         return add(self._forward_pre_hooks, hook, flags, prepend=prepend)
@@ -96,8 +96,8 @@ class Hooks:
 
         Args:
             hook: with ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``.
-            prepend: run it before the hooks that are there already.
-            always_call: run it even if ``forward`` raised; the output is then None.
+            prepend: whether to run it before the existing hooks.
+            always_call: whether to run it even if ``forward`` raised; the output is then None.
         """
         kwargs = (self._forward_hooks_with_kwargs, with_kwargs)
         always = (self._forward_hooks_always_called, always_call)
@@ -108,9 +108,9 @@ class Hooks:
         return add(self._backward_pre_hooks, hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """Calls ``hook(module, grad_input, grad_output)`` when the inputs' gradients are there.
+        """Calls ``hook(module, grad_input, grad_output)`` when the inputs' gradients are computed.
 
-        What it returns, if not None, replaces ``grad_input``. Gradients of what is no tensor are None.
+        What it returns, if not None, replaces ``grad_input``. Gradients of an argument that is not a tensor are None.
 
         Raises:
             RuntimeError: if the module has a hook of ``register_backward_hook``.

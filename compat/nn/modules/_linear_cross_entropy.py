@@ -19,11 +19,11 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
     Args:
         in_features: the size of the input.
-        num_classes: how many classes there are.
+        num_classes: the number of classes.
         out_features: the size of what is classified at once: ``()`` for one thing.
         bias: whether the layer adds one.
         reduction, weight, ignore_index, label_smoothing: as for ``CrossEntropyLoss``.
-        options: how to compute it; accepted.
+        options: ignored.
 
     Example:
         >>> loss = torch.nn.LinearCrossEntropyLoss(3, 4)

@@ -35,7 +35,7 @@ class CosineEmbeddingLoss(_MarginLoss):
     """``1 - cos`` for pairs of vectors with target 1, ``max(0, cos - margin)`` for those with -1.
 
     Args:
-        margin: how near 1 the cosine of pairs with -1 may be.
+        margin: the bound of the cosine of pairs with target -1.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
 
     Example:
@@ -53,7 +53,7 @@ class MarginRankingLoss(_MarginLoss):
     """``max(0, -target * (input1 - input2) + margin)``.
 
     Args:
-        margin: by how much the order must hold.
+        margin: the margin of the ranking.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
 
     Example:
@@ -71,7 +71,7 @@ class HingeEmbeddingLoss(_MarginLoss):
     """The input, a distance, where the target is 1; ``max(0, margin - input)`` where it is -1.
 
     Args:
-        margin: how far apart those with -1 should be.
+        margin: the bound of the distance of elements with target -1.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
@@ -95,11 +95,11 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class GaussianNLLLoss(_Loss):
-    """The negative logarithm of the density of values that follow normal distributions.
+    """The negative log-likelihood of normal distributions.
 
     Args:
         full: whether to add the constant term.
-        eps: the least variance that counts.
+        eps: the lower bound of the variance.
 
     Example:
         >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
@@ -118,12 +118,12 @@ class GaussianNLLLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative logarithm of the probability of counts that follow Poisson distributions.
+    """The negative log-likelihood of Poisson distributions.
 
     Args:
-        log_input: whether the inputs are logarithms of rates.
-        full: whether to add an approximation of the logarithm of the count's factorial.
-        eps: added to a rate before its logarithm is taken.
+        log_input: whether the input is the logarithm of the rate.
+        full: whether to add an approximation of the log-factorial of the target.
+        eps: added to the rate before its logarithm is taken.
 
     Example:
         >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
@@ -152,10 +152,10 @@ class MultiMarginLoss(_WeightedLoss):
 
     Args:
         p: 1 or 2.
-        weight: for each target class.
+        weight: the weights of the target classes.
 
     Raises:
-        ValueError: for another ``p``.
+        ValueError: for an unsupported ``p``.
 
     Example:
         >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.25, 0.5]]), torch.tensor([0]))
@@ -203,7 +203,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
     """The mean over the classes, the last dimension, of the binary cross entropy of the sigmoid of the input.
 
     Args:
-        weight: factors of the classes.
+        weight: the weights of the classes.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per sample.
 
     Example:
@@ -243,10 +243,10 @@ class TripletMarginLoss(_Loss):
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``.
 
     Args:
-        margin: how much farther the negative should be.
+        margin: the minimum difference of the distances.
         p: the order of the norm.
         eps: added to the differences.
-        swap: whether the distance of positive and negative counts, where it is the smaller one.
+        swap: whether to use the distance of positive and negative, if it is the smaller one.
 
     Raises:
         ValueError: unless the margin is positive.
@@ -306,8 +306,8 @@ class CTCLoss(_Loss):
     """The connectionist temporal classification loss: minus the log-probability of labels without alignment.
 
     Args:
-        blank: the class for no label.
-        zero_infinity: whether the losses of sequences that are too short for their labels are zero.
+        blank: the index of the blank label.
+        zero_infinity: whether infinite losses, of inputs shorter than their targets, are set to zero.
 
     Example:
         >>> guesses = torch.zeros(3, 1, 2).log_softmax(2)

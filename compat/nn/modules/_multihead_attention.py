@@ -26,11 +26,11 @@ class MultiheadAttention(Module):
 
     Args:
         embed_dim: the size of the queries and of the output; each head gets ``embed_dim / num_heads`` of it.
-        num_heads: how many heads.
+        num_heads: the number of heads.
         dropout: the probability with which a weight is dropped, in training.
         bias: whether the projections add one.
-        add_bias_kv: whether there is one more key and value, which are learned.
-        add_zero_attn: whether there is one more key and value of zeros.
+        add_bias_kv: whether to append a learned key and value.
+        add_zero_attn: whether to append a key and value of zeros.
         kdim, vdim: the sizes of keys and values, by default ``embed_dim``.
         batch_first: whether the batch is the first dimension of the inputs, not the second.
 
@@ -126,10 +126,10 @@ class MultiheadAttention(Module):
         Args:
             query: ``(l, n, e)``; with ``batch_first`` ``(n, l, e)``; without batch ``(l, e)``.
             key, value: ``(s, n, kdim)`` and ``(s, n, vdim)``, likewise.
-            key_padding_mask: ``(n, s)``: True, or ``-inf``, for keys that are not seen.
-            need_weights: False spares the weights, and is faster.
-            attn_mask: ``(l, s)`` or ``(n * num_heads, l, s)``: True, or ``-inf``, where there is to be no attention.
-            average_attn_weights: whether the weights are the mean over the heads.
+            key_padding_mask: ``(n, s)``: True, or ``-inf``, for keys to ignore.
+            need_weights: whether to return the weights; False is faster.
+            attn_mask: ``(l, s)`` or ``(n * num_heads, l, s)``: True, or ``-inf``, for disallowed positions.
+            average_attn_weights: whether to average the weights over the heads.
             is_causal: a hint that ``attn_mask`` is the causal one.
 
         Returns:
@@ -153,7 +153,7 @@ class MultiheadAttention(Module):
         return output.contiguous() if together else output, weights
 
     def _inference(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
-        """Whether PyTorch has a fused function for this, whose result is contiguous."""
+        """Whether PyTorch has a fused function for this case, whose result is contiguous."""
         plain = self._qkv_same_embed_dim and self.bias_k is None and self.bias_v is None and not self.add_zero_attn
         alike = query.dim() == 3 and query is key and key is value
         if self.training or not (plain and alike and self.batch_first) or self.num_heads % 2:
@@ -168,7 +168,7 @@ def recorded(tensors: Any) -> bool:
 
 
 def _turned(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:
-    """Batch and length exchanged; the same tensor stays the same."""
+    """Transposes batch and length; a tensor that occurs twice remains one."""
     q = query.transpose(1, 0)
     if key is value:
         k = q if query is key else key.transpose(1, 0)

@@ -150,18 +150,18 @@ class ParameterDict(Module):
         return ParameterDict(list(self.items()))
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value under ``key``, which is ``default`` from now on if there was none."""
+        """The value under ``key``, which is set to ``default`` if missing."""
         if key not in self:
             self[key] = default
         return self[key]
 
     def clear(self) -> None:
-        """Takes everything out."""
+        """Removes all entries."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Takes the value under ``key`` out and returns it."""
+        """Removes the value under ``key`` and returns it."""
         value = self[key]
         del self[key]
         return value

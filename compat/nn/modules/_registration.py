@@ -1,4 +1,4 @@
-"""Hooks that are told what a module registers, and the errors of modules that are not set up."""
+"""Registration hooks of modules, and the errors of uninitialized modules."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def announced(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: st
 
 
 def uninitialized(subject: str) -> AttributeError:
-    """The error for what is assigned before ``Module.__init__`` has run."""
+    """The error for an assignment before ``Module.__init__`` has run."""
     return explained(AttributeError(f"cannot assign {subject} before Module.__init__() call"), "module-definition")
 
 
 def forward_missing(self: Any, *input: Any) -> None:
-    """The computation of a call: every subclass defines it.
+    """The computation of a call; defined by subclasses.
 
     Raises:
-        NotImplementedError: if it does not.
+        NotImplementedError: if it is not defined.
     """
     message = f'Module [{type(self).__name__}] is missing the required "forward" function'
     raise explained(NotImplementedError(message), "module-definition")
 
 
 def set_buffer(module: Any, name: str, value: Any) -> None:
-    """Registers a ``Buffer`` that is assigned, also where a class has its own way from before some were not saved.
+    """Registers a ``Buffer`` on assignment, also in classes whose ``register_buffer`` has no ``persistent``.
 
     Raises:
-        RuntimeError: for a buffer that is not to be saved, there.
+        RuntimeError: for a non-persistent buffer in such a class.
     """
     if "persistent" in inspect.signature(type(module).register_buffer).parameters:
         module.register_buffer(name, value, value.persistent)

@@ -10,11 +10,11 @@ __all__ = ["RReLU"]
 
 
 class RReLU(Module):
-    """The input where it is positive, elsewhere times a slope: in training a random one, else the mean of the bounds.
+    """The input where positive, otherwise times a slope: random in training, else the mean of the bounds.
 
     Args:
         lower, upper: the bounds of the slopes.
-        inplace: overwrite the input.
+        inplace: whether to overwrite the input.
     """
 
     __module__ = "compat.nn.modules.activation"

@@ -35,9 +35,9 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 class PreHook:
-    """A hook of ``load_state_dict``; it gets the module first if it was registered so.
+    """A hook of ``load_state_dict``, called with the module first if it was registered with it.
 
-    The module is held weakly, as the module holds the hook.
+    It keeps a weak reference to the module, as the module references the hook.
     """
 
     def __init__(self, hook: Callable[..., Any], module: Any = None):
@@ -62,7 +62,7 @@ class PreHook:
 class State:
     """The part of ``Module`` that saves and loads it."""
 
-    #: A version number that a class raises when its saved state changes; the saved one is in the metadata when loading.
+    #: The version of the saved format, raised by a class when its state changes; in the metadata when loading.
     _version = 1
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
@@ -91,7 +91,7 @@ class State:
         Args:
             destination: a dictionary to fill instead of a new one.
             prefix: put before every name.
-            keep_vars: give the parameters themselves.
+            keep_vars: whether to return the parameters themselves instead of detached tensors.
 
         Example:
             >>> module = torch.nn.Sequential(torch.nn.Linear(2, 1))
@@ -145,16 +145,16 @@ class State:
         """Copies the tensors of ``state_dict`` into the parameters and buffers of the same names.
 
         Args:
-            state_dict: as ``state_dict()`` gives it; it is not changed.
-            strict: whether the names must be exactly the module's.
-            assign: put the given tensors in place of the present ones instead of copying their values.
+            state_dict: a result of ``state_dict()``; it is not modified.
+            strict: whether the keys must match exactly.
+            assign: whether to replace the tensors by the given ones instead of copying values.
 
         Returns:
-            The names that were missing and those that nothing here has, as ``missing_keys`` and ``unexpected_keys``.
+            The missing and the unexpected keys, as ``missing_keys`` and ``unexpected_keys``.
 
         Raises:
-            RuntimeError: listing all that does not fit: other sizes always, other names if ``strict``.
-            TypeError: if ``state_dict`` is no mapping.
+            RuntimeError: listing all mismatches: of sizes always, of keys if ``strict``.
+            TypeError: if ``state_dict`` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -204,12 +204,12 @@ class State:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Loads the module's own tensors, not those of its submodules; override it to read files of older versions.
+        """Loads the module's own tensors, not those of its submodules; override it to read older versions.
 
         Args:
             state_dict: holds at least the entries whose names begin with ``prefix``.
             local_metadata: metadata saved with the module, such as its ``version``.
-            strict: whether names without a place here are to be added to ``unexpected_keys``.
+            strict: whether unknown keys are added to ``unexpected_keys``.
             missing_keys, unexpected_keys, error_msgs: lists to add to.
         """
         for hook in list(self._load_state_dict_pre_hooks.values()):
@@ -242,7 +242,7 @@ class State:
     def _has_place(self, name: str) -> bool:
         first, dot, _ = name.partition(".")
         if dot and first in self._modules:
-            return True  # the submodule will say
+            return True  # reported by the submodule
         return self._parameters.get(name) is not None or any(
             name == n and b is not None for n, b in self._persistent_buffers()
         )

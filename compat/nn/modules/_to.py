@@ -1,4 +1,4 @@
-"""A module's tensors in another dtype, or on another device."""
+"""Moving and casting a module's tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_DATA = (
 
 
 def emptied(t: Tensor, device: Any) -> Tensor:
-    """A tensor like another one, on a device, without its values."""
+    """An uninitialized tensor like another one, on a device."""
     made: Tensor = empty_like(t, device=device)
     return made
 
@@ -68,7 +68,7 @@ def _swapped(parameter: Any, new: Tensor, new_grad: Any, name: str) -> Any:
 
 @function("Tensor.module_load")
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """The replacement of a parameter when ``other`` is loaded for it and parameters are swapped."""
+    """The replacement of a parameter in ``load_state_dict`` when parameters are swapped."""
     return other.detach() if assign else self.copy_(other).detach()
 
 

@@ -1,4 +1,4 @@
-"""Layers that undo maxima, and pool with other norms."""
+"""Max unpooling and power-average pooling layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d", "Ma
 
 @each_by_its_name("__init__", "forward")
 class _MaxUnpoolNd(Module):
-    """Maxima put back where they were; its arguments are described at ``MaxUnpool2d``."""
+    """The partial inverse of max pooling; its arguments are described at ``MaxUnpool2d``."""
 
     _n: int
 
@@ -34,7 +34,7 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Maxima of (batch, channels, length) put back where they were; see ``MaxUnpool2d``.
+    """The partial inverse of ``MaxPool1d``, of (batch, channels, length); see ``MaxUnpool2d``.
 
     Example:
         >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[3.0]]), torch.tensor([[1]]))
@@ -47,7 +47,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Maxima put back where ``MaxPool2d`` with ``return_indices`` found them, zeros elsewhere.
+    """The partial inverse of ``MaxPool2d``: maxima at the positions given by ``return_indices``, zeros elsewhere.
 
     Args:
         kernel_size, stride, padding: those of the pooling.
@@ -65,7 +65,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Maxima of (batch, channels, depth, height, width) put back where they were; see ``MaxUnpool2d``.
+    """The partial inverse of ``MaxPool3d``, of (batch, channels, depth, height, width); see ``MaxUnpool2d``.
 
     Example:
         >>> torch.nn.MaxUnpool3d(2)(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1, dtype=torch.int64)).shape
@@ -114,7 +114,7 @@ class LPPool2d(_LPPoolNd):
     """The norm of every window of (batch, channels, height, width).
 
     Args:
-        norm_type: which norm: 2 for Euclid's, 1 for the sum.
+        norm_type: the order of the norm.
         kernel_size, stride, ceil_mode: as for ``MaxPool2d``.
 
     Example:

@@ -1,4 +1,4 @@
-"""Elementwise nonlinearities, and softmax."""
+"""Activation functions, and softmax."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 @each_by_its_name("__init__")
 class _Inplace(Module):
-    """A nonlinearity without settings that can overwrite its input."""
+    """An activation function without settings that can overwrite its input."""
 
     inplace: bool
 
@@ -303,7 +303,7 @@ class Threshold(Module):
     """``x`` where it exceeds ``threshold``, ``value`` elsewhere.
 
     Args:
-        threshold: the bound.
+        threshold: the threshold.
         value: the value of elements that are not above the threshold.
         inplace: whether to overwrite the input.
 
@@ -336,7 +336,7 @@ class _Lambd(Module):
 
 
 class Hardshrink(_Lambd):
-    """``x`` where it is further than ``lambd`` from 0, else 0.
+    """``x`` where ``|x|`` exceeds ``lambd``, else 0.
 
     Args:
         lambd: the bound.
@@ -369,7 +369,7 @@ class Softplus(Module):
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` exceeds ``threshold``.
 
     Args:
-        beta: how sharply it bends.
+        beta: the sharpness.
         threshold: where ``beta * x`` is greater, the result is ``x``.
 
     Example:

@@ -1,4 +1,4 @@
-"""A softmax over many classes, of which the rare ones share their first factor."""
+"""Adaptive softmax: a hierarchical softmax over many classes."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ def _check_sizes(input: Tensor, target: Tensor) -> None:
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Logarithms of probabilities of many classes, the frequent ones first, at less cost than of all.
+    """The log-softmax over many classes, sorted by frequency, at lower cost than a full one.
 
     The head knows the classes below the first cutoff, and one for each cluster of those between two cutoffs; each
     cluster has a smaller projection of its own.
 
     Args:
         in_features: the size of the input.
-        n_classes: how many classes there are.
-        cutoffs: where the clusters begin.
-        div_value: by how much the projection of each cluster is smaller than the one before.
+        n_classes: the number of classes.
+        cutoffs: the first class of each cluster.
+        div_value: the factor between the projection sizes of consecutive clusters.
         head_bias: whether the head adds a bias.
 
     Raises:
-        ValueError: for cutoffs that do not rise, or are no classes.
+        ValueError: for cutoffs that are not increasing, or out of range.
 
     Source: E. Grave et al., "Efficient softmax approximation for GPUs", ICML 2017.
 
@@ -103,14 +103,14 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             second.reset_parameters()
 
     def forward(self, input_: Any, target_: Any) -> Any:
-        """The logarithm of the probability of each target, and minus their mean.
+        """The log-probability of each target, and their negative mean.
 
         Args:
             input_: ``(n, in_features)``, or ``(in_features,)``.
-            target_: ``(n,)``, or a number: classes.
+            target_: ``(n,)``, or a number: class indices.
 
         Raises:
-            RuntimeError: where sizes do not match, and for targets that are no classes.
+            RuntimeError: for mismatched sizes, and targets out of range.
         """
         _check_sizes(input_, target_)
         batched = target_.dim() > 0

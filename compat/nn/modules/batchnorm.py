@@ -70,7 +70,7 @@ class _NormBase(Module):
             init.zeros_(self.bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        """Raises an error for an input with another number of dimensions."""
+        """Raises an error for an input of another rank."""
 
     def extra_repr(self) -> str:
         return (
@@ -140,14 +140,14 @@ class BatchNorm2d(_BatchNorm):
     Args:
         num_features: the number of channels.
         eps: added to the variance.
-        momentum: the weight of a new batch in the running means; None takes the mean of all batches.
+        momentum: the weight of a new batch in the running statistics; None for a cumulative mean.
         affine: whether to scale and shift, by ``weight`` and ``bias``.
-        track_running_stats: without, the batch's statistics are used in evaluation, too.
+        track_running_stats: False to use batch statistics in evaluation, too.
         bias: whether to shift.
 
     Attributes:
         running_mean, running_var: of shape (num_features,).
-        num_batches_tracked: how many batches they have seen.
+        num_batches_tracked: the number of batches in the statistics.
 
     Raises:
         ValueError: for an input with another number of dimensions.
@@ -177,7 +177,7 @@ class SyncBatchNorm(_BatchNorm):
     """Normalizes each channel by the statistics of all processes' batches; here of one process.
 
     Args:
-        process_group: the processes; accepted.
+        process_group: ignored.
         num_features, eps, momentum, affine, track_running_stats, bias: as for ``BatchNorm2d``.
 
     Raises:
@@ -208,11 +208,11 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Any, process_group: Any = None) -> Any:
-        """Puts a ``SyncBatchNorm`` in the place of every batch normalization in a module.
+        """Replaces every batch normalization in a module by ``SyncBatchNorm``.
 
         Args:
-            module: stays the same object, unless it is one itself.
-            process_group: what they get.
+            module: modified in place, unless it is a batch normalization itself.
+            process_group: passed to the new modules.
 
         Returns:
             The module, or its replacement.

@@ -23,7 +23,7 @@ class _Numbered(Module):
         return number % len(self)
 
     def _name_at(self, index: Any) -> str:
-        """Sequences may name their modules otherwise."""
+        """The name of the module at an index; overridden by sequences with other names."""
         return next(itertools.islice(self._modules, self._index(index), None))
 
     def __setitem__(self, index: Any, module: Any) -> None:
@@ -55,7 +55,7 @@ class _Numbered(Module):
         self._renumber(modules)
 
     def pop(self, index: Any) -> Any:
-        """Takes the module at ``index`` out and returns it.
+        """Removes the module at ``index`` and returns it.
 
         Raises:
             IndexError: if there is none.
@@ -66,7 +66,7 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Modules that run one after the other: each gets the result of the previous one.
+    """Modules that run one after the other: each gets the output of the previous one.
 
     Args:
         *args: the modules, or one ``OrderedDict`` of names and modules.
@@ -96,11 +96,11 @@ class Sequential(_Numbered):
         return self._modules[self._name_at(index)]
 
     def insert(self, index: int, module: Module) -> Sequential:
-        """Puts a module before the one at ``index``; returns the container.
+        """Inserts a module before ``index``; returns the container.
 
         Raises:
-            AssertionError: if it is no module.
-            IndexError: if there is no such place.
+            AssertionError: if it is not a module.
+            IndexError: for an index out of range.
         """
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
@@ -145,7 +145,7 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules; it is registered, and so are they.
+    """A list of submodules.
 
     Args:
         modules: the initial modules.
@@ -168,7 +168,7 @@ class ModuleList(_Numbered):
         return self._modules[str(self._index(index))]
 
     def insert(self, index: int, module: Module) -> None:
-        """Puts a module before the one at ``index``, counted as a list does."""
+        """Inserts a module before ``index``, with the semantics of ``list.insert``."""
         self._insert(index, module)
 
     def extend(self, modules: Iterable[Any]) -> ModuleList:
@@ -190,7 +190,7 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
-        """Neighbours that look alike are shown once, with how many they are."""
+        """Equal consecutive modules are shown once, with their count."""
         if not len(self):
             return self._get_name() + "()"
         lines, start = [], 0
@@ -203,7 +203,7 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules; it is registered, and so are they.
+    """A dictionary of submodules.
 
     Args:
         modules: the initial modules: a mapping, or pairs.
@@ -238,11 +238,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Takes all modules out."""
+        """Removes all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Takes the module under ``key`` out and returns it."""
+        """Removes the module under ``key`` and returns it."""
         return self._modules.pop(key)
 
     def keys(self) -> Iterable[str]:

@@ -98,7 +98,7 @@ def _check(in_channels: int, out_channels: int, stride: tuple, padding: Any, gro
 
 
 def _pad_arguments(padding: Any, kernel_size: tuple, dilation: tuple) -> Any:
-    """The padding as ``F.pad`` wants it: before and after each dimension, the last dimension first."""
+    """The padding in the order of ``F.pad``: before and after each dimension, the last dimension first."""
     if not isinstance(padding, str):
         return tuple(n for n in reversed(padding) for _ in range(2))
     if padding == "valid":
@@ -109,7 +109,7 @@ def _pad_arguments(padding: Any, kernel_size: tuple, dilation: tuple) -> Any:
 
 @each_by_its_name("__init__", "forward")
 class _Convolution(_ConvNd):
-    """A convolution over as many dimensions as ``_tuple`` makes numbers of one."""
+    """A convolution over the number of dimensions of ``_tuple``."""
 
     _convolve: str
 
@@ -161,13 +161,13 @@ class Conv2d(_Convolution):
     """Convolves (batch, in_channels, height, width), or the same without batch, to ``out_channels`` channels.
 
     Args:
-        in_channels, out_channels: the number of channels before and after.
+        in_channels, out_channels: the numbers of input and output channels.
         kernel_size: one number, or one for each dimension; so are ``stride``, ``padding`` and ``dilation``.
         stride: the step between windows.
-        padding: how much to add on either side, or ``"valid"`` (none) or ``"same"`` (what keeps the size).
+        padding: the padding on either side, or ``"valid"`` (none) or ``"same"`` (preserves the size).
         dilation: the step within a window.
-        groups: channels are split into so many groups, each convolved by itself.
-        bias: whether to add one to each output channel.
+        groups: the number of groups of channels that are convolved separately.
+        bias: whether to add a bias.
         padding_mode: the padding: ``"zeros"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
 
     Attributes:
@@ -175,7 +175,7 @@ class Conv2d(_Convolution):
         bias: of shape (out_channels,).
 
     Raises:
-        ValueError: for channels that ``groups`` does not divide, or unknown paddings.
+        ValueError: for channels not divisible by ``groups``, or unknown paddings.
 
     Example:
         >>> torch.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)(torch.ones(1, 3, 32, 32)).shape
@@ -200,7 +200,7 @@ class Conv3d(_Convolution):
 
 @each_by_its_name("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
-    """The gradient of a convolution by its input, as a layer."""
+    """The gradient of a convolution with respect to its input, as a layer."""
 
     _convolve: str
 
@@ -228,7 +228,7 @@ class _ConvTransposeNd(_ConvNd):
         )  # fmt: skip
 
     def _output_padding(self, input: Tensor, output_size: Sequence[int] | None) -> tuple:
-        """How much to add at the end of each dimension to make the output of that size."""
+        """The padding at the end of each dimension for an output of that size."""
         if output_size is None:
             return self.output_padding
         n = len(self.kernel_size)
@@ -275,7 +275,8 @@ class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of (batch, in_channels, height, width): the gradient of ``Conv2d``.
 
     Args:
-        output_padding: how much is added at the end of each dimension, as several sizes are convolved to the same one.
+        output_padding: additional size at the end of each dimension, as several input sizes convolve to one output
+            size.
         in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias: as for ``Conv2d``.
 
     Attributes:

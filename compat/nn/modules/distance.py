@@ -1,4 +1,4 @@
-"""Distances between vectors, and maps of two vectors."""
+"""Distances of vectors, and bilinear maps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PairwiseDistance(Module):
     Args:
         p: the order of the norm.
         eps: added to the differences, so that none is zero.
-        keepdim: leave the last dimension with size 1.
+        keepdim: whether to keep the last dimension with size 1.
 
     Example:
         >>> torch.nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
@@ -42,8 +42,8 @@ class CosineSimilarity(Module):
     """The cosine of the angle between vectors.
 
     Args:
-        dim: along which the vectors lie.
-        eps: the least length that counts.
+        dim: the dimension of the vectors.
+        eps: the lower bound of the norms.
 
     Example:
         >>> torch.nn.CosineSimilarity(dim=0)(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]))
@@ -63,9 +63,9 @@ class Bilinear(Module):
     """``y[k] = x1 @ weight[k] @ x2 + bias[k]`` over the last dimension.
 
     Args:
-        in1_features, in2_features: its sizes before.
-        out_features: its size after.
-        bias: whether to add one.
+        in1_features, in2_features: the sizes of the inputs.
+        out_features: the size of the output.
+        bias: whether to add a bias.
 
     Attributes:
         weight: of shape (out_features, in1_features, in2_features), at first uniform within ``1 / sqrt(in1_features)``.

@@ -1,4 +1,4 @@
-"""Dropout: in training, setting random elements to zero."""
+"""Dropout: randomly zeroing elements in training."""
 
 from __future__ import annotations
 

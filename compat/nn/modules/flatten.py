@@ -1,4 +1,4 @@
-"""Joining and splitting dimensions."""
+"""Flattening and unflattening dimensions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Joins the dimensions from ``start_dim`` to ``end_dim`` into one; all but the first, if left out.
+    """Flattens the dimensions from ``start_dim`` to ``end_dim``; by default all but the first.
 
     Example:
         >>> torch.nn.Flatten()(torch.ones(32, 5, 5)).shape
@@ -35,11 +35,11 @@ class Unflatten(Module):
     """Splits the dimension ``dim`` into several.
 
     Args:
-        dim: which one.
+        dim: the dimension.
         unflattened_size: the sizes it is split into; one of them may be -1.
 
     Raises:
-        TypeError: if these are no integers.
+        TypeError: if these are not integers.
 
     Example:
         >>> torch.nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape

@@ -18,7 +18,7 @@ class Unfold(Module):
     Args:
         kernel_size: the size of a block, a number or two; so are the next three.
         dilation: the step within a block.
-        padding: how many zeros are added on every side.
+        padding: the zero padding on every side.
         stride: the step between blocks.
 
     Example:

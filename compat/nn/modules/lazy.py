@@ -1,4 +1,4 @@
-"""Layers that learn the size of their input from the first one."""
+"""Lazy layers, which infer their input size from the first input."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class _Lazy(LazyModuleMixin):
     """A lazy layer whose sizes follow from the number of input features.
 
     Attributes:
-        _counted: the attribute that has the number; 0 as long as it is not known.
+        _counted: the attribute with the number of features; 0 until it is known.
     """
 
     _counted: str
@@ -118,7 +118,7 @@ class _Lazy(LazyModuleMixin):
 
 
 class LazyLinear(_Lazy, Linear):
-    """A ``Linear`` that takes ``in_features`` from the last dimension of its first input.
+    """A ``Linear`` that infers ``in_features`` from its first input.
 
     Args:
         out_features, bias: as for ``Linear``.
@@ -160,7 +160,7 @@ class LazyLinear(_Lazy, Linear):
 
 
 class _LazyConv(_Lazy):
-    """A convolution that takes ``in_channels`` from its first input."""
+    """A convolution that infers ``in_channels`` from its first input."""
 
     _counted = "in_channels"
     _dims: int
@@ -243,7 +243,7 @@ class _LazyTransposed(_LazyConv):
 
 
 class _LazyNorm(_Lazy):
-    """A normalization that takes ``num_features`` from its first input."""
+    """A normalization that infers ``num_features`` from its first input."""
 
     _counted = "num_features"
 
@@ -290,7 +290,7 @@ def _made(kind: type, lazy: type) -> Any:
     names = {"cls_to_become": kind, "__module__": kind.__module__, "__doc__": doc}
     made = type(f"Lazy{kind.__name__}", (lazy, kind), names)
     home = sys.modules.get(kind.__module__)
-    if home is not None:  # PyTorch has it beside the class that it becomes
+    if home is not None:  # PyTorch defines it in the module of ``kind``
         setattr(home, made.__name__, made)
     return made
 

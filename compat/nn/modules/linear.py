@@ -34,8 +34,8 @@ class Linear(Module):
     """``y = x @ weight.T + bias`` over the last dimension.
 
     Args:
-        in_features, out_features: its size before and after.
-        bias: whether to add one.
+        in_features, out_features: the sizes of the input and the output.
+        bias: whether to add a bias.
 
     Attributes:
         weight: of shape (out_features, in_features), at first uniform within ``1 / sqrt(in_features)``.
@@ -73,4 +73,4 @@ class Linear(Module):
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """``Linear``, under the name by which PyTorch shows the last projection of an attention."""
+    """``Linear``, under the name that PyTorch shows for the output projection of an attention."""

@@ -1,4 +1,4 @@
-"""How a linear map and its cross entropy are to be computed together."""
+"""Options of a fused linear map and cross entropy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class LinearCrossEntropyOptions:
     """Options to compute the scores of all classes in chunks; ignored, since XLA plans the whole program.
 
     Args:
-        allow_retain_graph: whether it may be gone back through twice.
-        batch_chunk_size: how large a piece is.
-        chunking_method: how that is chosen.
-        acc_policy, acc_dtype: how precisely sums of pieces are added up.
+        allow_retain_graph: whether the graph can be traversed twice.
+        batch_chunk_size: the size of a chunk.
+        chunking_method: the method that chooses it.
+        acc_policy, acc_dtype: the precision of accumulation.
 
     Raises:
-        ValueError: for settings that there are not.
+        ValueError: for unknown settings.
     """
 
     allow_retain_graph: bool = False

@@ -20,7 +20,7 @@ class _Loss(Module):
 
     Args:
         reduction: ``"mean"``, ``"sum"`` or ``"none"``.
-        size_average, reduce: deprecated arguments for it.
+        size_average, reduce: deprecated.
     """
 
     reduction: str
@@ -76,11 +76,11 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """``(x - y)**2 / (2 * beta)`` where they are nearer than ``beta``, ``|x - y| - beta / 2`` elsewhere.
+    """``(x - y)**2 / (2 * beta)`` where ``|x - y| < beta``, ``|x - y| - beta / 2`` elsewhere.
 
     Args:
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
-        beta: how near is near.
+        beta: the threshold.
 
     Example:
         >>> torch.nn.SmoothL1Loss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
@@ -98,11 +98,11 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``(x - y)**2 / 2`` where they are nearer than ``delta``, ``delta * (|x - y| - delta / 2)`` elsewhere.
+    """``(x - y)**2 / 2`` where ``|x - y| < delta``, ``delta * (|x - y| - delta / 2)`` elsewhere.
 
     Args:
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
-        delta: how near is near.
+        delta: the threshold.
 
     Example:
         >>> torch.nn.HuberLoss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
@@ -118,11 +118,11 @@ class HuberLoss(_Loss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the entry of ``input``, log-probabilities of classes in dimension 1, that ``target`` names.
+    """Minus the entry of ``input``, log-probabilities of classes in dimension 1, at index ``target``.
 
     Args:
-        weight: for each class.
-        ignore_index: a target that does not count.
+        weight: the weights of the classes.
+        ignore_index: a target that is ignored.
 
     Example:
         >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
@@ -145,18 +145,18 @@ class NLLLoss(_WeightedLoss):
 
 
 class NLLLoss2d(NLLLoss):
-    """A deprecated name of ``NLLLoss`` for images."""
+    """A deprecated alias of ``NLLLoss`` for images."""
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """The cross entropy between ``target`` and the softmax of ``input``, scores of classes in dimension 1.
+    """The cross entropy between ``target`` and the softmax of ``input``, logits of classes in dimension 1.
 
     Args:
-        weight: for each class.
-        ignore_index: a target class that does not count.
-        label_smoothing: how much of the target's probability is spread over all classes.
+        weight: the weights of the classes.
+        ignore_index: a target class that is ignored.
+        label_smoothing: the probability that is spread evenly over all classes.
 
-    ``target`` holds classes, or probabilities in the shape of ``input``.
+    ``target`` contains class indices, or probabilities in the shape of ``input``.
 
     Example:
         >>> torch.nn.CrossEntropyLoss()(torch.zeros(2, 4), torch.tensor([0, 3]))
@@ -188,10 +188,10 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross entropy of ``input``, probabilities, with ``target``, probabilities too.
+    """The binary cross entropy of the probabilities ``input`` and ``target``.
 
     Args:
-        weight: factors of the elements.
+        weight: the weights of the elements.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
 
     Example:
@@ -204,11 +204,11 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """The cross entropy of the sigmoid of ``input`` with ``target``.
+    """The binary cross entropy of the logits ``input`` and the probabilities ``target``.
 
     Args:
-        weight: for each element, by broadcasting.
-        pos_weight: for what ``target`` counts as positive.
+        weight: the weights of the elements, broadcast.
+        pos_weight: the weights of positive targets.
 
     Example:
         >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
@@ -237,11 +237,11 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``target * (log(target) - input)``: ``input`` holds log-probabilities, with ``log_target`` so does ``target``.
+    """``target * (log(target) - input)``: ``input``, and with ``log_target`` also ``target``, are log-probabilities.
 
     Args:
         reduction: ``"batchmean"`` (the definition), ``"mean"`` over all elements, ``"sum"`` or ``"none"``.
-        log_target: whether ``target`` holds logarithms.
+        log_target: whether ``target`` contains logarithms.
 
     Example:
         >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([[0.5, 0.5]]))

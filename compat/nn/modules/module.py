@@ -44,7 +44,7 @@ __all__ = [
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
-# Under these names PyTorch's programs have the registries.
+# The names of the registries in PyTorch, which programs use.
 _global_buffer_registration_hooks, _global_module_registration_hooks = on_buffer, on_module
 _global_parameter_registration_hooks = on_parameter
 
@@ -81,7 +81,7 @@ class Module(Hooks, State):
 
     dump_patches = False
     training: bool
-    #: Whether ``__init__`` passes its arguments on to the next class in line; for multiple inheritance.
+    #: Whether ``__init__`` calls the next class of the MRO with its arguments; for multiple inheritance.
     call_super_init = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -101,15 +101,15 @@ class Module(Hooks, State):
     # ---------------------------------------------------------------- registering
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that is not trained but belongs to the module, such as a running mean.
+        """Adds a tensor that is part of the state but is not a parameter, such as a running mean.
 
         Args:
-            name: the attribute under which it is found.
+            name: the attribute name.
             tensor: None reserves the name.
             persistent: whether it is part of ``state_dict()``.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``tensor`` is no tensor.
+            TypeError, KeyError: for a name that is not a string, empty, dotted or taken; if ``tensor`` is not a tensor.
         """
         if "_buffers" not in self.__dict__:
             raise uninitialized("buffer")
@@ -128,12 +128,13 @@ class Module(Hooks, State):
         """Adds a parameter.
 
         Args:
-            name: the attribute under which it is found.
+            name: the attribute name.
             param: None reserves the name.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``param`` is no parameter.
-            ValueError: if it was computed.
+            TypeError, KeyError: for a name that is not a string, empty, dotted or taken; if ``param`` is not a
+                parameter.
+            ValueError: if it is not a leaf.
         """
         if "_parameters" not in self.__dict__:
             raise uninitialized("parameter")
@@ -153,7 +154,7 @@ class Module(Hooks, State):
         """Adds a submodule.
 
         Raises:
-            TypeError, KeyError: if the name is no string, empty, dotted or taken; if ``module`` is no module.
+            TypeError, KeyError: for a name that is not a string, empty, dotted or taken; if ``module`` is not a module.
         """
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{typename(module)} is not a Module subclass")
@@ -161,7 +162,7 @@ class Module(Hooks, State):
         self._modules[name] = announced(on_module, self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as ``add_module``."""
+        """An alias of ``add_module``."""
         self.add_module(name, module)
 
     def _check_name(self, what: str, name: Any, present: dict) -> None:
@@ -202,7 +203,7 @@ class Module(Hooks, State):
         super().__setattr__(name, value)
 
     def _forget(self, name: str, keep: str) -> None:
-        """Takes the name away from wherever else it is."""
+        """Removes the name from all registries."""
         held = self.__dict__
         for table in (held, *(held[t] for t in _TABLES if t != keep)):
             table.pop(name, None)
@@ -227,13 +228,13 @@ class Module(Hooks, State):
         )
         self.__dict__.update(state)
 
-    # ---------------------------------------------------------------- finding
+    # ---------------------------------------------------------------- lookup
 
     def get_submodule(self, target: str) -> Any:
         """The submodule of a dotted name; the module itself for ``""``.
 
         Raises:
-            AttributeError: if a part of the name is missing or is no module.
+            AttributeError: if a part of the name is missing or is not a module.
 
         Example:
             >>> net = torch.nn.Sequential(torch.nn.Sequential(torch.nn.ReLU()))
@@ -248,14 +249,14 @@ class Module(Hooks, State):
         return found
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Puts ``module`` under a dotted name.
+        """Sets the submodule of a dotted name.
 
         Args:
-            strict: whether there must be one under that name already.
+            strict: whether the submodule must exist.
 
         Raises:
-            ValueError: if the name is empty or ``module`` is no module.
-            AttributeError: if a part of the name is missing or is no module.
+            ValueError: if the name is empty or ``module`` is not a module.
+            AttributeError: if a part of the name is missing or is not a module.
         """
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
@@ -294,7 +295,7 @@ class Module(Hooks, State):
             raise AttributeError(f"`{name}` is not a buffer")
         return found
 
-    # ---------------------------------------------------------------- going through
+    # ---------------------------------------------------------------- iteration
 
     def _named_members(
         self,
@@ -320,7 +321,7 @@ class Module(Hooks, State):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """The parameters with their dotted names, behind ``prefix``.
+        """The parameters with their dotted names, prefixed by ``prefix``.
 
         Example:
             >>> net = torch.nn.Sequential(torch.nn.Linear(3, 2))
@@ -336,7 +337,7 @@ class Module(Hooks, State):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """The buffers with their dotted names, behind ``prefix``."""
+        """The buffers with their dotted names, prefixed by ``prefix``."""
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def children(self) -> Iterator[Any]:
@@ -361,8 +362,8 @@ class Module(Hooks, State):
         """The module itself, under ``prefix``, and all modules in it with their dotted names.
 
         Args:
-            memo: modules to leave out; those that are given are added.
-            remove_duplicate: give a module that occurs twice only once.
+            memo: modules to omit; those yielded are added.
+            remove_duplicate: whether to yield a module that occurs twice only once.
         """
         memo = set() if memo is None else memo
         if self in memo:
@@ -381,7 +382,7 @@ class Module(Hooks, State):
         fn(self)
         return self
 
-    # ---------------------------------------------------------------- changing all of it
+    # ---------------------------------------------------------------- moving and casting
 
     def _apply(self: Self, fn: Callable[[Tensor], Any], recurse: bool = True) -> Self:
         """Applies ``fn`` to every parameter, gradient and buffer, and replaces their contents."""
@@ -401,7 +402,7 @@ class Module(Hooks, State):
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
         """Moves or casts parameters and buffers in place: ``to(device)``, ``to(dtype)``, ``to(tensor)``.
 
-        A dtype reaches only what is floating point or complex already.
+        A dtype applies only to floating-point and complex tensors.
 
         Raises:
             TypeError: for a dtype that is neither.
@@ -458,18 +459,18 @@ class Module(Hooks, State):
         return self._apply(lambda t: t.cuda(device))
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
-        """Moves parameters and buffers to a device without their values."""
+        """Moves parameters and buffers to a device without copying their values."""
         return self._apply(lambda t: emptied(t, device), recurse=recurse)
 
     def share_memory(self: Self) -> Self:
-        """Moves parameters and buffers to where other processes can have them, too: see ``Tensor.share_memory_``."""
+        """Moves parameters and buffers to shared memory: see ``Tensor.share_memory_``."""
         return self._apply(lambda t: t.share_memory_())
 
     def train(self: Self, mode: bool = True) -> Self:
         """Sets training mode, or with False evaluation mode, for the module and all in it; returns the module.
 
         Raises:
-            ValueError: if ``mode`` is no bool.
+            ValueError: if ``mode`` is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
@@ -483,7 +484,7 @@ class Module(Hooks, State):
         return self.train(False)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compiles calls, as repeated windows are in any case; ``torch.compile`` does more."""
+        """Has no effect, as repeated windows are compiled in any case; ``torch.compile`` does more."""
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Sets ``requires_grad`` of all parameters; returns the module."""
@@ -492,7 +493,7 @@ class Module(Hooks, State):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Takes the gradients of all parameters away, or with False sets them to zero."""
+        """Sets the gradients of all parameters to None, or with False to zero."""
         for parameter in self.parameters():
             clear_grad(parameter, set_to_none)
 
@@ -520,7 +521,7 @@ class Module(Hooks, State):
 
 
 def _fresh() -> dict[str, Any]:
-    """The attributes of a module in which nothing is registered."""
+    """The attributes of a module without registered values."""
     return {
         "training": True,
         "_parameters": {},
@@ -555,8 +556,8 @@ def _set_module(module: Module, name: str, value: Module) -> None:
     module._modules[name] = announced(on_module, module, name, value)
 
 
-#: Kind of value, the dictionary that holds it, its name in errors before there is one, the registering method, the
-#: hooks; in the order in which assignment looks.
+#: By kind of value: its registry, its name in errors before there is one, the registering method, the hooks; in the
+#: order of lookup on assignment.
 _ASSIGNED: tuple[tuple[Any, str, str, Callable[..., None], OrderedDict], ...] = (
     (Parameter, "_parameters", "parameters", Module.register_parameter, on_parameter),
     (Module, "_modules", "module", _set_module, on_module),
@@ -575,7 +576,7 @@ def _indented(text: str) -> str:
 
 
 def clear_grad(parameter: Any, set_to_none: bool) -> None:
-    """Takes a parameter's gradient away, or sets it to zero outside the graph."""
+    """Sets a parameter's gradient to None, or to zero outside the graph."""
     grad = parameter.grad
     if grad is None:
         return

@@ -1,4 +1,4 @@
-"""Normalization of each sample by itself."""
+"""Layer, group and response normalization."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _register(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, *
 
 
 class _Affine(Module):
-    """A normalization with a scale and a shift, or without."""
+    """A normalization with optional scale and shift."""
 
     weight: Any
     bias: Any
@@ -45,7 +45,7 @@ class LayerNorm(_Affine):
     Source: J. L. Ba et al., "Layer normalization", 2016.
 
     Args:
-        normalized_shape: the sizes of these dimensions; one number for the last alone.
+        normalized_shape: the sizes of these dimensions; an int for the last alone.
         eps: added to the variance.
         elementwise_affine: whether to scale and shift, by ``weight`` and ``bias`` of that shape.
         bias: whether to shift.
@@ -89,8 +89,8 @@ class RMSNorm(Module):
     Source: B. Zhang and R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
 
     Args:
-        normalized_shape: the sizes of these dimensions; one number for the last alone.
-        eps: added to the mean square; the smallest positive step of the dtype if left out.
+        normalized_shape: the sizes of these dimensions; an int for the last alone.
+        eps: added to the mean square; by default the machine epsilon of the dtype.
         elementwise_affine: whether to scale, by ``weight`` of that shape.
 
     Example:
@@ -133,14 +133,14 @@ class GroupNorm(_Affine):
     Source: Y. Wu and K. He, "Group normalization", ECCV 2018.
 
     Args:
-        num_groups: into how many groups of neighbours the channels are divided.
-        num_channels: the size of dimension 1.
+        num_groups: the number of groups.
+        num_channels: the number of channels, the size of dimension 1.
         eps: added to the variance.
         affine: whether to scale and shift, by ``weight`` and ``bias``.
         bias: whether to shift.
 
     Raises:
-        ValueError: unless ``num_groups`` divides ``num_channels``.
+        ValueError: if ``num_channels`` is not divisible by ``num_groups``.
 
     Example:
         >>> torch.nn.GroupNorm(2, 4)(torch.ones(2, 4, 5)).shape
@@ -178,7 +178,7 @@ class GroupNorm(_Affine):
 
 @each_by_its_name("__init__")
 class _ResponseNorm(Module):
-    """Responses divided by those of neighbouring channels; the arguments are described at ``LocalResponseNorm``."""
+    """Normalization over neighbouring channels; the arguments are described at ``LocalResponseNorm``."""
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
         super().__init__()
@@ -195,7 +195,7 @@ class LocalResponseNorm(_ResponseNorm):
     """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
 
     Args:
-        size: how many channels count.
+        size: the number of neighbouring channels.
         alpha, beta, k: as above.
 
     Example:
@@ -208,16 +208,16 @@ class LocalResponseNorm(_ResponseNorm):
 
 
 class CrossMapLRN2d(_ResponseNorm):
-    """The input divided by ``(k + alpha * sum of the squares in size channels / size) ** beta``, as Lua's Torch had it.
+    """The input divided by ``(k + alpha * sum of the squares in size channels / size) ** beta``, as in Lua Torch.
 
     ``LocalResponseNorm`` is the one to use: here the first channel counts for all, and gradients are not quite right.
 
     Args:
-        size: how many channels count.
+        size: the number of channels.
         alpha, beta, k: as above.
 
     Raises:
-        ValueError: when called with anything but (batch, channels, height, width).
+        ValueError: for an input that is not (batch, channels, height, width).
 
     Example:
         >>> torch.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()

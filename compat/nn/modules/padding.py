@@ -1,4 +1,4 @@
-"""Making inputs larger at their borders."""
+"""Padding layers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _sextuple = ntuple(6, "_sextuple")
 
 @each_by_its_name("__init__")
 class _Pad(Module):
-    """Adds so much before and after each dimension, the last dimension first.
+    """Pads each dimension before and after, the last dimension first.
 
     Args:
-        padding: one number for all of it, or one for each.
+        padding: one number for all sides, or one for each.
     """
 
     _mode: str
@@ -43,7 +43,7 @@ class _Pad(Module):
 
 @each_by_its_name("__init__")
 class _ConstantPadNd(Module):
-    """Adds a value before and after each dimension, the last dimension first."""
+    """Pads each dimension with a constant before and after, the last dimension first."""
 
     _tuple: Callable[[Any], tuple]
 
@@ -153,7 +153,7 @@ class ReflectionPad1d(_Pad):
     """Pads the last dimension by reflection at its ends.
 
     Args:
-        padding: how much before and after, or one number for both. Less than there is.
+        padding: the sizes before and after, or one number for both; less than the dimension.
 
     Example:
         >>> torch.nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -167,7 +167,7 @@ class ReflectionPad2d(_Pad):
     """Pads the last two dimensions by reflection at their ends.
 
     Args:
-        padding: left, right, top, bottom, or one number for all. Less than there is.
+        padding: left, right, top, bottom, or one number for all; less than the dimension.
 
     Example:
         >>> torch.nn.ReflectionPad2d(1)(torch.ones(1, 2, 3)).shape
@@ -181,7 +181,7 @@ class ReflectionPad3d(_Pad):
     """Pads the last three dimensions by reflection at their ends.
 
     Args:
-        padding: left, right, top, bottom, front, back, or one number for all. Less than there is.
+        padding: left, right, top, bottom, front, back, or one number for all; less than the dimension.
 
     Example:
         >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 2, 3, 4)).shape
@@ -245,10 +245,10 @@ class _CircularPadNd(_Pad):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Continues the last dimension as if it were a circle.
+    """Pads the last dimension circularly.
 
     Args:
-        padding: how much before and after, or one number for both. At most what there is.
+        padding: the sizes before and after, or one number for both; at most the dimension.
 
     Example:
         >>> torch.nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
@@ -259,10 +259,10 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Continues the last two dimensions as if they were circles.
+    """Pads the last two dimensions circularly.
 
     Args:
-        padding: left, right, top, bottom, or one number for all. At most what there is.
+        padding: left, right, top, bottom, or one number for all; at most the dimension.
 
     Example:
         >>> torch.nn.CircularPad2d(1)(torch.ones(1, 2, 3)).shape
@@ -273,10 +273,10 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Continues the last three dimensions as if they were circles.
+    """Pads the last three dimensions circularly.
 
     Args:
-        padding: left, right, top, bottom, front, back, or one number for all. At most what there is.
+        padding: left, right, top, bottom, front, back, or one number for all; at most the dimension.
 
     Example:
         >>> torch.nn.CircularPad3d(1)(torch.ones(1, 2, 3, 4)).shape

@@ -18,7 +18,7 @@ __all__ = [
 
 @each_by_its_name("forward")
 class _MaxPoolNd(Module):
-    """The greatest element of every window; its arguments are described at ``MaxPool2d``."""
+    """The maximum of every window; its arguments are described at ``MaxPool2d``."""
 
     _pool: str
 
@@ -55,7 +55,7 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The greatest element of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``.
+    """The maximum of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``.
 
     Example:
         >>> torch.nn.MaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -66,15 +66,15 @@ class MaxPool1d(_MaxPoolNd):
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The greatest element of every window of (batch, channels, height, width), or of the same without batch.
+    """The maximum of every window of (batch, channels, height, width), or of the same without batch.
 
     Args:
-        kernel_size: the window: one number, or one for each dimension; so are the next three.
-        stride: the step between windows; the window's size if left out.
-        padding: how much of minus infinity is added on either side.
+        kernel_size: the window size, one number, or one per dimension; so are the next three.
+        stride: the step between windows; by default the window size.
+        padding: the padding with minus infinity on either side.
         dilation: the step within a window.
-        return_indices: give the places of the elements within their plane, too.
-        ceil_mode: whether the last window may reach beyond the end.
+        return_indices: whether to return the flat indices of the maxima within their plane, too.
+        ceil_mode: whether the last window may exceed the end.
 
     Example:
         >>> torch.nn.MaxPool2d(2)(torch.arange(16.0).reshape(1, 1, 4, 4))
@@ -86,7 +86,7 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The greatest element of every window of (batch, channels, depth, height, width); see ``MaxPool2d``.
+    """The maximum of every window of (batch, channels, depth, height, width); see ``MaxPool2d``.
 
     Example:
         >>> torch.nn.MaxPool3d(2)(torch.ones(1, 4, 4, 4)).shape
@@ -101,7 +101,7 @@ class AvgPool1d(Module):
 
     Args:
         kernel_size, stride, padding: as for ``MaxPool2d``; zeros are added.
-        ceil_mode: whether the last window may reach beyond the end.
+        ceil_mode: whether the last window may exceed the end.
         count_include_pad: whether the added zeros count.
 
     Example:
@@ -198,7 +198,7 @@ class AvgPool3d(_AvgPoolNd):
 
 @each_by_its_name("forward")
 class _AdaptiveAvgPoolNd(Module):
-    """Means of windows as large as it takes to get an output of ``output_size``; None keeps a dimension's size."""
+    """Means of adaptive windows for an output of ``output_size``; None keeps a dimension's size."""
 
     _pool: str
 
@@ -214,10 +214,10 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that the length becomes ``output_size``.
+    """Means of adaptive windows for a length of ``output_size``.
 
     Args:
-        output_size: the length wanted.
+        output_size: the output length.
 
     Example:
         >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -228,10 +228,10 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that height and width become ``output_size``: one number, or two; None keeps a size.
+    """Means of adaptive windows for a height and width of ``output_size``: one number, or two; None keeps a size.
 
     Args:
-        output_size: height and width wanted.
+        output_size: the output height and width.
 
     Example:
         >>> torch.nn.AdaptiveAvgPool2d((1, None))(torch.ones(1, 3, 5, 7)).shape
@@ -242,7 +242,7 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that depth, height and width become ``output_size``.
+    """Means of adaptive windows for a depth, height and width of ``output_size``.
 
     Args:
         output_size: one number or three; None keeps a size.
@@ -257,7 +257,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
 
 @each_by_its_name("forward")
 class _AdaptiveMaxPoolNd(Module):
-    """Maxima of windows as large as it takes to get an output of ``output_size``."""
+    """Maxima of adaptive windows for an output of ``output_size``."""
 
     _pool: str
 
@@ -274,11 +274,11 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that the length becomes ``output_size``; with ``return_indices`` their places, too.
+    """Maxima of adaptive windows for a length of ``output_size``; with ``return_indices`` also their indices.
 
     Args:
-        output_size: the length wanted.
-        return_indices: whether to return places as well.
+        output_size: the output length.
+        return_indices: whether to return indices, too.
 
     Example:
         >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
@@ -289,11 +289,11 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that height and width become ``output_size``; with ``return_indices`` their places, too.
+    """Maxima of adaptive windows for a height and width of ``output_size``; with ``return_indices`` also their indices.
 
     Args:
         output_size: one number or two; None keeps a size.
-        return_indices: whether to return places as well.
+        return_indices: whether to return indices, too.
 
     Example:
         >>> torch.nn.AdaptiveMaxPool2d(1)(torch.ones(1, 3, 5, 7)).shape
@@ -304,11 +304,11 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``.
+    """Maxima of adaptive windows for a depth, height and width of ``output_size``; see ``AdaptiveMaxPool2d``.
 
     Args:
         output_size: one number or three; None keeps a size.
-        return_indices: whether to return places as well.
+        return_indices: whether to return indices, too.
 
     Example:
         >>> torch.nn.AdaptiveMaxPool3d(2)(torch.ones(1, 4, 5, 6)).shape
@@ -320,7 +320,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
 
 @each_by_its_name("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
-    """The greatest element of every one of unevenly lying windows; see ``FractionalMaxPool2d``."""
+    """The maximum of every randomly spaced window; see ``FractionalMaxPool2d``."""
 
     _n: int
 
@@ -353,15 +353,15 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The greatest element of every one of unevenly lying windows of (batch, channels, height, width).
+    """The maximum of every randomly spaced window of (batch, channels, height, width).
 
     Source: B. Graham, "Fractional max-pooling", 2014.
 
     Args:
-        kernel_size: of the window; a number or one per dimension.
-        output_size: of the result, or
-        output_ratio: which part of the input's size that is, between 0 and 1.
-        return_indices: whether to give also where the elements were.
+        kernel_size: the window size; a number or one per dimension.
+        output_size: the output size, or
+        output_ratio: its ratio to the input size, between 0 and 1.
+        return_indices: whether to return the indices of the maxima, too.
 
     Raises:
         ValueError: unless one of size and ratio is given.
@@ -375,7 +375,7 @@ class FractionalMaxPool2d(_FractionalMaxPoolNd):
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The greatest element of every one of unevenly lying windows of (batch, channels, depth, height, width).
+    """The maximum of every randomly spaced window of (batch, channels, depth, height, width).
 
     Its arguments are those of ``FractionalMaxPool2d``.
 

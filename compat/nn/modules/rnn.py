@@ -1,4 +1,4 @@
-"""Recurrent networks: layers of them over sequences, and single steps."""
+"""Recurrent networks over sequences, and recurrent cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def _draw(module: Any) -> None:
-    """Parameters uniform within one over the root of the hidden size."""
+    """Parameters uniform within ``1 / sqrt(hidden_size)``."""
     bound = 1.0 / math.sqrt(module.hidden_size) if module.hidden_size > 0 else 0
     for parameter in module.parameters():
         init.uniform_(parameter, -bound, bound)
@@ -62,21 +62,21 @@ class RNNBase(Module):
 
     Args:
         mode: ``"RNN_TANH"``, ``"RNN_RELU"``, ``"LSTM"`` or ``"GRU"``.
-        input_size: the size of an input at one step.
-        hidden_size: the size of a state.
-        num_layers: how many layers; each gets the states of the one before.
+        input_size: the size of the input at each step.
+        hidden_size: the size of the hidden state.
+        num_layers: the number of layers; each gets the states of the previous one.
         bias: whether there are biases.
         batch_first: inputs and outputs are (batch, steps, size) rather than (steps, batch, size).
         dropout: the probability of dropout after each layer but the last.
-        bidirectional: each layer runs in both directions, and its outputs are joined.
-        proj_size: the size that states of an LSTM are projected to; 0 for no projection.
+        bidirectional: whether each layer runs in both directions, with concatenated outputs.
+        proj_size: the size of the projection of an LSTM's states; 0 for none.
 
     Attributes:
         weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, ...: for each layer, and with the suffix ``_reverse`` for
             its other direction; ``weight_hr_l0`` with a projection.
 
     Raises:
-        ValueError: for a size or probability that cannot be.
+        ValueError: for an invalid size or probability.
         TypeError: for arguments of other types.
     """
 
@@ -132,7 +132,7 @@ class RNNBase(Module):
         self._flat_weights_names += names
         self._all_weights.append(names)
 
-    # ---------------------------------------------------------------- the weights in a row
+    # ---------------------------------------------------------------- the flat list of weights
 
     def _init_flat_weights(self) -> None:
         self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
@@ -140,7 +140,7 @@ class RNNBase(Module):
         self.flatten_parameters()
 
     def _update_flat_weights(self) -> None:
-        """Takes up weights that were exchanged, as ``functional_call`` does."""
+        """Updates the list for replaced weights, as by ``functional_call``."""
         for ref, name in zip(self._flat_weight_refs, self._flat_weights_names):
             weight = getattr(self, name, None)
             if weight is not None and ref is not None and ref() is not weight:
@@ -154,7 +154,7 @@ class RNNBase(Module):
         super().__setattr__(name, value)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: weights have only one layout here."""
+        """Has no effect: weights have only one layout here."""
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         self._flat_weight_refs = []
@@ -184,7 +184,7 @@ class RNNBase(Module):
     # ---------------------------------------------------------------- checks
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """Raises unless an input has the weights' dtype, and the dimensions and the size that are wanted."""
+        """Raises unless an input has the weights' dtype, and the expected rank and size."""
         weight: Any = self._flat_weights[0]
         if input.dtype != weight.dtype:
             raise ValueError(
@@ -208,23 +208,23 @@ class RNNBase(Module):
         return int(input.size(0 if self.batch_first else 1))
 
     def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The size that the first states ``h`` must have."""
+        """The expected size of the initial states ``h``."""
         return self.num_layers * self._directions, self._batch(input, batch_sizes), self._state_size
 
     def check_hidden_size(
         self, hx: Tensor, expected_hidden_size: tuple[int, int, int], msg: str = "Expected hidden size {}, got {}"
     ) -> None:
-        """Raises unless states have a size."""
+        """Raises unless states have the expected size."""
         if tuple(hx.size()) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Raises unless an input and the first states fit."""
+        """Raises unless the input and the initial states are valid."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """States with the sequences in another order."""
+        """States with permuted sequences."""
         return hx if permutation is None else hx.index_select(1, permutation)
 
     def extra_repr(self) -> str:
@@ -238,17 +238,17 @@ class RNNBase(Module):
                 text += f", {name}={value}"
         return text
 
-    # ---------------------------------------------------------------- running
+    # ---------------------------------------------------------------- forward
 
     def _zeros(self, input: Tensor, batch: int, size: int) -> Tensor:
         return filled((self.num_layers * self._directions, batch, size), 0.0, input.device, input.dtype)
 
     def _first(self, input: Tensor, batch: int) -> Any:
-        """States to begin with where none are given."""
+        """The default initial states."""
         return self._zeros(input, batch, self._state_size)
 
     def _check_dims(self, input: Tensor, hx: Any) -> None:
-        """Raises unless an input, not packed, and states have the right numbers of dimensions."""
+        """Raises unless an unpacked input and the states have the right ranks."""
         if input.dim() not in (2, 3):
             kind, _, plain = self.mode.partition("_")
             got = f"{input.dim()}D{' tensor' if plain else ''}"
@@ -368,7 +368,7 @@ class LSTM(RNNBase):
         super().__init__("LSTM", *args, **kwargs)
 
     def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None) -> tuple[int, int, int]:
-        """The size that the first states ``c`` must have."""
+        """The expected size of the initial states ``c``."""
         return self.num_layers * self._directions, self._batch(input, batch_sizes), self.hidden_size
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
@@ -393,7 +393,7 @@ class LSTM(RNNBase):
             )
 
 
-# ---------------------------------------------------------------- single steps
+# ---------------------------------------------------------------- cells
 
 
 class RNNCellBase(Module):

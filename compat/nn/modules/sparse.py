@@ -1,4 +1,4 @@
-"""Tables of vectors."""
+"""Embeddings."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Module):
-    """A table of vectors, looked up by number.
+    """A table of vectors, looked up by index.
 
     Args:
-        num_embeddings: how many there are.
-        embedding_dim: their size.
-        padding_idx: the number of a vector that gets no gradient and is zero at first.
-        max_norm: vectors that are longer are shortened to this when they are looked up.
-        norm_type: the norm by which they are measured.
-        scale_grad_by_freq: divide gradients by how often a vector was looked up.
+        num_embeddings: the number of vectors.
+        embedding_dim: the size of a vector.
+        padding_idx: the index of a vector that gets no gradient and is initialized to zero.
+        max_norm: longer vectors are rescaled to this norm when they are looked up.
+        norm_type: the order of that norm.
+        scale_grad_by_freq: whether to divide gradients by the number of lookups of a vector.
         sparse: whether the gradient of ``weight`` is a sparse tensor, with the rows that were looked up.
 
     Attributes:
         weight: of shape (num_embeddings, embedding_dim), at first normally distributed.
 
     Raises:
-        AssertionError: if ``padding_idx`` is not the number of a vector.
+        AssertionError: if ``padding_idx`` is out of range.
 
     Example:
         >>> torch.nn.Embedding(10, 3)(torch.tensor([[1, 2], [4, 5]])).shape
@@ -72,7 +72,7 @@ class Embedding(Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the vectors again."""
+        """Draws the weight again."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

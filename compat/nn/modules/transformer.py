@@ -1,4 +1,4 @@
-"""Transformers: stacks of attention and of small networks at each place.
+"""Transformers: stacks of attention and feed-forward layers.
 
 Source: A. Vaswani et al., "Attention is all you need", NeurIPS 2017; with ``norm_first``, R. Xiong et al., "On layer
 normalization in the transformer architecture", ICML 2020.
@@ -112,18 +112,18 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then a network of two linear maps at each place; each added to its input.
+    """Self-attention, then a feed-forward network; each with a residual connection.
 
     Args:
         d_model: the size of the input and the output.
-        nhead: how many heads the attention has.
+        nhead: the number of heads.
         dim_feedforward: the size between the two linear maps.
         dropout: the probability of dropping, in training.
         activation: between the linear maps: ``"relu"``, ``"gelu"`` or a function.
-        layer_norm_eps: of the normalizations.
+        layer_norm_eps: the ``eps`` of the normalizations.
         batch_first: whether the batch is the first dimension, not the second.
         norm_first: whether to normalize before the attention and the network, not after the sums.
-        bias: whether linear maps and normalizations add one.
+        bias: whether linear maps and normalizations have a bias.
 
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16)
@@ -141,7 +141,7 @@ class TransformerEncoderLayer(_Layer):
         return 2 if self.activation == F.gelu or isinstance(self.activation, GELU) else 0
 
     def __getstate__(self) -> dict[str, Any]:
-        # In PyTorch it is an attribute, so that who loads a whole layer there needs it.
+        # In PyTorch it is an attribute, so that a pickled layer needs it there.
         return {**self.__dict__, "activation_relu_or_gelu": self.activation_relu_or_gelu}
 
     def forward(
@@ -168,7 +168,7 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself, then to another one, then a network at each place; each added to its input.
+    """Self-attention, attention to the memory, then a feed-forward network; each with a residual connection.
 
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as for
@@ -212,7 +212,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 def _no_padding_skipped(layer: Any) -> str:
-    """Why padding is computed like anything else with such layers; empty where PyTorch leaves it out."""
+    """The reason why padding is not skipped with such layers; empty if PyTorch skips it."""
     if not isinstance(layer, TransformerEncoderLayer):
         return "encoder_layer was not TransformerEncoderLayer"
     attention = layer.self_attn
@@ -232,14 +232,14 @@ def _no_padding_skipped(layer: Any) -> str:
 
 
 class TransformerEncoder(Module):
-    """Several layers, one after the other.
+    """A stack of encoder layers.
 
     Args:
         encoder_layer: the layer to copy.
-        num_layers: how many.
+        num_layers: the number of layers.
         norm: a module applied to the output.
         enable_nested_tensor: whether, in inference, the output is zero at the padding.
-        mask_check: whether that is only for padding at the end.
+        mask_check: whether that holds only for padding at the end.
 
     Example:
         >>> layer = torch.nn.TransformerEncoderLayer(8, 2, dim_feedforward=16, batch_first=True)
@@ -280,7 +280,7 @@ class TransformerEncoder(Module):
         return output if self.norm is None else self.norm(output)
 
     def _skipped(self, src: Tensor, mask: Any, padding: Any) -> Any:
-        """Where PyTorch leaves the padding out, so that the output is zero there."""
+        """The padding that PyTorch skips, where the output is zero."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None:
             return None
@@ -293,11 +293,11 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Several layers, one after the other, all of which attend to the same memory.
+    """A stack of decoder layers, all of which attend to the same memory.
 
     Args:
         decoder_layer: the layer to copy.
-        num_layers: how many.
+        num_layers: the number of layers.
         norm: a module applied to the output.
 
     Example:
@@ -335,7 +335,7 @@ class Transformer(Module):
     Args:
         d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias: as for
             ``TransformerEncoderLayer``.
-        num_encoder_layers, num_decoder_layers: how many layers each has.
+        num_encoder_layers, num_decoder_layers: the numbers of layers.
         custom_encoder, custom_decoder: modules to use instead.
 
     Example:
@@ -378,7 +378,7 @@ class Transformer(Module):
         """The decoder's output, of the size of ``tgt``; masks as for ``MultiheadAttention``.
 
         Raises:
-            RuntimeError: where the batches of ``src`` and ``tgt`` differ, or a size is not ``d_model``.
+            RuntimeError: if the batches of ``src`` and ``tgt`` differ, or a size is not ``d_model``.
         """
         batch = 0 if self.batch_first else 1
         if src.dim() == 3 and src.shape[batch] != tgt.shape[batch]:

@@ -1,4 +1,4 @@
-"""Layers that bring images to another size or move elements between channels and places."""
+"""Layers that resize images, or move elements between channels and space."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = [
 
 
 class Upsample(Module):
-    """The input at another size; the arguments are those of ``interpolate``.
+    """The input resized; the arguments are those of ``interpolate``.
 
     Args:
-        size: the size wanted, a number or one per dimension after batch and channels; or
-        scale_factor: how many times as large, likewise.
+        size: the output size, a number or one per dimension after batch and channels; or
+        scale_factor: the ratio of output and input size, likewise.
         mode: ``nearest``, ``linear``, ``bilinear``, ``bicubic`` or ``trilinear``.
-        align_corners: whether the outermost elements keep their places.
-        recompute_scale_factor: reckon with the ratio of the sizes instead of with ``scale_factor``.
+        align_corners: whether the corner elements stay aligned.
+        recompute_scale_factor: whether to use the ratio of the sizes instead of ``scale_factor``.
 
     Example:
         >>> torch.nn.Upsample(scale_factor=2)(torch.tensor([[[1.0, 2.0]]]))
@@ -65,8 +65,8 @@ class UpsamplingNearest2d(Upsample):
     """``Upsample`` with the mode ``nearest``, for images.
 
     Args:
-        size: height and width of the result.
-        scale_factor: or how many times the input's.
+        size: the output height and width.
+        scale_factor: or their ratio to the input's.
 
     Example:
         >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
@@ -81,8 +81,8 @@ class UpsamplingBilinear2d(Upsample):
     """``Upsample`` with the mode ``bilinear`` and aligned corners, for images.
 
     Args:
-        size: height and width of the result.
-        scale_factor: or how many times the input's.
+        size: the output height and width.
+        scale_factor: or their ratio to the input's.
 
     Example:
         >>> torch.nn.UpsamplingBilinear2d(size=(3, 5))(torch.ones(1, 1, 2, 2)).shape
@@ -94,7 +94,7 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(Module):
-    """Channels become places: (channels * r², height, width) becomes (channels, height * r, width * r).
+    """Rearranges channels into space: (channels * r², height, width) becomes (channels, height * r, width * r).
 
     Args:
         upscale_factor: r.
@@ -119,10 +119,10 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Places become channels, the other way round than by ``PixelShuffle``.
+    """Rearranges space into channels: the inverse of ``PixelShuffle``.
 
     Args:
-        downscale_factor: how many times smaller an image becomes.
+        downscale_factor: r.
 
     Example:
         >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 1, 4, 4)).shape
@@ -143,10 +143,10 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """The channels of groups dealt out in turn.
+    """Shuffles the channels across groups: transposes (groups, channels / groups).
 
     Args:
-        groups: how many groups.
+        groups: the number of groups.
 
     Example:
         >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1)).flatten()

@@ -19,7 +19,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def ntuple(n: int, name: str) -> Callable[[Any], tuple]:
-    """A function that repeats a number ``n`` times and leaves a sequence as it is."""
+    """A function that repeats a number ``n`` times and returns a sequence unchanged."""
 
     def parse(x: Any) -> tuple:
         return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
@@ -63,7 +63,7 @@ _TO = (
 
 
 class Destination(NamedTuple):
-    """The device and dtype of tensors: None leaves them unchanged."""
+    """The device and dtype of tensors; None leaves them unchanged."""
 
     device: Any = None
     dtype: Any = None
@@ -107,7 +107,7 @@ def parse_to(args: tuple, kwargs: dict) -> Destination:
 
 
 def described(module: Any, *names: str) -> str:
-    """Attributes of a module as its ``repr`` shows them: ``p=0.5, inplace=False``."""
+    """Attributes of a module as in its ``repr``: ``p=0.5, inplace=False``."""
     return ", ".join(f"{name}={getattr(module, name)!r}" for name in names)
 
 
@@ -116,7 +116,7 @@ def each_by_its_name(*names: str) -> Callable[[type], Any]:
     arguments.
 
     Args:
-        names: of those functions.
+        names: the names of the functions.
 
     Example:
         >>> @each_by_its_name("forward")
@@ -155,12 +155,12 @@ def _renamed(function: Any, name: str) -> Any:
 
 
 def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
-    """A contiguous tensor with one value everywhere."""
+    """A contiguous tensor filled with one value."""
     return factories.full(tuple(size), float(value), device=device, dtype=dtype)
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Takes a prefix off the names in a state that begin with it, in place, metadata included.
+    """Removes a prefix from the keys of a state dict in place, including its metadata.
 
     Example:
         >>> state = {"module.weight": 1, "bias": 2}

@@ -22,43 +22,43 @@ from compat._distributed import collectives
 from compat._distributed.groups import ProcessGroup
 from compat.futures import Future
 
-#: The first bucket is small, so that the first exchange begins early.
+#: The first bucket is small, so that communication starts early.
 FIRST_BUCKET = 1 << 20
 
 
 class GradBucket:
-    """Gradients that are exchanged together, as communication hooks see them."""
+    """Gradients that are reduced together, as passed to communication hooks."""
 
     def __init__(self, index: int, last: bool, buffer: Tensor, params: Sequence[Tensor]):
         self._index, self._last, self._buffer, self._params = index, last, buffer, list(params)
 
     def index(self) -> int:
-        """Which bucket, in the order in which they are exchanged."""
+        """The index of the bucket, in the order of communication."""
         return self._index
 
     def buffer(self) -> Tensor:
-        """All gradients, one after the other, in one dimension."""
+        """The flattened and concatenated gradients."""
         return self._buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Puts another tensor in its place."""
+        """Replaces the buffer."""
         self._buffer = buffer
 
     def gradients(self) -> list[Tensor]:
-        """Each parameter's part of the buffer."""
+        """The part of the buffer of each parameter."""
         return list(split(self._buffer, self._params))
 
     def parameters(self) -> list[Tensor]:
-        """Whose gradients they are."""
+        """The parameters of the gradients."""
         return list(self._params)
 
     def is_last(self) -> bool:
-        """Whether it is the one that is exchanged last."""
+        """Whether it is the last bucket."""
         return self._last
 
 
 def split(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The parts of a tensor of one dimension, in the sizes of others."""
+    """Splits a 1-d tensor into views of the shapes of others."""
     at = 0
     for t in like:
         yield flat[at : at + t.numel()].view(t.shape)
@@ -66,7 +66,7 @@ def split(flat: Tensor, like: Sequence[Tensor]) -> Iterator[Tensor]:
 
 
 def bucketed(params: Sequence[Tensor], limit: int, first: int) -> list[list[int]]:
-    """Which parameters are exchanged together: neighbours from the last to the first, of one dtype and device."""
+    """Assigns parameters to buckets: neighbours from the last to the first, of one dtype and device."""
     done: list[list[int]] = []
     open_: dict[Any, list[int]] = {}
     sizes: dict[Any, int] = {}
@@ -85,10 +85,10 @@ class Reducer:
 
     Args:
         params: parameters that require gradients, with their names.
-        group: over which processes.
-        limit: how many bytes a bucket has, about.
-        find_unused: whether forward passes may leave parameters out.
-        as_view: whether gradients become parts of the buckets instead of being written.
+        group: the process group.
+        limit: the approximate size of a bucket in bytes.
+        find_unused: whether forward passes may leave parameters unused.
+        as_view: whether gradients become views of the buckets.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Reducer:
     # ---------------------------------------------------------------- before the backward pass
 
     def check_finished(self) -> None:
-        """Whether all gradients of the last backward pass came.
+        """Checks that all gradients of the last backward pass were computed.
 
         Raises:
             RuntimeError: if not; it names the parameters.
@@ -141,7 +141,7 @@ class Reducer:
         )
 
     def prepare(self, outputs: Any) -> None:
-        """Expects a backward pass from the outputs of a forward pass."""
+        """Prepares for the backward pass from the outputs of a forward pass."""
         self._reset()
         self._expecting = True
         if self.find_unused:
@@ -151,7 +151,7 @@ class Reducer:
     # ---------------------------------------------------------------- during it
 
     def arrived(self, i: int) -> None:
-        """A parameter's gradient has been accumulated."""
+        """Called when a parameter's gradient has been accumulated."""
         if not self.enabled or not self._expecting:
             return
         if i in self._ready:
@@ -187,14 +187,14 @@ class Reducer:
         self._flying.append((bucket, work))
 
     def _say_used(self) -> None:
-        """Finds out which parameters no process has used: their gradients stay as they are."""
+        """Determines the parameters that no process has used: their gradients are not changed."""
         if not self.find_unused:
             return
         self._used = names_of("torch")["tensor"]([int(i not in self._unused) for i in range(len(self.params))])
         self._used_work = collectives.all_reduce(self._used, group=self.group, async_op=True)
 
     def _finish(self) -> None:
-        """At the end of the backward pass."""
+        """Called at the end of the backward pass."""
         self._expecting = False
         used = [True] * len(self.params)
         if self._used_work is not None:
@@ -220,7 +220,7 @@ class Reducer:
             param.grad.copy_(average)
 
     def remove(self) -> None:
-        """Takes its hooks away."""
+        """Removes its hooks."""
         for handle in self._handles:
             handle.remove()
 

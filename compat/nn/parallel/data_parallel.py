@@ -1,4 +1,4 @@
-"""A module over several devices of one process; without GPUs it runs where it is."""
+"""``DataParallel``: a module on several devices of one process; without GPUs it calls the module."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def data_parallel(
     """Calls a module with parts of a batch on several GPUs.
 
     Raises:
-        RuntimeError: as there are none.
+        RuntimeError: always, as there are none.
     """
     raise RuntimeError("device type could not be determined")

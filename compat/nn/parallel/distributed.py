@@ -1,4 +1,4 @@
-"""A module in several processes, whose gradients are averaged."""
+"""``DistributedDataParallel``: data parallelism over processes."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ class DistributedDataParallel(Module):
         module: the module, with the same parameters in all processes, on devices of one type.
         device_ids: the accelerator that a module of one accelerator is on, as a list of one; arguments of the module
             are put there. None, or empty, leaves arguments where they are.
-        output_device: changes nothing.
-        dim: changes nothing.
-        broadcast_buffers: whether buffers are made those of rank 0 before each forward pass; True by default.
-        init_sync: whether parameters and buffers are made those of rank 0 now.
-        process_group: over which processes; all by default.
-        bucket_cap_mb: how many MiB of gradients are exchanged together, about; 25 by default.
-        find_unused_parameters: whether a forward pass may leave parameters out; the graph of its results is searched.
-        check_reduction: changes nothing.
-        gradient_as_bucket_view: whether gradients are parts of buckets, instead of copies.
+        output_device: ignored.
+        dim: ignored.
+        broadcast_buffers: whether buffers are broadcast from rank 0 before each forward pass; True by default.
+        init_sync: whether to broadcast parameters and buffers from rank 0 now.
+        process_group: the process group; all processes by default.
+        bucket_cap_mb: the approximate bucket size in MiB; 25 by default.
+        find_unused_parameters: whether a forward pass may leave parameters unused; the graph of its results is
+            searched.
+        check_reduction: ignored.
+        gradient_as_bucket_view: whether gradients are views of buckets, instead of copies.
         static_graph: whether each pass uses the same parameters; what it leaves out is found in each.
         forward_sync_buffers: as ``broadcast_buffers``.
 
@@ -108,7 +109,7 @@ class DistributedDataParallel(Module):
         return Reducer(trained, self.process_group, cap, searched, self.gradient_as_bucket_view)
 
     def _verify(self, params: Sequence[tuple[str, Tensor]]) -> None:
-        """Whether all processes have the same parameters."""
+        """Checks that all processes have the same parameters."""
         found: list[Any] = [None] * self.process_group.size()
         mine = [(name, tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in params]
         objects.all_gather_object(found, mine, self.process_group)
@@ -129,7 +130,7 @@ class DistributedDataParallel(Module):
                     )
 
     def _spread(self, tensors: Sequence[Tensor]) -> None:
-        """Makes tensors those of rank 0."""
+        """Broadcasts tensors from rank 0."""
         works = [
             collectives.broadcast(t.detach(), group=self.process_group, group_src=0, async_op=True) for t in tensors
         ]
@@ -181,7 +182,7 @@ class DistributedDataParallel(Module):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
-        """Registers a function that exchanges each bucket, in place of the average.
+        """Registers a communication hook, which replaces the averaging of each bucket.
 
         Args:
             state: the first argument of the function.
@@ -189,7 +190,7 @@ class DistributedDataParallel(Module):
                 its buffer.
 
         Raises:
-            TypeError: for what cannot be called.
+            TypeError: for a hook that is not callable.
             RuntimeError: if there is one already.
         """
         if not callable(hook):
@@ -208,7 +209,7 @@ class DistributedDataParallel(Module):
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def train(self, mode: bool = True) -> Any:
-        """Sets it and the module to train."""
+        """Sets the training mode of it and the module."""
         super().train(mode)
         return self
 
@@ -233,7 +234,7 @@ def _placed(
     """The type of a module's devices, and the numbers of those that its arguments and results are on, if they move.
 
     Raises:
-        ValueError: for numbers that do not fit the devices of the parameters.
+        ValueError: for indices that do not match the devices of the parameters.
     """
     if device_ids is not None and len(device_ids) > 1:
         raise ValueError("device_ids can only be None or contain a single element.")

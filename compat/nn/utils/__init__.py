@@ -1,4 +1,4 @@
-"""``torch.nn.utils``: gradients and parameters taken together, computed weights, sequences of different lengths."""
+"""``torch.nn.utils``: gradient clipping, parametrizations, pruning, packed sequences."""
 
 from compat.nn.utils import clip_grad, convert_parameters, parametrizations, parametrize, rnn, stateless
 from compat.nn.utils.clip_grad import (

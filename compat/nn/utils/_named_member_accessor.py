@@ -1,4 +1,4 @@
-"""Tensors and modules below a module by their full names: read, written, exchanged."""
+"""Access to a module's tensors and submodules by dotted names."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ def _check_name(name: str) -> None:
 
 
 def _tensors(module: Module, name: str) -> dict[str, Any] | None:
-    """Where a module keeps a tensor: among its parameters, its buffers, or neither."""
+    """The dictionary in which a module keeps a tensor: of parameters, of buffers, or neither."""
     return next((place for place in (module._parameters, module._buffers) if name in place), None)
 
 
 def set_tensor(module: Module, name: str, tensor: Any) -> None:
-    """Puts a tensor in the place of a module's own.
+    """Replaces a tensor of a module.
 
     Raises:
-        TypeError: for what is no module or no tensor.
-        KeyError: for a name that cannot be one.
+        TypeError: for arguments that are not a module and a tensor.
+        KeyError: for an invalid name.
     """
     swap_tensor(module, name, tensor, allow_missing=True)
 
 
 def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Puts a tensor in the place of a module's own, which is returned.
+    """Replaces a tensor of a module, and returns the old one.
 
     Args:
-        allow_missing: whether there may be none.
+        allow_missing: whether the tensor may be missing.
 
     Raises:
-        TypeError: for what is no module or no tensor.
+        TypeError: for arguments that are not a module and a tensor.
         AttributeError: if there is none.
-        KeyError: for a name that cannot be one.
+        KeyError: for an invalid name.
     """
     if not isinstance(module, Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
@@ -67,11 +67,11 @@ def swap_tensor(module: Module, name: str, tensor: Any, allow_missing: bool = Fa
 
 
 def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
-    """Puts a module in the place of one right below another, which is returned.
+    """Replaces a direct submodule of a module, and returns the old one.
 
     Raises:
-        TypeError: for what is no module.
-        KeyError: for a name that cannot be one.
+        TypeError: for an argument that is not a module.
+        KeyError: for an invalid name.
         AttributeError: if there is none.
     """
     for one in (module, submodule):
@@ -86,7 +86,7 @@ def swap_submodule(module: Module, name: str, submodule: Module) -> Module:
 
 
 class NamedMemberAccessor:
-    """A module's tensors and modules by their full names, ``"encoder.weight"``.
+    """Access to a module's tensors and submodules by dotted names, ``"encoder.weight"``.
 
     Args:
         module: the module.
@@ -100,20 +100,20 @@ class NamedMemberAccessor:
         return self.get_submodule(prefix), name
 
     def get_submodule(self, name: str) -> Module:
-        """A module."""
+        """The submodule of a name."""
         return self.module.get_submodule(name)
 
     def swap_submodule(self, path: str, value: Module) -> Module:
-        """Puts a module in the place of one, which is returned."""
+        """Replaces a submodule, and returns the old one."""
         owner, name = self._owner(path)
         return swap_submodule(owner, name, value)
 
     def get_tensor(self, name: str) -> Tensor:
-        """A tensor.
+        """The tensor of a name.
 
         Raises:
             AttributeError: if there is none.
-            TypeError: for what is no tensor.
+            TypeError: if it is not a tensor.
         """
         owner, own = self._owner(name)
         found = getattr(owner, own, _MISSING)
@@ -124,26 +124,26 @@ class NamedMemberAccessor:
         return found
 
     def set_tensor(self, name: str, value: Tensor) -> None:
-        """Puts a tensor in a place."""
+        """Replaces a tensor."""
         owner, own = self._owner(name)
         set_tensor(owner, own, value)
 
     def del_tensor(self, name: str) -> None:
-        """Takes a tensor away."""
+        """Deletes a tensor."""
         owner, own = self._owner(name)
         swap_tensor(owner, own, _MISSING)
 
     def swap_tensor(self, name: str, value: Tensor, allow_missing: bool = False) -> Any:
-        """Puts a tensor in the place of one, which is returned."""
+        """Replaces a tensor, and returns the old one."""
         owner, own = self._owner(name)
         return swap_tensor(owner, own, value, allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[Tensor]:
-        """Several tensors."""
+        """The tensors of several names."""
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[Tensor]) -> None:
-        """Puts several tensors in their places."""
+        """Replaces several tensors."""
         for name, value in zip(names, values, strict=True):
             self.set_tensor(name, value)
 
@@ -152,18 +152,18 @@ class NamedMemberAccessor:
         self.set_tensors(named_tensors, named_tensors.values())
 
     def del_tensors(self, names: Iterable[str]) -> None:
-        """Takes several tensors away."""
+        """Deletes several tensors."""
         for name in names:
             self.del_tensor(name)
 
     def swap_tensors(self, names: Iterable[str], values: Iterable[Tensor], allow_missing: bool = False) -> list[Any]:
-        """Puts several tensors in the places of others, which are returned."""
+        """Replaces several tensors, and returns the old ones."""
         return [self.swap_tensor(name, value, allow_missing) for name, value in zip(names, values, strict=True)]
 
     def swap_tensors_dict(
         self, named_tensors: dict[str, Tensor], allow_missing: bool = False
     ) -> tuple[dict[str, Any], list[str]]:
-        """``swap_tensors`` of a dictionary; also the names of those that were not there."""
+        """``swap_tensors`` of a dictionary; also returns the missing names."""
         before = {name: self.swap_tensor(name, value, True) for name, value in named_tensors.items()}
         missing = [name for name, value in before.items() if value is _MISSING]
         if missing and not allow_missing:
@@ -171,7 +171,7 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Which tensors of the module are not among names, and which names are none of it."""
+        """The missing and the unexpected names among ``keys``."""
         given, own = set(keys), {name for name, _ in self.named_tensors()}
         return sorted(own - given), sorted(given - own)
 

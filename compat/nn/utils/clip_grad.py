@@ -1,4 +1,4 @@
-"""Keeping gradients small."""
+"""Gradient clipping."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _norms: Cache[tuple[float, int], Kernel] = Cache(KERNELS)
 
 
 def _total(norm_type: float, count: int) -> Kernel:
-    """The norm of the norms of so many tensors."""
+    """The norm of the norms of that number of tensors."""
     kernel = _norms.get((norm_type, count)) or _norms.again((norm_type, count))
     if kernel is None:
         body = lambda *arrays: [_norm(np.stack([_norm(x, norm_type) for x in arrays]), norm_type)]
@@ -55,16 +55,16 @@ def _total(norm_type: float, count: int) -> Kernel:
 def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Tensor:
-    """The norm of all elements of some tensors, as if they were one vector.
+    """The norm of all elements of some tensors, as of one vector.
 
     Args:
         tensors: one or several.
-        norm_type: which norm; ``inf`` is the greatest absolute value.
-        error_if_nonfinite: whether to raise if it is infinite or not a number.
-        foreach: accepted; it is one program anyway.
+        norm_type: the order of the norm; ``inf`` is the greatest absolute value.
+        error_if_nonfinite: whether to raise if it is infinite or NaN.
+        foreach: ignored, as it is one program in any case.
 
     Raises:
-        RuntimeError: for a norm that is not finite, if asked to.
+        RuntimeError: for a nonfinite norm, with ``error_if_nonfinite``.
 
     Example:
         >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
@@ -96,7 +96,7 @@ def _scale(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[An
 
 @no_grad()
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
-    """Scales the gradients of some parameters, whose norm is ``total_norm``, to one of ``max_norm`` at most."""
+    """Scales the gradients of parameters, whose norm is ``total_norm``, to a norm of at most ``max_norm``."""
     grads = _gradients(parameters)
     for grad in grads:
         if grad.is_sparse:
@@ -113,17 +113,17 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scales the gradients of some parameters in place so that their common norm becomes ``max_norm`` at most.
+    """Scales the gradients of parameters in place to a total norm of at most ``max_norm``.
 
     Args:
         parameters: one parameter, or several.
         norm_type, error_if_nonfinite, foreach: as for ``get_total_norm``.
 
     Returns:
-        The norm that they had.
+        The total norm before clipping.
 
     Raises:
-        RuntimeError: for a norm that is not finite, if asked to.
+        RuntimeError: for a nonfinite norm, with ``error_if_nonfinite``.
 
     Example:
         >>> w = torch.nn.Parameter(torch.zeros(2))
@@ -144,7 +144,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
-    """A deprecated name of ``clip_grad_norm_``."""
+    """A deprecated alias of ``clip_grad_norm_``."""
     warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
@@ -159,7 +159,7 @@ def _clamp(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[An
 
 @no_grad()
 def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, foreach: bool | None = None) -> None:
-    """Moves the elements of the gradients of some parameters into ``[-clip_value, clip_value]``, in place.
+    """Clamps the gradients of parameters to ``[-clip_value, clip_value]``, in place.
 
     Example:
         >>> w = torch.nn.Parameter(torch.zeros(2))

@@ -1,4 +1,4 @@
-"""Batch normalization in evaluation, taken into the convolution or linear layer before it."""
+"""Fusing batch normalization in evaluation mode into the preceding convolution or linear layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules without first values."""
+"""``skip_init``: modules with uninitialized parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
         args, kwargs: arguments of its constructor.
 
     Raises:
-        RuntimeError: if it is no class of modules, or takes no ``device``.
+        RuntimeError: if it is not a subclass of ``Module``, or does not take a ``device``.
 
     Example:
         >>> torch.nn.utils.skip_init(torch.nn.Linear, 5, 1)

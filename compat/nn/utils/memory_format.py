@@ -1,4 +1,4 @@
-"""The order in which weights of convolutions lie in memory."""
+"""The memory format of weights of convolutions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lays the weights of all two-dimensional convolutions out in a memory format; returns the module.
+    """Converts the weights of all two-dimensional convolutions to a memory format; returns the module.
 
     Example:
         >>> conv = convert_conv2d_weight_memory_format(torch.nn.Conv2d(8, 4, 3), torch.channels_last)
@@ -29,5 +29,5 @@ def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lays the weights of all three-dimensional convolutions out in a memory format; returns the module."""
+    """Converts the weights of all three-dimensional convolutions to a memory format; returns the module."""
     return _convert(module, memory_format, (Conv3d, ConvTranspose3d))

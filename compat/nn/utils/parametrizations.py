@@ -1,4 +1,4 @@
-"""Parametrizations: orthogonal weights, weights with a length of their own, weights of spectral norm 1."""
+"""Parametrizations: orthogonal weights, weight normalization, spectral normalization."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class _Orthogonal(Module):
 
     @no_grad()
     def right_inverse(self, Q: Any) -> Any:
-        """The parameter that gives ``Q``; a ``Q`` that is not orthogonal is made so first."""
+        """The parameter that maps to ``Q``; if ``Q`` is not orthogonal it is orthogonalized first."""
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {Q.shape}."
@@ -127,16 +127,16 @@ def orthogonal(
     Source: M. Lezcano Casado, "Trivializations for gradient-based optimization on manifolds", NeurIPS 2019.
 
     Args:
-        name: the parameter's.
+        name: the name of the parameter.
         orthogonal_map: ``"matrix_exp"`` or ``"cayley"`` of a skew matrix, or a product of ``"householder"``
             reflections; by default the first for square and complex matrices and the last for others.
-        use_trivialization: take the map around an orthogonal matrix that assigning to the parameter chooses.
+        use_trivialization: whether to center the map at an orthogonal matrix that is set by assigning to the parameter.
 
     Returns:
         The module.
 
     Raises:
-        ValueError: if there is no such tensor, or it is no matrix, or the map is unknown.
+        ValueError: if there is no such tensor, or it is not a matrix, or the map is unknown.
 
     Example:
         >>> layer = orthogonal(torch.nn.Linear(3, 2))
@@ -157,11 +157,11 @@ def orthogonal(
     return register_parametrization(module, name, made, unsafe=True)
 
 
-# ---------------------------------------------------------------- lengths of their own
+# ---------------------------------------------------------------- weight normalization
 
 
 class _WeightNorm(Module):
-    """From lengths and directions to weights."""
+    """Maps norms and directions to weights."""
 
     def __init__(self, dim: int | None = 0):
         super().__init__()
@@ -171,7 +171,7 @@ class _WeightNorm(Module):
         return names_of("torch")["_weight_norm"](weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Any) -> tuple[Any, Any]:
-        """The lengths of a weight, and the weight."""
+        """The norms of a weight, and the weight."""
         return names_of("torch")["norm_except_dim"](weight, 2, self.dim), weight
 
 
@@ -183,8 +183,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 
     Args:
-        name: the parameter's.
-        dim: the dimension along which slices have lengths of their own; None gives all of the weight one.
+        name: the name of the parameter.
+        dim: the dimension of the slices that have norms; None for a single norm.
 
     Returns:
         The module.
@@ -206,11 +206,11 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     return module
 
 
-# ---------------------------------------------------------------- spectral norm 1
+# ---------------------------------------------------------------- spectral normalization
 
 
 class _SpectralNorm(Module):
-    """From a weight to the weight over its largest singular value, as power iterations know it."""
+    """Divides a weight by its largest singular value, estimated by power iteration."""
 
     _u: Any
     _v: Any
@@ -257,33 +257,33 @@ class _SpectralNorm(Module):
         return weight / u.vdot(matrix.mv(v))
 
     def right_inverse(self, value: Any) -> Any:
-        """The value itself: assigning it means that it has the norm wanted."""
+        """The value itself: assigned values must be normalized."""
         return value
 
 
 def output_dim(module: Any, dim: int | None) -> int:
-    """The dimension of a weight that counts outputs, if none is given."""
+    """The output dimension of a weight, if none is given."""
     return dim if dim is not None else 1 if isinstance(module, _ConvTransposeNd) else 0
 
 
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divides a weight by its largest singular value, which power iterations in training follow.
+    """Divides a weight by its largest singular value, estimated by power iteration in training.
 
     Source: T. Miyato et al., "Spectral normalization for generative adversarial networks", ICLR 2018.
 
     Args:
-        name: the parameter's.
-        n_power_iterations: for each forward pass in training.
-        eps: the smallest length that is divided by.
-        dim: the dimension that makes the rows of the matrix; by default that of the outputs.
+        name: the name of the parameter.
+        n_power_iterations: the number of iterations per forward pass in training.
+        eps: the lower bound of norms in divisions.
+        dim: the dimension of the rows of the matrix; by default the output dimension.
 
     Returns:
         The module.
 
     Raises:
-        ValueError: if there is no such tensor, or for no iterations.
+        ValueError: if there is no such tensor, or ``n_power_iterations`` is not positive.
 
     Example:
         >>> layer = spectral_norm(torch.nn.Linear(20, 40), n_power_iterations=20)

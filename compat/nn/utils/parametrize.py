@@ -26,7 +26,7 @@ __all__ = [
 
 
 class _Cache:
-    """Values of parametrized tensors, by module and name, while somebody is within ``cached``."""
+    """Values of parametrized tensors, by module and name, inside ``cached``."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -66,10 +66,10 @@ def _register(module: Module, name: str, tensor: Any) -> None:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that compute a parametrized tensor, one after the other, and the original tensors.
+    """The modules that compute a parametrized tensor, in order, and the original tensors.
 
     Args:
-        modules: the first takes what is trained, each further one what the one before it gave.
+        modules: the first takes the original tensors, each further one the result of the previous one.
         original: the tensor before it was parametrized.
         unsafe: whether dtype and shape may change.
 
@@ -77,7 +77,7 @@ class ParametrizationList(ModuleList):
         original: the trained tensor; ``original0``, ``original1``, ... where the first module takes several tensors.
 
     Raises:
-        ValueError: without modules, and if what they give is no tensor or of another dtype or shape.
+        ValueError: without modules, and if a result is not a tensor or has another dtype or shape.
     """
 
     is_tensor: bool
@@ -100,7 +100,7 @@ class ParametrizationList(ModuleList):
                     )
 
     def _inverted(self, original: Any) -> Any:
-        """The ``right_inverse`` of the modules at ``original``, as far as they define one."""
+        """The ``right_inverse`` of the modules at ``original``, as far as it is defined."""
         found = original
         with no_grad():
             for module in reversed(list(self)):
@@ -143,11 +143,11 @@ class ParametrizationList(ModuleList):
             _register(self, f"original{i}", tensor)
 
     def right_inverse(self, value: Any) -> None:
-        """Changes the original tensors so that the modules compute ``value``.
+        """Sets the original tensors so that the modules compute ``value``.
 
         Raises:
-            RuntimeError: if one of them has no ``right_inverse``.
-            ValueError: if one gives something that does not fit.
+            RuntimeError: if a module has no ``right_inverse``.
+            ValueError: for an incompatible result of one.
         """
         with no_grad():
             for module in reversed(list(self)):
@@ -255,9 +255,9 @@ def _property(name: str) -> property:
 
 
 def register_parametrization(module: Any, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
-    """Replaces a parameter or buffer of a module by the result of ``parametrization``, of an original tensor.
+    """Replaces a parameter or buffer of a module by the result of ``parametrization``, applied to an original tensor.
 
-    Where it is parametrized already, the new one is applied after those that are there.
+    A further parametrization is applied after the existing ones.
 
     Args:
         parametrization: takes and gives a tensor. With a method ``right_inverse``, which says what a value would be
@@ -268,7 +268,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
         The module, whose class is a new one.
 
     Raises:
-        ValueError: if there is no such tensor, or the results do not fit.
+        ValueError: if there is no such tensor, or for incompatible results.
 
     Example:
         >>> class Symmetric(torch.nn.Module):
@@ -338,16 +338,17 @@ def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
-    """Makes a parametrized tensor a plain parameter or buffer again.
+    """Converts a parametrized tensor back to a plain parameter or buffer.
 
     Args:
-        leave_parametrized: whether it keeps the computed value rather than what it was computed from.
+        leave_parametrized: whether it gets the computed value rather than the original tensor.
 
     Returns:
         The module, with the class that it had, once no other tensor of it is parametrized.
 
     Raises:
-        ValueError: if the tensor is not parametrized, or was computed from several that are to be left.
+        ValueError: if the tensor is not parametrized, or has several original tensors, with
+            ``leave_parametrized=False``.
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
@@ -375,15 +376,15 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 
 
 def type_before_parametrizations(module: Any) -> type:
-    """The class that a module had before one of its tensors was parametrized."""
+    """The class of a module without its parametrizations."""
     return type(module).__bases__[0] if is_parametrized(module) else type(module)
 
 
 def transfer_parametrizations_and_params(from_module: Any, to_module: Any, tensor_name: str | None = None) -> Any:
-    """Gives a module the parametrizations and original tensors of another; returns the module.
+    """Transfers parametrizations and original tensors from one module to another; returns the latter.
 
     Args:
-        tensor_name: of this tensor only; of all by default.
+        tensor_name: the tensor; by default all.
     """
     if not is_parametrized(from_module):
         return to_module

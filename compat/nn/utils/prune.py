@@ -1,4 +1,4 @@
-"""Weights of which some are held at zero by a mask.
+"""Pruning: masks that set elements of parameters to zero.
 
 A pruned parameter ``weight`` is kept as the parameter ``weight_orig`` and the buffer ``weight_mask``; a hook before
 each call computes ``weight`` from them.
@@ -18,7 +18,7 @@ from compat.nn.utils.convert_parameters import parameters_to_vector
 
 
 class BasePruningMethod(ABC):
-    """Base of pruning methods, which choose elements to prune, and are hooks that apply the mask.
+    """The base of pruning methods, which compute masks, and are hooks that apply them.
 
     A class defines ``compute_mask`` and says in ``PRUNING_TYPE`` what a further pruning of the same parameter is to
     see: ``"unstructured"`` the elements left, ``"structured"`` the slices left along its ``dim``, ``"global"`` all.
@@ -32,7 +32,7 @@ class BasePruningMethod(ABC):
 
     @abstractmethod
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask, ones for elements that stay.
+        """The mask: ones for elements to keep.
 
         Args:
             t: the importance of each element.
@@ -52,10 +52,10 @@ class BasePruningMethod(ABC):
 
         Args:
             args, kwargs: arguments of the method's constructor.
-            importance_scores: a tensor of the parameter's shape to choose by instead of the parameter.
+            importance_scores: a tensor of the parameter's shape, used instead of the parameter.
 
         Returns:
-            The hook: this method, or a ``PruningContainer`` of it and those before it.
+            The hook: this method, or a ``PruningContainer`` of it and the previous ones.
         """
         method = _joined(cls(*args, **kwargs), module, name)
         original = getattr(module, name)
@@ -93,7 +93,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(scores, default_mask=ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Any) -> None:
-        """Makes the pruned values the parameter."""
+        """Makes pruning permanent."""
         name = self._tensor_name
         if name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
@@ -124,7 +124,7 @@ def _joined(method: Any, module: Any, name: str) -> Any:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several methods, each of which prunes elements left by the previous ones.
+    """Several methods, each of which prunes elements that the previous ones kept.
 
     Args:
         args: the methods, all of the same parameter.
@@ -141,7 +141,7 @@ class PruningContainer(BasePruningMethod):
         """Adds a method.
 
         Raises:
-            TypeError: if it is none.
+            TypeError: if it is not a pruning method.
             ValueError: if it is for another parameter.
         """
         if method is not None and not isinstance(method, BasePruningMethod):
@@ -190,11 +190,11 @@ def _left(method: Any, t: Any, mask: Any) -> Any:
     return tuple(every)
 
 
-# ---------------------------------------------------------------- ways to choose
+# ---------------------------------------------------------------- methods
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but makes mask and hook."""
+    """Adds mask and hook without pruning."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -219,7 +219,7 @@ class _ByAmount(BasePruningMethod):
         self.amount: Any = amount
 
     def _count(self, total: int) -> Any:
-        """How many of ``total`` to prune."""
+        """The number of elements to prune of ``total``."""
         if not isinstance(self.amount, numbers.Integral):
             return round(self.amount * total)
         count: int = int(self.amount)
@@ -249,7 +249,7 @@ class RandomUnstructured(_Unstructured):
     """Prunes elements at random.
 
     Args:
-        amount: how many, or which share of them.
+        amount: the number or fraction of elements.
     """
 
     def _unwanted(self, t: Any, count: int) -> Any:
@@ -264,7 +264,7 @@ class L1Unstructured(_Unstructured):
     """Prunes the elements closest to zero.
 
     Args:
-        amount: how many, or which share of them.
+        amount: the number or fraction of elements.
     """
 
     def _unwanted(self, t: Any, count: int) -> Any:
@@ -284,7 +284,7 @@ class _Structured(_ByAmount):
     dim: int
 
     def _kept(self, t: Any, count: int) -> Any:
-        """An index along ``dim`` of the slices that stay."""
+        """An index along ``dim`` of the slices to keep."""
         raise NotImplementedError
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
@@ -311,8 +311,8 @@ class RandomStructured(_Structured):
     """Prunes slices at random.
 
     Args:
-        amount: how many, or which share of them.
-        dim: along which dimension.
+        amount: the number or fraction of slices.
+        dim: the dimension of the slices.
     """
 
     def __init__(self, amount: Any, dim: int = -1):
@@ -331,12 +331,12 @@ class RandomStructured(_Structured):
 
 
 class LnStructured(_Structured):
-    """Prunes the slices of the least norm.
+    """Prunes the slices of least norm.
 
     Args:
-        amount: how many, or which share of them.
-        n: which norm, as for ``torch.norm``.
-        dim: along which dimension.
+        amount: the number or fraction of slices.
+        n: the order of the norm, as for ``torch.norm``.
+        dim: the dimension of the slices.
     """
 
     def __init__(self, amount: Any, n: Any, dim: int = -1):
@@ -360,7 +360,7 @@ class CustomFromMask(BasePruningMethod):
     """Prunes by a given mask.
 
     Args:
-        mask: ones for what stays.
+        mask: ones for elements to keep.
     """
 
     PRUNING_TYPE = "global"
@@ -384,7 +384,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def identity(module: Any, name: str) -> Any:
-    """Prunes nothing of a parameter, but makes mask and hook; returns the module."""
+    """Adds mask and hook to a parameter without pruning; returns the module."""
     Identity.apply(module, name)
     return module
 
@@ -393,7 +393,7 @@ def random_unstructured(module: Any, name: str, amount: Any) -> Any:
     """Prunes elements of a parameter at random; returns the module.
 
     Args:
-        amount: how many, or which share of them.
+        amount: the number or fraction of elements.
 
     Example:
         >>> layer = random_unstructured(torch.nn.Linear(2, 3), "weight", amount=1)
@@ -408,8 +408,8 @@ def l1_unstructured(module: Any, name: str, amount: Any, importance_scores: Any 
     """Prunes the elements of a parameter that are closest to zero; returns the module.
 
     Args:
-        amount: how many, or which share of them.
-        importance_scores: a tensor of the parameter's shape to choose by instead.
+        amount: the number or fraction of elements.
+        importance_scores: a tensor of the parameter's shape, used instead of the parameter.
 
     Example:
         >>> layer = l1_unstructured(torch.nn.Linear(2, 3), "weight", amount=0.5)
@@ -427,18 +427,18 @@ def random_structured(module: Any, name: str, amount: Any, dim: int) -> Any:
 
 
 def ln_structured(module: Any, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:
-    """Prunes the slices of a parameter along ``dim`` whose ``n``-norm is least; returns the module."""
+    """Prunes the slices of a parameter along ``dim`` of least ``n``-norm; returns the module."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def global_unstructured(parameters: Any, pruning_method: Any, importance_scores: Any = None, **kwargs: Any) -> None:
-    """Prunes elements of several parameters, chosen among all of them.
+    """Prunes elements of several parameters, ranked together.
 
     Args:
         parameters: pairs of a module and a parameter's name.
-        pruning_method: one of the unstructured ones; ``kwargs`` are its arguments.
-        importance_scores: tensors to choose by, under such pairs.
+        pruning_method: an unstructured method; ``kwargs`` are its arguments.
+        importance_scores: tensors to rank by, keyed by such pairs.
 
     Raises:
         TypeError: for other methods, and what is no iterable or dictionary.
@@ -468,13 +468,13 @@ def global_unstructured(parameters: Any, pruning_method: Any, importance_scores:
 
 
 def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
-    """Prunes a parameter by a mask, ones for elements that stay; returns the module."""
+    """Prunes a parameter by a mask, ones for elements to keep; returns the module."""
     CustomFromMask.apply(module, name, mask)
     return module
 
 
 def remove(module: Any, name: str) -> Any:
-    """Makes the pruned values of a parameter the parameter; returns the module.
+    """Makes the pruning of a parameter permanent; returns the module.
 
     Raises:
         ValueError: if it is not pruned.
@@ -488,7 +488,7 @@ def remove(module: Any, name: str) -> Any:
 
 
 def is_pruned(module: Any) -> bool:
-    """Whether a module, or one in it, has a pruned parameter."""
+    """Whether a module, or a submodule, has a pruned parameter."""
     return any(
         isinstance(hook, BasePruningMethod) for inner in module.modules() for hook in inner._forward_pre_hooks.values()
     )

@@ -1,4 +1,4 @@
-"""``torch.nn.utils.rnn``: sequences of different lengths, padded and packed."""
+"""``torch.nn.utils.rnn``: padded and packed sequences."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def pack_padded_sequence(
 
     Args:
         input: (steps, batch, ...), with ``batch_first`` (batch, steps, ...).
-        lengths: of the sequences; a tensor or a list.
-        enforce_sorted: they are sorted, longest first; else they are sorted here.
+        lengths: the lengths of the sequences; a tensor or a list.
+        enforce_sorted: whether they must be sorted by decreasing length; otherwise they are sorted here.
 
     Raises:
         RuntimeError: for lengths that are not sorted, not positive, or not one for each sequence.
@@ -55,8 +55,8 @@ def pad_packed_sequence(
 
     Args:
         batch_first: as for ``pack_padded_sequence``.
-        padding_value: the value after the ends.
-        total_length: to how many steps; by default as many as the longest has.
+        padding_value: the padding value.
+        total_length: the number of steps; by default that of the longest sequence.
 
     Returns:
         The padded sequences, and their lengths.
@@ -91,13 +91,13 @@ def pad_packed_sequence(
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Sequences of different lengths in one tensor.
+    """Pads sequences of different lengths into one tensor.
 
     Args:
         sequences: tensors of sizes (length, ...).
         batch_first: the result is (batch, steps, ...) rather than (steps, batch, ...).
-        padding_value: the value after a sequence's end.
-        padding_side: ``"right"``, after its end, or ``"left"``, before its beginning.
+        padding_value: the padding value.
+        padding_side: ``"right"``, after the end, or ``"left"``, before the beginning.
 
     Raises:
         RuntimeError: for an argument that is not a sequence of tensors, and sizes that do not match.
@@ -115,7 +115,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    """Padded sequences as a list of tensors.
+    """Splits padded sequences into a list of tensors.
 
     Example:
         >>> unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)
@@ -143,7 +143,7 @@ def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
-    """Packed sequences as a list of tensors.
+    """Splits packed sequences into a list of tensors.
 
     Example:
         >>> unpack_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]))

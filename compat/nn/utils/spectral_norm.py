@@ -21,13 +21,13 @@ class SpectralNorm:
     """The hook that divides a weight by its largest singular value.
 
     Args:
-        name: the weight's.
-        n_power_iterations: for each forward pass in training.
-        dim: the dimension that makes the rows of the matrix.
-        eps: the smallest length that is divided by.
+        name: the name of the weight.
+        n_power_iterations: the number of iterations per forward pass in training.
+        dim: the dimension of the rows of the matrix.
+        eps: the lower bound of norms in divisions.
 
     Raises:
-        ValueError: for no iterations.
+        ValueError: if ``n_power_iterations`` is not positive.
     """
 
     #: 1 since ``v`` is kept beside ``u``.
@@ -50,10 +50,10 @@ class SpectralNorm:
         return weight.reshape(weight.shape[0], -1)
 
     def compute_weight(self, module: Any, do_power_iteration: bool) -> Any:
-        """The weight over its largest singular value.
+        """The weight divided by its largest singular value.
 
         Args:
-            do_power_iteration: whether to follow the singular vectors first, in place.
+            do_power_iteration: whether to update the singular vectors first, in place.
         """
         weight, u, v = [getattr(module, self.name + suffix) for suffix in ("_orig", "_u", "_v")]
         matrix = self.reshape_weight_to_matrix(weight)
@@ -84,7 +84,7 @@ class SpectralNorm:
 
     @staticmethod
     def apply(module: Any, name: str, n_power_iterations: int, dim: int, eps: float) -> SpectralNorm:
-        """Registers the hook, and the tensors of which it computes the weight.
+        """Registers the hook, and the tensors from which it computes the weight.
 
         Raises:
             RuntimeError: if there is one for that weight already.
@@ -161,15 +161,15 @@ class SpectralNormStateDictHook:
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divides a weight by its largest singular value, which power iterations in training follow.
+    """Divides a weight by its largest singular value, estimated by power iteration in training.
 
     Source: T. Miyato et al., "Spectral normalization for generative adversarial networks", ICLR 2018.
 
     Args:
-        name: the parameter's.
-        n_power_iterations: for each forward pass in training.
-        eps: the smallest length that is divided by.
-        dim: the dimension that makes the rows of the matrix; by default that of the outputs.
+        name: the name of the parameter.
+        n_power_iterations: the number of iterations per forward pass in training.
+        eps: the lower bound of norms in divisions.
+        dim: the dimension of the rows of the matrix; by default the output dimension.
 
     Returns:
         The module.
@@ -187,7 +187,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Undoes ``spectral_norm``; returns the module.
+    """Removes ``spectral_norm``; returns the module.
 
     Raises:
         ValueError: if that weight is not normalized.

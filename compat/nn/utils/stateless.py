@@ -1,4 +1,4 @@
-"""Modules with other parameters and buffers than their own, for the time of a call."""
+"""Functional calls: running a module with replaced parameters and buffers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """As ``torch.func.functional_call``, which is to be used instead."""
+    """The deprecated form of ``torch.func.functional_call``."""
     warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
         "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
@@ -34,7 +34,7 @@ def functional_call(
 def call(
     module: Any, tensors: dict[str, Any], args: Any, kwargs: dict[str, Any] | None, *, tie_weights: bool, strict: bool
 ) -> Any:
-    """Calls a module with other parameters and buffers than its own."""
+    """Calls a module with replaced parameters and buffers."""
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with reparametrized(module, tensors, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))
@@ -44,7 +44,7 @@ def call(
 def reparametrized(
     module: Any, tensors: dict[str, Any], *, tie_weights: bool = False, strict: bool = False
 ) -> Iterator[None]:
-    """Runs the body while a module has other parameters and buffers, given by dotted name."""
+    """Context in which parameters and buffers of a module, given by dotted name, are replaced."""
     given = tensors
     if tie_weights or strict:  # else its own names are not read: a module may contain itself
         own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))

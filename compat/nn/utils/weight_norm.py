@@ -13,11 +13,11 @@ __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 
 
 class WeightNorm:
-    """The hook that computes a weight from its lengths and directions.
+    """The hook that computes a weight from its norms and directions.
 
     Args:
-        name: the weight's.
-        dim: the dimension along which slices have lengths of their own; None gives all of the weight one.
+        name: the name of the weight.
+        dim: the dimension of the slices that have norms; None for a single norm.
     """
 
     def __init__(self, name: str, dim: int | None):
@@ -31,7 +31,7 @@ class WeightNorm:
 
     @staticmethod
     def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
-        """Registers the hook, and the tensors of which it computes the weight.
+        """Registers the hook, and the tensors from which it computes the weight.
 
         Raises:
             RuntimeError: if there is one for that weight already.
@@ -76,8 +76,8 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
 
     Args:
-        name: the parameter's.
-        dim: the dimension along which slices have lengths of their own; None gives all of the weight one.
+        name: the name of the parameter.
+        dim: the dimension of the slices that have norms; None for a single norm.
 
     Returns:
         The module.
@@ -98,7 +98,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Undoes ``weight_norm``; returns the module.
+    """Removes ``weight_norm``; returns the module.
 
     Raises:
         ValueError: if that weight is not normalized.

@@ -1,4 +1,4 @@
-"""``torch.optim.lr_scheduler``: learning rates that change from epoch to epoch."""
+"""``torch.optim.lr_scheduler``: learning rate schedules."""
 
 from compat.optim.lr_scheduler._base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from compat.optim.lr_scheduler._closed_form import (

@@ -1,4 +1,4 @@
-"""The base of all schedules of learning rates."""
+"""The base of learning rate schedulers."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _NOT_RESUMABLE = (
 
 
 class LRScheduler:
-    """The base of all schedules: after each epoch ``step()`` sets the learning rates that ``get_lr()`` gives.
+    """The base of schedulers: ``step()`` after each epoch sets the learning rates that ``get_lr()`` returns.
 
     Args:
-        optimizer: whose learning rates change.
-        last_epoch: the epoch to resume after; -1 begins anew.
+        optimizer: the optimizer.
+        last_epoch: the epoch to resume after; -1 starts anew.
 
     Attributes:
-        base_lrs: the learning rates at the beginning, one for each group.
-        last_epoch: how many epochs there were.
+        base_lrs: the initial learning rates, one for each group.
+        last_epoch: the number of completed epochs.
 
     Raises:
-        TypeError: if it is no optimizer.
-        KeyError: when resuming, if the groups do not know their first learning rate.
+        TypeError: if it is not an optimizer.
+        KeyError: when resuming, if the groups have no initial learning rate.
     """
 
     __module__ = "compat.optim.lr_scheduler"
@@ -77,15 +77,15 @@ class LRScheduler:
         return self.optimizer.param_groups
 
     def get_lr(self) -> list[Any]:
-        """The next learning rate of each group, from the present one."""
+        """The next learning rate of each group, from the current one."""
         raise NotImplementedError
 
     def get_last_lr(self) -> list[Any]:
-        """The learning rates that were set last."""
+        """The last learning rates that were set."""
         return self._last_lr
 
     def _present(self) -> list[Any]:
-        """The learning rates as they are; warns if nobody is stepping."""
+        """The current learning rates; warns if called outside of ``step``."""
         if not self._get_lr_called_within_step:
             warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return [copied(group["lr"]) for group in self._groups]
@@ -121,19 +121,19 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The name that schedules were derived from before ``LRScheduler`` was public; older scripts still import it."""
+    """The deprecated name of ``LRScheduler``, from which older scripts derive schedulers."""
 
 
 def copied(value: Any) -> Any:
-    """A learning rate that stays as it is now."""
+    """A copy of a learning rate."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A setting for each group, from one for all or a list; tensors as they are now.
+    """A setting for each group, from one for all or a list; tensors are copied.
 
     Raises:
-        ValueError: if the list is not as long as there are groups.
+        ValueError: if the list does not have one element per group.
     """
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, list | tuple) else [value] * groups
@@ -146,7 +146,7 @@ def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
 
 
 def set_lr(group: Group, value: Any) -> None:
-    """Sets a group's learning rate; one that is a tensor keeps its identity."""
+    """Sets a group's learning rate; a tensor is updated in place."""
     if isinstance(group["lr"], Tensor):
         group["lr"].fill_(float(value))
     else:
@@ -154,7 +154,7 @@ def set_lr(group: Group, value: Any) -> None:
 
 
 def _count_steps(optimizer: Any) -> None:
-    """Makes the optimizer note that it has stepped."""
+    """Makes the optimizer record that it has stepped."""
     if hasattr(optimizer.step, "_counted"):
         return
     owner, step = weakref.ref(optimizer), optimizer.step.__func__

@@ -1,4 +1,4 @@
-"""Schedules that follow a curve: by powers, lines, a wave."""
+"""Schedulers with a closed form: exponential, linear, polynomial, cosine."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ExponentialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine wave from the first learning rate to ``eta_min`` in ``T_max`` epochs, and back.
+    """A half cosine wave from the initial learning rate to ``eta_min`` in ``T_max`` epochs, and back.
 
     Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
 
@@ -138,7 +138,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The first learning rate times ``factor`` for ``total_iters`` epochs, then the whole.
+    """The initial learning rate times ``factor`` for ``total_iters`` epochs, then without the factor.
 
     Raises:
         ValueError: for a factor outside ``[0, 1]``.
@@ -173,10 +173,10 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The first learning rate times a factor that goes linearly from ``start_factor`` to ``end_factor``.
+    """The initial learning rate times a factor that changes linearly from ``start_factor`` to ``end_factor``.
 
     Args:
-        total_iters: in so many epochs.
+        total_iters: the number of epochs.
 
     Raises:
         ValueError: for factors outside ``[0, 1]``.
@@ -226,7 +226,7 @@ class LinearLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The first learning rate times ``(1 - epoch / total_iters) ** power``, down to 0.
+    """The initial learning rate times ``(1 - epoch / total_iters) ** power``, down to 0.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)

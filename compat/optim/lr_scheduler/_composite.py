@@ -1,4 +1,4 @@
-"""Schedules made of schedules: one after the other, and all at once."""
+"""Schedulers composed of schedulers: sequential and chained."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat.optim.optimizer import Optimizer
 
 
 def _check(name: str, optimizer: Any, schedulers: Sequence[Any]) -> None:
-    """Raises an error for schedules that cannot be put together."""
+    """Raises an error for schedulers that cannot be combined."""
     for i, scheduler in enumerate(schedulers):
         if not hasattr(scheduler, "optimizer"):
             raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
@@ -30,12 +30,12 @@ def _check(name: str, optimizer: Any, schedulers: Sequence[Any]) -> None:
 
 
 class _Several(LRScheduler):
-    """A schedule made of schedules."""
+    """A scheduler composed of schedulers."""
 
     _schedulers: list[Any]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer; of the schedules, their states."""
+        """The state without the optimizer, with the states of the schedulers."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "_schedulers")}
         return state | {"_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
@@ -48,10 +48,10 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """Schedules one after the other, the next one from each of the epochs ``milestones`` on.
+    """Schedulers in sequence; each next one starts at an epoch in ``milestones``.
 
     Raises:
-        ValueError: if there are not as many milestones as changes, or the schedules are of different optimizers.
+        ValueError: for a wrong number of milestones, or schedulers of different optimizers.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
@@ -104,7 +104,7 @@ class SequentialLR(_Several):
 
 
 def _take_back(scheduler: Any) -> None:
-    """Takes back the step that a schedule made at first, or those of the ones it is made of."""
+    """Reverts the initial step of a scheduler, or those of its parts."""
     if isinstance(scheduler, _Several):
         for one in scheduler._schedulers:
             _take_back(one)
@@ -113,7 +113,7 @@ def _take_back(scheduler: Any) -> None:
 
 
 def _restart(scheduler: Any) -> None:
-    """The first step of a schedule, once more."""
+    """Repeats the first step of a scheduler."""
     scheduler._step_count = 0
     scheduler._is_initial = True
     scheduler.step()
@@ -121,11 +121,11 @@ def _restart(scheduler: Any) -> None:
 
 
 class ChainedScheduler(_Several):
-    """All of some schedules at once: each changes the learning rates that the one before it has left.
+    """Chained schedulers: each changes the learning rates that the previous one has set.
 
     Args:
-        schedulers: of one optimizer.
-        optimizer: theirs.
+        schedulers: schedulers of one optimizer.
+        optimizer: their optimizer.
 
     Raises:
         ValueError: if there is none, or they are of different optimizers.

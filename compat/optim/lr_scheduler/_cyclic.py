@@ -1,4 +1,4 @@
-"""Cyclic schedules, and those that also change the momentum."""
+"""Cyclic schedulers, including those that also change the momentum."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def _check_optimizer(optimizer: Any) -> None:
 
 
 class _WithMomentum(LRScheduler):
-    """A schedule that moves the momentum too, against the learning rate: Adam's is the first of its betas."""
+    """A scheduler that changes the momentum inversely to the learning rate: for Adam, the first of its betas."""
 
     cycle_momentum: bool
     use_beta1: bool
 
     def _begin_momentum(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
-        """Notes the range of each group's momentum, and sets it to the largest.
+        """Records the range of each group's momentum, and sets it to the largest.
 
         Raises:
             ValueError: if the optimizer has no momentum.
@@ -45,21 +45,21 @@ class _WithMomentum(LRScheduler):
 
 
 class CyclicLR(_WithMomentum):
-    """Up from ``base_lr`` to ``max_lr`` in ``step_size_up`` steps, and down again; to be stepped after every batch.
+    """Cycles between ``base_lr`` and ``max_lr``, with ``step_size_up`` steps upwards; to be stepped after every batch.
 
     Source: L. N. Smith, "Cyclical learning rates for training neural networks", WACV 2017.
 
     Args:
         base_lr, max_lr: for all groups, or a list with one for each.
-        step_size_up, step_size_down: how many steps up, and down (as many).
+        step_size_up, step_size_down: the numbers of steps up, and down (by default equal).
         mode: ``"triangular"``; ``"triangular2"``, each cycle half as high; ``"exp_range"``, step ``i`` being
             ``gamma ** i`` as high.
-        scale_fn: how high, in place of the modes: a function of the cycle, or of the step with
+        scale_fn: the amplitude, in place of the modes: a function of the cycle, or of the step with
             ``scale_mode="iterations"``.
-        cycle_momentum: whether the momentum goes from ``max_momentum`` to ``base_momentum`` and back meanwhile.
+        cycle_momentum: whether the momentum cycles inversely between ``max_momentum`` and ``base_momentum``.
 
     Raises:
-        ValueError: for an unknown mode; if the momentum is to be cycled and there is none.
+        ValueError: for an unknown mode; if the optimizer has no momentum to cycle.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5, momentum=0.9)
@@ -118,7 +118,7 @@ class CyclicLR(_WithMomentum):
         self.base_lrs = bases
 
     def scale_fn(self, x: float) -> float:
-        """How high the cycle, or step, ``x`` is."""
+        """The amplitude at cycle, or step, ``x``."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return self._scale_fn_ref(x)
@@ -147,7 +147,7 @@ class CyclicLR(_WithMomentum):
         return [base + (top - base) * part * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and a plain function; of a callable object, its attributes."""
+        """The state without the optimizer and plain functions; of a callable object, its attributes."""
         state = super().state_dict()
         state.pop("_scale_fn_ref", None)
         custom = state.pop("_scale_fn_custom")
@@ -166,7 +166,7 @@ class CyclicLR(_WithMomentum):
 for _height in (CyclicLR._triangular_scale_fn, CyclicLR._triangular2_scale_fn, CyclicLR._exp_range_scale_fn):
     _height.__module__ = CyclicLR.__module__  # under which files of whole schedulers name them
 
-#: What the height of a cycle is a function of, and what makes the function of ``gamma``.
+#: The argument of a mode's amplitude (cycle or step), and the function of ``gamma`` that makes it.
 _HEIGHTS: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
     "triangular": ("cycle", lambda gamma: CyclicLR._triangular_scale_fn),
     "triangular2": ("cycle", lambda gamma: CyclicLR._triangular2_scale_fn),
@@ -175,16 +175,16 @@ _HEIGHTS: dict[str, tuple[str, Callable[[float], Callable[[float], float]]]] = {
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine wave from the first learning rate to ``eta_min``, and from the top again.
+    """A half cosine wave from the initial learning rate to ``eta_min``, repeated.
 
     Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
 
     Args:
-        T_0: how many epochs the first wave has.
-        T_mult: how many times longer each next one is.
+        T_0: the number of epochs of the first wave.
+        T_mult: the factor by which each next wave is longer.
 
     Raises:
-        ValueError: if ``T_0`` or ``T_mult`` is no positive integer, or ``eta_min`` no number.
+        ValueError: if ``T_0`` or ``T_mult`` is not a positive integer, or ``eta_min`` not a number.
 
     Example:
         >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
@@ -220,7 +220,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Sets the learning rates of the next epoch, or of ``epoch``, which need not be whole."""
+        """Sets the learning rates of the next epoch, or of ``epoch``, which may be fractional."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -242,7 +242,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._last_lr = [group["lr"] for group in self._groups]
 
     def _move(self, epoch: float) -> None:
-        """Finds the wave that an epoch belongs to, and where in it it is."""
+        """Finds the wave of an epoch, and the position in it."""
         if epoch < 0:
             raise ValueError(f"Expected non-negative epoch, but got {epoch}")
         if epoch < self.T_0:
@@ -263,13 +263,13 @@ class OneCycleLR(_WithMomentum):
 
     Args:
         max_lr: for all groups, or a list with one for each.
-        total_steps: how many steps there are, or ``epochs * steps_per_epoch``.
-        pct_start: which part of them goes up.
+        total_steps: the number of steps, or ``epochs * steps_per_epoch``.
+        pct_start: the fraction of increasing steps.
         anneal_strategy: ``"cos"`` or ``"linear"``.
-        cycle_momentum: whether the momentum goes from ``max_momentum`` to ``base_momentum`` and back meanwhile.
-        div_factor: it begins with ``max_lr / div_factor``,
-        final_div_factor: and ends at that divided by this.
-        three_phase: down to the beginning as steeply as up, and then to the end.
+        cycle_momentum: whether the momentum cycles inversely between ``max_momentum`` and ``base_momentum``.
+        div_factor: the initial rate is ``max_lr / div_factor``,
+        final_div_factor: and the final rate is the initial one divided by this.
+        three_phase: whether to return to the initial rate symmetrically, and then anneal to the final one.
 
     Raises:
         ValueError: for settings out of range, and for a step after the last one.
@@ -357,7 +357,7 @@ def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 
 def _phases(steps: int, up: float, three: bool) -> list[dict[str, Any]]:
-    """The parts of the cycle: to which step, and between which of a group's settings."""
+    """The phases of the cycle: their last steps, and the settings that each interpolates."""
 
     def phase(end: float, *names: str) -> dict[str, Any]:
         return {"end_step": end} | dict(zip(("start_lr", "end_lr", "start_momentum", "end_momentum"), names))
@@ -372,7 +372,7 @@ def _phases(steps: int, up: float, three: bool) -> list[dict[str, Any]]:
     ]
 
 
-#: Between a start and an end, by the part of the way.
+#: Interpolation between a start and an end, by a fraction.
 _BETWEEN: dict[str, Callable[[Any, Any, float], Any]] = {
     "cos": lambda start, end, part: end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1),
     "linear": lambda start, end, part: (end - start) * part + start,

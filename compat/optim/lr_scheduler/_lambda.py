@@ -1,4 +1,4 @@
-"""Schedules that a function of the epoch gives."""
+"""Schedulers defined by functions of the epoch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _ByFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and plain functions; of callable objects, their attributes."""
+        """The state without the optimizer and plain functions; of callable objects, their attributes."""
         state = {key: value for key, value in self.__dict__.items() if key not in ("optimizer", "lr_lambdas")}
         functions = [None if hasattr(f, "__code__") else dict(f.__dict__) for f in self.lr_lambdas]
         return state | {"lr_lambdas": functions}
@@ -36,7 +36,7 @@ class _ByFunctions(LRScheduler):
 
 
 class LambdaLR(_ByFunctions):
-    """The first learning rate times a function of the epoch.
+    """The initial learning rate times a function of the epoch.
 
     Args:
         lr_lambda: one function for all groups, or a list with one for each.

@@ -1,4 +1,4 @@
-"""A schedule by results."""
+"""A scheduler that depends on a metric."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from compat.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the learning rate by ``factor`` when a measure has not got better for more than ``patience`` epochs.
+    """Multiplies the learning rate by ``factor`` when a metric has not improved for more than ``patience`` epochs.
 
     Args:
         mode: whether smaller (``"min"``) or larger (``"max"``) is better.
         factor: less than 1.
-        patience: how many epochs without improvement are borne.
-        threshold: by how much it must be better; of the best (``threshold_mode="rel"``) or as it is (``"abs"``).
-        cooldown: how many epochs after a reduction do not count.
-        min_lr: the least learning rate, for all groups or for each.
-        eps: smaller changes are not made.
+        patience: the number of tolerated epochs without improvement.
+        threshold: the minimum improvement, relative to the best (``threshold_mode="rel"``) or absolute (``"abs"``).
+        cooldown: the number of ignored epochs after a reduction.
+        min_lr: the lower bound of the learning rate, for all groups or for each.
+        eps: the minimum change of a learning rate.
 
     Raises:
         ValueError: for settings out of range.
@@ -82,17 +82,17 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether there was a reduction just before."""
+        """Whether the scheduler is in the cooldown period."""
         return self.cooldown_counter > 0
 
     def is_better(self, a: float, best: float) -> bool:
-        """Whether a measure is better than the best, by more than the threshold."""
+        """Whether a metric is better than the best, by more than the threshold."""
         sign = -1 if self.mode == "min" else 1
         limit = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
         return a < limit if self.mode == "min" else a > limit
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Notes the measure after an epoch, and perhaps reduces the learning rates."""
+        """Records the metric of an epoch, and reduces the learning rates if it is due."""
         current = float(metrics)
         if epoch is not None:
             warn(EPOCH_DEPRECATION_WARNING)

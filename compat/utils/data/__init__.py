@@ -1,4 +1,4 @@
-"""``torch.utils.data``: data sets, the orders in which they are gone through, and batches of them."""
+"""``torch.utils.data``: datasets, samplers and data loaders."""
 
 from compat.utils.data import _utils, dataloader, datapipes, dataset, distributed, sampler
 from compat.utils.data._utils.collate import default_collate, default_convert

@@ -1,4 +1,4 @@
-"""``DataLoader``: batches of a data set."""
+"""``DataLoader``: batches of a dataset."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["DataLoader", "default_collate", "default_convert"]
 
 
 class _Endless:
-    """The numbers for an iterable data set, which takes none."""
+    """The sampler of an iterable dataset, which takes no indices."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
@@ -38,30 +38,30 @@ _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "per
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a data set, in order or shuffled.
+    """Batches of a dataset, in order or shuffled.
 
-    Without workers, batches are made in this process when they are requested; with them, ahead of that, in processes
-    that send their tensors through shared memory. The order, and what is drawn for it and in workers, are PyTorch's.
-    The workers end with the epoch, or with the loader if they are persistent, and when this process ends, however.
+    Without workers, batches are made in this process when they are requested; with workers, ahead of time in processes
+    that send their tensors through shared memory. The order, and the random numbers of sampler and workers, are
+    PyTorch's. Workers end with the epoch, with the loader if they are persistent, and in any case with this process.
 
     Args:
         dataset: an object with ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
-        batch_size: how many samples are a batch; None gives single samples, not stacked.
-        shuffle: whether to go through it in random order, a new one each time.
-        sampler: the order instead.
-        batch_sampler: lists of numbers instead, each a batch.
-        collate_fn: makes a batch of a list of samples; ``default_collate`` if left out.
-        drop_last: whether a shorter last batch is left out.
-        generator: where to draw from.
-        num_workers: in how many processes batches are made; 0 for this one alone.
-        worker_init_fn: called in each worker with its number, before its first batch.
-        prefetch_factor: how many batches each worker is ahead; 2 if left out.
-        persistent_workers: whether workers, with their copies of the data set and random numbers, stay for all epochs.
-        timeout: how long to wait for a worker's batch, in seconds; 0 as long as it takes.
+        batch_size: the number of samples in a batch; None for single samples, not stacked.
+        shuffle: whether to use a new random order in each epoch.
+        sampler: the order of indices, instead of ``shuffle``.
+        batch_sampler: yields lists of indices, one per batch, instead.
+        collate_fn: makes a batch of a list of samples; by default ``default_collate``.
+        drop_last: whether to omit a last batch that is incomplete.
+        generator: the random number generator.
+        num_workers: the number of worker processes; 0 to make batches in this process.
+        worker_init_fn: called in each worker with its index, before its first batch.
+        prefetch_factor: the number of batches that each worker prefetches; by default 2.
+        persistent_workers: whether to keep workers, with their datasets and random states, for all epochs.
+        timeout: the seconds to wait for a worker's batch; 0 for no limit.
         multiprocessing_context: how workers are started: a context of ``multiprocessing``, or the name of a method;
             by default that of ``multiprocessing``. Forked ones compute by NumPy where this process has used XLA.
-        in_order: whether batches come in the sampler's order, or as they are ready.
-        pin_memory, pin_memory_device: without effect.
+        in_order: whether batches are returned in the sampler's order, or as they are ready.
+        pin_memory, pin_memory_device: ignored.
 
     Raises:
         ValueError: for arguments out of range, or that exclude each other.
@@ -140,7 +140,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How workers are started; None as ``multiprocessing`` does."""
+        """The context of the worker processes; None for the default."""
         return self._context
 
     @multiprocessing_context.setter
@@ -148,7 +148,7 @@ class DataLoader(Generic[T_co]):
         self._context = None if context is None else _context_of(context, self.num_workers)
 
     def check_worker_number_rationality(self) -> None:
-        """Warns of more workers than there are processors."""
+        """Warns of more workers than processors."""
         known = hasattr(os, "sched_getaffinity")
         most = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
         if self.num_workers > most:
@@ -209,7 +209,7 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persi
 
 
 def _context_of(context: Any, num_workers: int) -> Any:
-    """A way to start processes, from one or its name."""
+    """A multiprocessing context, from one or its name."""
     if num_workers == 0:
         raise ValueError(
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
@@ -231,7 +231,7 @@ def _context_of(context: Any, num_workers: int) -> Any:
 
 
 def _check_unordered(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
-    """An iterable data set has its own order."""
+    """Raises for ``shuffle`` or a sampler with an iterable dataset, which has its own order."""
     if shuffle not in (False, None):
         raise ValueError(
             f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
@@ -256,7 +256,7 @@ def _check_exclusive(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
 
 
 class _BaseDataLoaderIter:
-    """One going through a loader's batches."""
+    """An iterator over a loader's batches."""
 
     def __init__(self, loader: DataLoader):
         self._loader = loader
@@ -282,7 +282,7 @@ class _BaseDataLoaderIter:
         raise NotImplementedError("{} cannot be pickled", type(self).__name__)
 
     def _reset(self) -> None:
-        """Begins an epoch."""
+        """Starts an epoch."""
         self._sampler_iter = iter(self._loader._index_sampler)
         self._num_yielded = 0
 
@@ -313,7 +313,7 @@ class _BaseDataLoaderIter:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """One going through the batches of a loader without workers."""
+    """The iterator of a loader without workers."""
 
     def __init__(self, loader: DataLoader):
         super().__init__(loader)
@@ -326,7 +326,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """One going through the batches that workers make.
+    """The iterator of a loader with workers.
 
     Tasks have numbers, in the order in which their batches are to be given. As many are under way as the workers may
     be ahead; with each batch that is given another one is told.
@@ -349,7 +349,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._crew.resume()
         self._next_task = 0
         self._given = 0
-        #: The worker of each task whose batch was not given yet, and batches that came before their turn.
+        #: The worker of each outstanding task, and batches that arrived before their turn.
         self._tasks: dict[int, int] = {}
         self._early: dict[int, Any] = {}
         self._busy = [0] * self._num_workers
@@ -359,7 +359,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._tell()
 
     def _tell(self) -> None:
-        """Sends the next request to the worker whose turn it is, if there is one."""
+        """Sends the next task to the worker whose turn it is, if there is one."""
         try:
             index = next(self._sampler_iter)
         except StopIteration:
@@ -393,7 +393,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 self._early[number] = made
 
     def _end(self, worker: int) -> None:
-        """Counts on a worker no more whose part of the data set has come to its end."""
+        """Marks a worker whose part of the dataset is exhausted."""
         self._active[worker] = False
         ended = [number for number, of in self._tasks.items() if of == worker and number not in self._early]
         for number in ended:

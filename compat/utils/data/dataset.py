@@ -1,4 +1,4 @@
-"""Data sets: samples by number, or one after the other."""
+"""Datasets: map-style and iterable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """Samples by number: subclasses define ``__getitem__``, and ``__len__``.
+    """A map-style dataset: subclasses define ``__getitem__``, and ``__len__``.
 
     A subclass that can fetch several at once may define ``__getitems__(numbers) -> list``.
     """
@@ -30,7 +30,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """Samples one after the other: subclasses define ``__iter__``."""
+    """An iterable dataset: subclasses define ``__iter__``."""
 
     if TYPE_CHECKING:
 
@@ -41,13 +41,13 @@ class IterableDataset(Dataset[T_co]):
 
 
 class TensorDataset(Dataset[tuple]):
-    """Samples that are the rows of tensors.
+    """A dataset whose samples are the rows of tensors.
 
     Args:
-        *tensors: as many rows in each.
+        *tensors: tensors with equal first dimensions.
 
     Raises:
-        AssertionError: if they have not equally many.
+        AssertionError: if the first dimensions differ.
 
     Example:
         >>> TensorDataset(torch.arange(3), torch.ones(3))[1]
@@ -68,7 +68,7 @@ class TensorDataset(Dataset[tuple]):
         return self.tensors[0].size(0)
 
     def stacked(self, indices: Sequence[Any]) -> list | None:
-        """The samples of these numbers, stacked as ``default_collate`` stacks them; None where it takes the samples.
+        """The samples at these indices, stacked as by ``default_collate``; None if a subclass overrides fetching.
 
         One operation instead of one for each sample and one to stack them.
         """
@@ -81,11 +81,11 @@ class TensorDataset(Dataset[tuple]):
 
 
 class Subset(Dataset[T_co]):
-    """Some of a data set's samples.
+    """A subset of a dataset.
 
     Args:
-        dataset: which one.
-        indices: the numbers there of the samples here.
+        dataset: the dataset.
+        indices: the indices of the samples in it.
 
     Example:
         >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
@@ -111,7 +111,7 @@ class Subset(Dataset[T_co]):
         return len(self.indices)
 
     def stacked(self, indices: Sequence[Any]) -> list | None:
-        """As that of ``TensorDataset``, if it is a subset of one."""
+        """As for ``TensorDataset``, for a subset of one."""
         method = getattr(self.dataset, "stacked", None)
         if method is None or type(self).__getitem__ is not Subset.__getitem__:
             return None
@@ -119,7 +119,7 @@ class Subset(Dataset[T_co]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Data sets one behind the other.
+    """The concatenation of datasets.
 
     Args:
         datasets: at least one, none of them an ``IterableDataset``.
@@ -153,7 +153,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Iterable data sets one after the other."""
+    """The concatenation of iterable datasets."""
 
     def __init__(self, datasets: Iterable[Any]):
         super().__init__()
@@ -175,13 +175,13 @@ class ChainDataset(IterableDataset):
 
 
 class StackDataset(Dataset):
-    """Samples that take one sample from each of several data sets.
+    """A dataset whose samples combine one sample from each of several datasets.
 
     Args:
-        *args, **kwargs: the data sets, all of one length: samples are tuples, or dictionaries under these names.
+        *args, **kwargs: the datasets, all of one length: samples are tuples, or dictionaries under these names.
 
     Raises:
-        ValueError: if there are none, both kinds, or not equally long ones.
+        ValueError: if there are none, both kinds, or different lengths.
     """
 
     datasets: Any
@@ -215,7 +215,7 @@ class StackDataset(Dataset):
 
 
 def _several(dataset: Any, indices: list) -> Any:
-    """Samples of a data set, at once where it can."""
+    """Several samples of a dataset, in one call if supported."""
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[i] for i in indices]
     found = dataset.__getitems__(indices)
@@ -225,12 +225,13 @@ def _several(dataset: Any, indices: list) -> Any:
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
-    """Splits a data set at random into subsets of these lengths.
+    """Splits a dataset randomly into subsets of these lengths.
 
     Args:
-        dataset: which one.
-        lengths: numbers of samples, or fractions that add up to 1; what rounding leaves goes to the first ones in turn.
-        generator: where to draw from.
+        dataset: the dataset.
+        lengths: numbers of samples, or fractions that add up to 1; rounding remainders are distributed to the first
+            ones.
+        generator: the random number generator.
 
     Raises:
         ValueError: for fractions outside ``[0, 1]``, or lengths that do not add up.

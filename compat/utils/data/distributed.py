@@ -1,4 +1,4 @@
-"""A part of a data set for each of several processes."""
+"""``DistributedSampler``: the part of a dataset for each process."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler[int]):
-    """Every so-manyth sample, of an order that all processes share.
+    """Every n-th sample of an order that all processes share.
 
     Args:
         dataset: the data set.
-        num_replicas: how many processes there are; by default as many as work together.
-        rank: which of them this is; by default this process's rank.
-        shuffle: whether the order is a random one, drawn from ``seed`` and the epoch.
+        num_replicas: the number of processes; by default the world size.
+        rank: the rank of this process; by default its rank in the group.
+        shuffle: whether to use a random order, determined by ``seed`` and the epoch.
         seed: the same in all processes.
-        drop_last: whether what does not divide evenly is left out; else samples come again to make up for it.
+        drop_last: whether to drop the remainder; otherwise samples are repeated to divide evenly.
 
     Raises:
         ValueError: for a process that does not exist, and where its number is left to be found out before
@@ -66,5 +66,5 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next order another one."""
+        """Sets the epoch, which determines the random order."""
         self.epoch = epoch

@@ -1,4 +1,4 @@
-"""Orders in which a data set is gone through. With the same seed they are PyTorch's."""
+"""Samplers: orders of the samples of a dataset. With the same seed they are PyTorch's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Sampler(Generic[T_co]):
-    """An order: subclasses define ``__iter__``, which gives numbers or lists of them, and perhaps ``__len__``."""
+    """A sampler: subclasses define ``__iter__``, which yields indices or lists of them, and optionally ``__len__``."""
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
@@ -30,7 +30,7 @@ def _check_number(name: str, value: Any) -> None:
 
 
 class SequentialSampler(Sampler[int]):
-    """One after the other.
+    """Indices in sequential order.
 
     Example:
         >>> list(torch.utils.data.SequentialSampler("abc"))
@@ -48,16 +48,16 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """At random.
+    """Indices in random order.
 
     Args:
-        data_source: the data set.
-        replacement: whether a sample can come again before all have come.
-        num_samples: how many to give; all, if left out.
-        generator: where to draw from.
+        data_source: the dataset.
+        replacement: whether to draw with replacement.
+        num_samples: the number of samples; by default all.
+        generator: the random number generator.
 
     Raises:
-        TypeError, ValueError: if ``replacement`` is no bool, or there is nothing to give.
+        TypeError, ValueError: if ``replacement`` is not a bool, or there are no samples.
 
     Example:
         >>> sorted(torch.utils.data.RandomSampler("abc"))
@@ -77,7 +77,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many samples it gives."""
+        """The number of samples."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -94,7 +94,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given numbers in random order.
+    """The given indices in random order.
 
     Example:
         >>> sorted(torch.utils.data.SubsetRandomSampler([4, 2]))
@@ -114,16 +114,16 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Numbers below ``len(weights)``, drawn with these weights.
+    """Random indices below ``len(weights)``, drawn with these weights.
 
     Args:
-        weights: need not add up to 1.
-        num_samples: how many to draw.
-        replacement: whether a number can be drawn again.
-        generator: where to draw from.
+        weights: unnormalized probabilities.
+        num_samples: the number of samples to draw.
+        replacement: whether to draw with replacement.
+        generator: the random number generator.
 
     Raises:
-        ValueError: for ``weights`` that are no sequence of numbers, or other arguments of the wrong kind.
+        ValueError: if ``weights`` is not a sequence of numbers, or for other invalid arguments.
 
     Example:
         >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], 3))
@@ -153,15 +153,15 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list]):
-    """Lists of ``batch_size`` numbers from another sampler.
+    """Lists of ``batch_size`` indices from another sampler.
 
     Args:
         sampler: any iterable.
-        batch_size: how long they are.
-        drop_last: whether a shorter last one is left out.
+        batch_size: the length of the lists.
+        drop_last: whether to omit a last list that is incomplete.
 
     Raises:
-        ValueError: for arguments of the wrong kind.
+        ValueError: for invalid arguments.
 
     Example:
         >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))

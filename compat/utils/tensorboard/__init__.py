@@ -1,4 +1,4 @@
-"""``torch.utils.tensorboard``: what training writes for TensorBoard, by the package ``tensorboard``."""
+"""``torch.utils.tensorboard``: logging for TensorBoard, by the package ``tensorboard``."""
 
 try:
     import tensorboard

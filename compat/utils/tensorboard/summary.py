@@ -1,4 +1,4 @@
-"""Messages of TensorBoard's: a value with its tag, as its protocol buffers have it."""
+"""TensorBoard summaries: tagged values as protocol buffers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _proto() -> Any:
 
 
 def make_np(x: Any) -> np.ndarray:
-    """A tensor, number, list or array as an array.
+    """Converts a tensor, number, list or array to an array.
 
     Raises:
         NotImplementedError: for anything else.
@@ -36,7 +36,7 @@ def make_np(x: Any) -> np.ndarray:
 
 
 def scalar(tag: str, scalar_value: Any, new_style: bool = False, double_precision: bool = False) -> Any:
-    """One number.
+    """The summary of a scalar.
 
     Raises:
         AssertionError: for several.
@@ -68,11 +68,11 @@ def _tensor_summary(
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Any:
-    """How often values lie between limits.
+    """The summary of a histogram of values.
 
     Args:
-        bins: a rule of ``numpy.histogram``, or the limits.
-        max_bins: neighbouring bins are joined until there are at most so many.
+        bins: a rule of ``numpy.histogram``, or the bin edges.
+        max_bins: neighbouring bins are merged until there are at most this many.
 
     Raises:
         ValueError: if there are no values.
@@ -85,7 +85,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
         step = len(counts) // max_bins
         counts = np.add.reduceat(counts, np.arange(0, len(counts), step))
         limits = np.append(limits[:-1:step], limits[-1])
-    # Empty bins at either end are left out, but for one.
+    # Empty bins at either end are omitted, except for one.
     filled = np.flatnonzero(counts)
     start, end = filled[0], filled[-1] + 1
     counts = np.concatenate([[0], counts[start:end]]) if start == 0 else counts[start - 1 : end]
@@ -99,7 +99,7 @@ def histogram_raw(
     name: str, min: float, max: float, num: float, sum: float, sum_squares: float, bucket_limits: Sequence[float],
     bucket_counts: Sequence[float],
 ) -> Any:  # fmt: skip
-    """A histogram that was computed elsewhere."""
+    """The summary of a precomputed histogram."""
     pb = _proto()
     proto = pb.HistogramProto(
         min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=bucket_limits, bucket=bucket_counts
@@ -108,13 +108,13 @@ def histogram_raw(
 
 
 def pixels(tensor: Any, dataformats: str) -> np.ndarray:
-    """An image as (height, width, channels) bytes; several as a grid of one.
+    """An image as (height, width, channels) bytes; several as one grid.
 
     Args:
-        dataformats: which dimension is what: letters of ``NCHW``.
+        dataformats: the order of dimensions: letters of ``NCHW``.
 
     Raises:
-        AssertionError: for formats that do not fit the tensor.
+        AssertionError: for formats that do not match the tensor.
     """
     array, form = make_np(tensor), dataformats.upper()
     if len(set(form)) != len(form) or set(form) - set("NCHW") or len(form) != array.ndim:
@@ -140,7 +140,7 @@ def pixels(tensor: Any, dataformats: str) -> np.ndarray:
 
 
 def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") -> Any:
-    """An image, written as PNG by Pillow.
+    """The summary of an image, encoded as PNG by Pillow.
 
     Raises:
         ModuleNotFoundError: without the package ``pillow``.
@@ -160,7 +160,7 @@ def image(tag: str, tensor: Any, rescale: float = 1, dataformats: str = "NCHW") 
 
 
 def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
-    """A sound between -1 and 1, written as WAV of 16 bits."""
+    """The summary of a sound between -1 and 1, encoded as 16-bit WAV."""
     array = np.clip(make_np(tensor).reshape(-1).astype(np.float64), -1, 1)
     file = io.BytesIO()
     with wave.open(file, "wb") as out:
@@ -177,7 +177,7 @@ def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Any:
 
 
 def text(tag: str, string: str) -> Any:
-    """A text, which TensorBoard shows as Markdown."""
+    """The summary of a text, which TensorBoard shows as Markdown."""
     from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
     content = TextPluginData(version=0).SerializeToString()
@@ -188,7 +188,7 @@ def text(tag: str, string: str) -> Any:
 
 
 def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None) -> Any:
-    """Precision and recall at thresholds between 0 and 1, six rows of them."""
+    """The summary of a precision-recall curve at thresholds between 0 and 1."""
     from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 
     count = min(num_thresholds, 127)
@@ -207,11 +207,11 @@ def pr_curve(tag: str, labels: Any, predictions: Any, num_thresholds: int = 127,
 
 
 def hparams(values: Mapping[str, Any], metrics: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    """An experiment's hyperparameters and the metrics that it reports: the experiment, a session's start and its end.
+    """The summaries of hyperparameters and metric names: the experiment, a session's start and its end.
 
     Raises:
-        TypeError: for what are no dictionaries.
-        ValueError: for values that are no numbers, bools, texts or tensors.
+        TypeError: for arguments that are not dictionaries.
+        ValueError: for values that are not numbers, bools, texts or tensors.
     """
     from tensorboard.plugins.hparams import api_pb2, metadata
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData, SessionEndInfo, SessionStartInfo

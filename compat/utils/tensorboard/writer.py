@@ -1,4 +1,4 @@
-"""``SummaryWriter``: events of a training in files that TensorBoard reads."""
+"""``SummaryWriter``: writes event files for TensorBoard."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 
 class FileWriter:
-    """Writes events into a file of a folder.
+    """Writes events to a file in a directory.
 
     Args:
-        log_dir: the folder.
-        max_queue: how many events wait before they are written.
-        flush_secs: how long they wait at most.
-        filename_suffix: what the file's name ends with.
+        log_dir: the directory.
+        max_queue: the number of events in the queue before they are written.
+        flush_secs: the maximum seconds in the queue.
+        filename_suffix: the suffix of the file's name.
     """
 
     def __init__(self, log_dir: str, max_queue: int = 10, flush_secs: int = 120, filename_suffix: str = ""):
@@ -32,7 +32,7 @@ class FileWriter:
         self.event_writer = EventFileWriter(str(log_dir), max_queue, flush_secs, filename_suffix)
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """The directory."""
         found: str = self.event_writer.get_logdir()
         return found
 
@@ -44,21 +44,21 @@ class FileWriter:
         self.event_writer.add_event(event)
 
     def add_summary(self, summary: Any, global_step: int | None = None, walltime: float | None = None) -> None:
-        """Writes values."""
+        """Writes a summary."""
         from tensorboard.compat.proto.event_pb2 import Event
 
         self.add_event(Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Writes queued events."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Writes what waits and closes the file."""
+        """Writes queued events and closes the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """Goes on in a new file."""
+        """Continues in a new file."""
         self.event_writer.reopen()
 
 
@@ -67,13 +67,13 @@ def _default_folder(comment: str) -> str:
 
 
 class SummaryWriter:
-    """Writes a training's numbers, images and texts for TensorBoard.
+    """Writes scalars, images and texts of a training run for TensorBoard.
 
     Args:
-        log_dir: the folder; by default ``runs/`` and the time and the host's name.
-        comment: what the default folder's name ends with.
-        purge_step: TensorBoard leaves out what was written from this step on before.
-        max_queue, flush_secs, filename_suffix: as ``FileWriter`` has them.
+        log_dir: the directory; by default ``runs/`` with the time and the host's name.
+        comment: the suffix of the default directory's name.
+        purge_step: TensorBoard discards events from this step on that were written before.
+        max_queue, flush_secs, filename_suffix: as for ``FileWriter``.
 
     Each ``add_...`` takes a tag, a value, the number of the step and, if it is not now, the time.
     """
@@ -87,7 +87,7 @@ class SummaryWriter:
         self.flush_secs, self.filename_suffix = flush_secs, filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
-        #: How far the limits of histograms are apart by default: by a factor of 1.1, and the same below zero.
+        #: The default bin edges of histograms: a geometric sequence of ratio 1.1, and its negative.
         above = 1e-12 * 1.1 ** np.arange(np.ceil(np.log(1e32) / np.log(1.1)))
         self.default_bins = [*(-above[::-1]).tolist(), 0.0, *above.tolist()]
         self._get_file_writer()
@@ -105,7 +105,7 @@ class SummaryWriter:
         return self.file_writer
 
     def get_logdir(self) -> str:
-        """The folder."""
+        """The directory."""
         return self.log_dir
 
     def _add(self, values: Any, global_step: Any, walltime: float | None) -> None:
@@ -115,13 +115,13 @@ class SummaryWriter:
         self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
         new_style: bool = False, double_precision: bool = False,
     ) -> None:  # fmt: skip
-        """A number."""
+        """Adds a scalar."""
         self._add(summary.scalar(tag, scalar_value, new_style, double_precision), global_step, walltime)
 
     def add_scalars(
         self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None, walltime: float | None = None
     ) -> None:
-        """Several numbers in one picture: each is written into a folder of its own."""
+        """Adds several scalars in one chart: each is written to its own directory."""
         own = self._get_file_writer()
         assert self.all_writers is not None
         for tag, value in tag_scalar_dict.items():
@@ -134,7 +134,7 @@ class SummaryWriter:
         self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow", walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:  # fmt: skip
-        """How the elements of a tensor are distributed."""
+        """Adds the histogram of a tensor."""
         limits = self.default_bins if isinstance(bins, str) and bins == "tensorflow" else bins
         self._add(summary.histogram(tag, values, limits, max_bins), global_step, walltime)
 
@@ -142,10 +142,10 @@ class SummaryWriter:
         self, tag: str, min: float, max: float, num: float, sum: float, sum_squares: float, bucket_limits: Any,
         bucket_counts: Any, global_step: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """A histogram that was computed elsewhere.
+        """Adds a precomputed histogram.
 
         Raises:
-            ValueError: for limits and counts that are not equally many.
+            ValueError: for different numbers of limits and counts.
         """
         if len(bucket_limits) != len(bucket_counts):
             raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
@@ -156,20 +156,20 @@ class SummaryWriter:
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:  # fmt: skip
-        """An image, of bytes, or of floats between 0 and 1."""
+        """Adds an image, of bytes, or of floats between 0 and 1."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_images(
         self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:  # fmt: skip
-        """Several images, in a grid."""
+        """Adds several images, in a grid."""
         self._add(summary.image(tag, img_tensor, dataformats=dataformats), global_step, walltime)
 
     def add_figure(
         self, tag: str, figure: Any, global_step: Any = None, close: bool = True, walltime: float | None = None
     ) -> None:
-        """A figure of Matplotlib's, or several in a grid."""
+        """Adds a figure of Matplotlib, or several in a grid."""
         from matplotlib import pyplot
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -190,25 +190,25 @@ class SummaryWriter:
         sample_rate: int = 44100,
         walltime: float | None = None,
     ) -> None:
-        """A sound, between -1 and 1."""
+        """Adds a sound, between -1 and 1."""
         self._add(summary.audio(tag, snd_tensor, sample_rate), global_step, walltime)
 
     def add_text(self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None) -> None:
-        """A text."""
+        """Adds a text."""
         self._add(summary.text(tag, text_string), global_step, walltime)
 
     def add_pr_curve(
         self, tag: str, labels: Any, predictions: Any, global_step: Any = None, num_thresholds: int = 127,
         weights: Any = None, walltime: float | None = None,
     ) -> None:  # fmt: skip
-        """Precision over recall of predictions between 0 and 1."""
+        """Adds the precision-recall curve of predictions between 0 and 1."""
         self._add(summary.pr_curve(tag, labels, predictions, num_thresholds, weights), global_step, walltime)
 
     def add_hparams(
         self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any], hparam_domain_discrete: Any = None,
         run_name: str | None = None, global_step: Any = None,
     ) -> None:  # fmt: skip
-        """Hyperparameters of a run and what came out: a folder of its own within this one."""
+        """Adds the hyperparameters and metrics of a run, in a subdirectory."""
         values = summary.hparams(hparam_dict, metric_dict)
         folder = Path(self._get_file_writer().get_logdir()) / (run_name or str(time.time()))
         with SummaryWriter(folder) as own:
@@ -221,7 +221,7 @@ class SummaryWriter:
         return NotImplementedError(f"SummaryWriter.{name} is not there: compat writes no messages for that plugin")
 
     def add_graph(self, model: Any, *args: Any, **kwargs: Any) -> None:
-        """A model's graph.
+        """Not supported.
 
         Raises:
             NotImplementedError: always; ``torch.fx`` and torchviz show graphs.
@@ -229,7 +229,7 @@ class SummaryWriter:
         raise self._absent("add_graph")
 
     def add_video(self, *args: Any, **kwargs: Any) -> None:
-        """A film.
+        """Not supported.
 
         Raises:
             NotImplementedError: always.
@@ -237,7 +237,7 @@ class SummaryWriter:
         raise self._absent("add_video")
 
     def add_embedding(self, *args: Any, **kwargs: Any) -> None:
-        """Points with labels.
+        """Not supported.
 
         Raises:
             NotImplementedError: always.
@@ -245,7 +245,7 @@ class SummaryWriter:
         raise self._absent("add_embedding")
 
     def add_mesh(self, *args: Any, **kwargs: Any) -> None:
-        """Points and faces in space.
+        """Not supported.
 
         Raises:
             NotImplementedError: always.
@@ -253,7 +253,7 @@ class SummaryWriter:
         raise self._absent("add_mesh")
 
     def add_custom_scalars(self, *args: Any, **kwargs: Any) -> None:
-        """A layout of pictures.
+        """Not supported.
 
         Raises:
             NotImplementedError: always.
@@ -261,12 +261,12 @@ class SummaryWriter:
         raise self._absent("add_custom_scalars")
 
     def flush(self) -> None:
-        """Writes what waits."""
+        """Writes queued events."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Writes what waits and closes the files."""
+        """Writes queued events and closes the files."""
         for writer in (self.all_writers or {}).values():
             writer.close()
         self.file_writer = self.all_writers = None

@@ -1,1 +1,1 @@
-"""Creating arrays: from values, ranges, matrices, concatenation in brackets, and scalar types."""
+"""Creating arrays: from values, ranges, matrices, index tricks, and scalar types."""

@@ -1,4 +1,4 @@
-"""Making arrays: of values, and of one value."""
+"""Creating arrays from values, and filled arrays."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
     Args:
         x: an array, a number, or nested sequences of them.
         dtype: the dtype of the result.
-        device: where the array is to be.
-        copy: True to copy in any case, False to refuse to. Such a copy may be written to: ``copy[index] = y`` is
-            ``copy = copy.at[index].set(y)`` for this name of it.
+        device: the device of the result.
+        copy: True to always copy, False to raise if a copy is needed. Such a copy is writable: ``copy[index] = y``
+            rebinds ``copy = copy.at[index].set(y)``.
 
     Returns:
-        An array of the shape of ``x``; of the promoted dtype, where a sequence holds arrays.
+        An array of the shape of ``x``; of the promoted dtype, if a sequence contains arrays.
 
     Raises:
         TypeError: for operands that are not arrays or numbers.
-        ValueError: for ragged sequences, and with ``copy=False`` where a copy must be made.
+        ValueError: for ragged sequences, and with ``copy=False`` if a copy is needed.
 
     Example:
         >>> asarray([1.0, 2.0]).dtype
@@ -64,8 +64,7 @@ def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
         return placed(x, device)
     array = as_array(x)
     if isinstance(array, jax.core.Tracer):
-        # JAX traces the operations that we trace for it. Arrays that code here gets are traced by us, as all new arrays
-        # are.
+        # Under JAX's tracing new arrays are traced by JAX too; they are wrapped in our tracers, as all new arrays are.
         return p.cast(x, dtype=type_of(x).dtype)
     return placed(array.copy() if copy else array, device)
 
@@ -77,18 +76,18 @@ def _refuse_to_copy(x: Any, wanted: np.dtype | None) -> None:
 
 
 def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, device: Any = None) -> Any:
-    """As ``asarray``, but copying unless told not to.
+    """As ``asarray``, but copies by default.
 
     Args:
         x, dtype, device: as for ``asarray``.
-        copy: False to copy only where that must be.
-        ndmin: axes of size one are put before others until there are so many.
+        copy: False to copy only if necessary.
+        ndmin: the minimum number of axes; leading axes of size one are added.
 
     Returns:
         An array of at least ``ndmin`` axes, of the dtype that ``asarray`` gives it.
 
     Raises:
-        TypeError, ValueError: as ``asarray``, but never for ``copy=False``; TypeError for ``ndmin`` that is no int.
+        TypeError, ValueError: as ``asarray``, except for ``copy=False``; TypeError for an ``ndmin`` that is not an int.
 
     Example:
         >>> array([1, 2], ndmin=2).shape
@@ -106,7 +105,7 @@ def copy(x: Any) -> Any:
         x: an array, a number, or nested sequences of them.
 
     Returns:
-        An array of the shape and dtype of ``x``, which may be written to as ``asarray`` says.
+        A writable copy of the shape and dtype of ``x``; see ``asarray``.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -120,19 +119,19 @@ def copy(x: Any) -> Any:
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """Another library's array, through the DLPack protocol, without a copy where that is possible.
+    """Another library's array, through the DLPack protocol, without a copy if possible.
 
     Args:
         x: anything with ``__dlpack__`` and ``__dlpack_device__``.
-        device: where the array is to be; by default where it is.
-        copy: True to copy in any case, False to refuse to.
+        device: the device of the result; by default that of ``x``.
+        copy: True to always copy, False to raise if a copy is needed.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what does not have that protocol, and a dtype that JAX has not.
-        ValueError: with ``copy=False`` where a copy must be made.
+        TypeError: for an object without that protocol, and a dtype that JAX does not support.
+        ValueError: with ``copy=False`` if a copy is needed.
 
     Example:
         >>> print(from_dlpack(np.arange(3)))
@@ -150,15 +149,15 @@ def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Any:
 
     Args:
         iterable: numbers, which may be traced.
-        dtype: of the result.
-        count: how many to take; -1 for all.
+        dtype: the dtype of the result.
+        count: the number of items to take; -1 for all.
 
     Returns:
         A vector of that dtype.
 
     Raises:
-        TypeError: for what cannot be iterated over, elements that are no numbers, or an unknown dtype.
-        ValueError: where there are fewer than ``count``.
+        TypeError: for an object that is not iterable, elements that are not numbers, or an unknown dtype.
+        ValueError: if there are fewer than ``count`` items.
 
     Example:
         >>> print(fromiter((i * i for i in range(4)), int))
@@ -174,19 +173,19 @@ def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Any:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of one value.
+    """An array filled with a value.
 
     Args:
         shape: an int, or a sequence of ints.
         fill_value: a number, or an array, which is broadcast.
         dtype: that of the value by default.
-        device: where the array is to be.
+        device: the device of the result.
 
     Returns:
         An array of that shape: int64 for an int, float32 for a float.
 
     Raises:
-        TypeError: for a shape that is no int or sequence, a value that is no array, or an unknown dtype.
+        TypeError: for a shape that is not an int or sequence, a value that is not an array, or an unknown dtype.
         ValueError: for negative sizes, or a value that does not broadcast to the shape.
 
     Example:
@@ -203,7 +202,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 
 def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
-    """Zeros, float32 unless told otherwise.
+    """Zeros, float32 by default.
 
     Args:
         shape: an int, or a sequence of ints.
@@ -213,7 +212,7 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         An array of that shape and dtype.
 
     Raises:
-        TypeError: for a shape that is no int or sequence, or an unknown dtype.
+        TypeError: for a shape that is not an int or sequence, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -225,7 +224,7 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
 
 
 def ones(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
-    """Ones, float32 unless told otherwise.
+    """Ones, float32 by default.
 
     Args:
         shape, dtype, device: as for ``zeros``.
@@ -264,18 +263,18 @@ def empty(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-    """An array of one value, with the shape and dtype of ``x``.
+    """An array filled with a value, with the shape and dtype of ``x``.
 
     Args:
         x, dtype, shape, device: as for ``zeros_like``.
         fill_value: a number, or an array, which is broadcast; cast to the dtype.
 
     Returns:
-        An array of the shape and dtype of ``x``, unless told otherwise.
+        An array of the shape and dtype of ``x`` by default.
 
     Raises:
         TypeError: for operands that are not arrays, or an unknown dtype.
-        ValueError: for negative sizes, or a value whose sizes do not fit.
+        ValueError: for negative sizes, or a value that does not broadcast.
 
     Example:
         >>> print(full_like(np.ones(2), 7))
@@ -290,10 +289,10 @@ def zeros_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any =
 
     Args:
         x: an array or number.
-        dtype, shape, device: of the result, in place of its own.
+        dtype, shape, device: override those of ``x``.
 
     Returns:
-        An array of the shape and dtype of ``x``, unless told otherwise.
+        An array of the shape and dtype of ``x`` by default.
 
     Raises:
         TypeError: for operands that are not arrays, or an unknown dtype.
@@ -313,7 +312,7 @@ def ones_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any = 
         x, dtype, shape, device: as for ``zeros_like``.
 
     Returns:
-        An array of the shape and dtype of ``x``, unless told otherwise.
+        An array of the shape and dtype of ``x`` by default.
 
     Raises:
         TypeError, ValueError: as ``zeros_like``.
@@ -332,7 +331,7 @@ def empty_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any =
         x, dtype, shape, device: as for ``zeros_like``.
 
     Returns:
-        An array of the shape and dtype of ``x``, unless told otherwise.
+        An array of the shape and dtype of ``x`` by default.
 
     Raises:
         TypeError, ValueError: as ``zeros_like``.

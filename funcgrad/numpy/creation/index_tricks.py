@@ -1,4 +1,4 @@
-"""Arrays joined in brackets: ``r_`` and ``c_``."""
+"""Concatenation by indexing: ``r_`` and ``c_``."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from funcgrad.numpy.shape import concatenate, moveaxis, reshape
 class _Joined:
     """``numpy.r_`` and ``numpy.c_``: the items of an index, concatenated along an axis.
 
-    Slices become ranges, as with ``arange``, or with as many elements, both ends included, as an imaginary step says. A
-    string of up to three integers may come first: the axis; the least number of axes; and where the axes of an array
-    begin that has fewer. For ``c_`` these are ``"-1,2,0"``: vectors are columns.
+    Slices become ranges, as with ``arange``, or for an imaginary step with that many elements, both ends included. The
+    first item may be a string of up to three integers: the axis; the minimum number of axes; and the position of the
+    axes of lower-rank arrays. For ``c_`` these are ``"-1,2,0"``: vectors are columns.
 
     Raises:
-        ValueError: for a string that is not such, or shapes that do not fit.
+        ValueError: for another string, or incompatible shapes.
 
     Example:
         >>> import numpy as np
@@ -54,14 +54,14 @@ class _Joined:
         return (*numbers, *self.numbers[len(numbers) :])  # type: ignore[return-value]  # three together
 
     def _spread(self, part: Any, least: int, first: int) -> Any:
-        """A part with at least so many axes, its own ones beginning at ``first`` of them."""
+        """A part with at least so many axes, its own ones starting at ``first``."""
         x = asarray(_range(part)) if isinstance(part, slice) else asoperand(part, self.name)
         shape = type_of(x).shape
         new = max(least, 1) - len(shape)
         if new <= 0:
             return x
         grown = reshape(x, (*[1] * new, *shape))
-        # Counted from behind, it is where the last of its own axes goes.
+        # A negative number is the position of its last axis.
         start = first if first >= 0 else new + 1 + first
         own = range(new, new + len(shape))
         return moveaxis(grown, tuple(own), tuple(range(start, start + len(shape))))
@@ -75,7 +75,7 @@ def _range(part: slice) -> Any:
 
 
 def _bound(x: Any) -> Any:
-    """A number as a floating one, which a traced one need not become."""
+    """A number as a float; a traced one is unchanged."""
     return x if traced(x) else float(x)
 
 

@@ -1,4 +1,4 @@
-"""Making matrices: of diagonals, triangles, powers, and functions of places."""
+"""Creating matrices: from diagonals, triangles, powers, and functions of indices."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device:
     """Ones on the ``k``-th diagonal, zeros elsewhere.
 
     Args:
-        N, M: how many rows and columns, ints; as many columns as rows by default.
+        N, M: the numbers of rows and columns, ints; square by default.
         k: an int: positive above the main diagonal, negative below.
         dtype, device: of the array.
 
     Returns:
-        An array of shape ``(N, M)``, float32 unless told otherwise.
+        An array of shape ``(N, M)``, float32 by default.
 
     Raises:
-        TypeError: for numbers that are no ints, or an unknown dtype.
+        TypeError: for numbers that are not ints, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -50,7 +50,7 @@ def _sizes(name: str, rows: Any, columns: Any) -> tuple[int, int]:
 
 
 def _diagonal_number(name: str, k: Any, rows: int, columns: int) -> np.int64:
-    """The number of a diagonal, brought to just outside of the matrix where it is further away."""
+    """A diagonal's offset, clamped to just outside the matrix."""
     return np.int64(min(max(validate.integer(name, "k", k), -rows - 1), columns + 1))
 
 
@@ -59,14 +59,14 @@ def identity(n: int, dtype: Any = float) -> Any:
     """The identity matrix.
 
     Args:
-        n: how many rows and columns, an int.
+        n: the number of rows and columns, an int.
         dtype: of the array.
 
     Returns:
-        An array of shape ``(n, n)``, float32 unless told otherwise.
+        An array of shape ``(n, n)``, float32 by default.
 
     Raises:
-        TypeError: for a number that is no int, or an unknown dtype.
+        TypeError: for a number that is not an int, or an unknown dtype.
         ValueError: for a negative one.
 
     Example:
@@ -87,15 +87,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on and below the ``k``-th diagonal.
 
     Args:
-        N, M: how many rows and columns, ints; as many columns as rows by default.
+        N, M: the numbers of rows and columns, ints; square by default.
         k: an int: positive above the main diagonal, negative below.
         dtype: of the array.
 
     Returns:
-        An array of shape ``(N, M)``, float32 unless told otherwise.
+        An array of shape ``(N, M)``, float32 by default.
 
     Raises:
-        TypeError: for numbers that are no ints, or an unknown dtype.
+        TypeError: for numbers that are not ints, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -108,7 +108,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
 
 @composite
 def tril(x: Any, /, k: int = 0) -> Any:
-    """The last two axes' part on and below the ``k``-th diagonal; zeros above.
+    """The lower triangle of the last two axes, on and below the ``k``-th diagonal; zeros above.
 
     Args:
         x: an array of at least two axes.
@@ -118,7 +118,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is not an int.
         ValueError: for fewer than two axes.
 
     Example:
@@ -132,7 +132,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
 
 @composite
 def triu(x: Any, /, k: int = 0) -> Any:
-    """The last two axes' part on and above the ``k``-th diagonal; zeros below.
+    """The upper triangle of the last two axes, on and above the ``k``-th diagonal; zeros below.
 
     Args:
         x, k: as for ``tril``.
@@ -141,7 +141,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a ``k`` that is no int.
+        TypeError: for operands that are not arrays, or a ``k`` that is not an int.
         ValueError: for fewer than two axes.
 
     Example:
@@ -163,18 +163,18 @@ def _matrix(x: Any, name: str) -> tuple[Any, int, int]:
 
 @composite
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # NumPy's name
-    """The matrix whose columns are the powers of ``x``, from the highest, or the lowest, on.
+    """The Vandermonde matrix: its columns are the powers of ``x``, in decreasing or increasing order.
 
     Args:
         x: a vector.
-        N: how many, an int; by default as many as ``x`` has elements.
+        N: the number of columns, an int; by default that of the elements of ``x``.
         increasing: whether the lowest power comes first.
 
     Returns:
         A matrix of as many rows as ``x`` has elements and ``N`` columns, of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an ``N`` that is no int.
+        TypeError: for operands that are not arrays, or an ``N`` that is not an int.
         ValueError: for anything but a vector, and a negative ``N``.
 
     Example:
@@ -198,7 +198,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     """``function`` of the coordinates of each element of an array of ``shape``, one array per axis.
 
     Args:
-        function: of as many arrays as there are axes.
+        function: takes one array per axis.
         shape: an int, or a sequence of ints.
         dtype: of the coordinates.
         kwargs: more arguments for the function.
@@ -207,7 +207,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
         What the function returns.
 
     Raises:
-        TypeError: for an argument that is not a function, a shape that is no ints, or an unknown dtype.
+        TypeError: for an argument that is not a function, a shape that is not ints, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:

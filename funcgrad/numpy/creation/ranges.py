@@ -20,9 +20,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     """Evenly spaced numbers from ``start`` (0 if only one bound is given) up to, not including, ``stop``.
 
     Args:
-        start, stop, step: real numbers that are known: the length must be, when tracing.
-        dtype: int64 for ints and float32 for floats unless given.
-        device: where the array is to be.
+        start, stop, step: concrete real numbers, since the length must be static.
+        dtype: int64 for ints and float32 for floats by default.
+        device: the device of the result.
 
     Returns:
         A vector.
@@ -53,7 +53,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
 
 
 def _check_bound(name: str, value: Any) -> None:
-    """Raises for values that are not known, finite, real numbers."""
+    """Raises for values that are not concrete, finite, real numbers."""
     if valueless(value):
         raise TypeError(f"arange: {name} is a traced array; the length of an array must be known when tracing")
     if not is_array(value) or type_of(value).shape != () or dtypes.is_complex(type_of(value).dtype):
@@ -63,7 +63,7 @@ def _check_bound(name: str, value: Any) -> None:
 
 
 def _python_kind(x: Any) -> type:
-    """The Python type of a number, whose default dtype it would have."""
+    """The Python type of a number, which determines the default dtype."""
     kind = np.asarray(x).dtype.kind
     return {"b": int, "i": int, "u": int, "f": float, "c": complex}.get(kind, float)
 
@@ -75,7 +75,7 @@ def _steps(start: Any, stop: Any, step: Any) -> int:
 
 
 def _wrapped(value: Any, dtype: np.dtype) -> np.generic:
-    """A number as an integer of ``dtype``; a step may be negative where the elements are not."""
+    """A number as an integer of ``dtype``, modulo its range; a step may be negative for unsigned elements."""
     return dtype.type(np.asarray(int(value)).astype(dtype))
 
 
@@ -88,18 +88,18 @@ def linspace(
 
     Args:
         start, stop: arrays or numbers, which broadcast.
-        num: how many, an int.
-        endpoint: whether ``stop`` is the last of them.
-        retstep: return the distance between them too.
-        dtype: of the result; integers are rounded down. By default that of the ends, at least float32.
-        axis: where the result has the new axis.
-        device: where the array is to be.
+        num: the number of elements, an int.
+        endpoint: whether ``stop`` is the last element.
+        retstep: whether to return the step too.
+        dtype: the dtype of the result; integers are rounded down. By default that of the ends, at least float32.
+        axis: the position of the new axis in the result.
+        device: the device of the result.
 
     Returns:
         An array of the broadcast shape with a new axis; with ``retstep``, that and the step.
 
     Raises:
-        TypeError: for operands that are not arrays, and a ``num`` or axis that is no int.
+        TypeError: for operands that are not arrays, and a ``num`` or axis that is not an int.
         ValueError: for a negative ``num``, shapes that do not broadcast, or an axis out of range.
 
     Example:
@@ -110,7 +110,7 @@ def linspace(
     wanted = None if dtype is None else dtypes.canonical(dtype)
     start, stop = promoted(asoperand(start, "linspace"), asoperand(stop, "linspace"), floating=True)
     if wanted is not None:
-        # Computing in less than the wanted precision would give wrong digits; integers need all of them.
+        # A lower precision would give wrong digits; integers need all of them.
         finest = dtypes.promote(type_of(start).dtype, wanted if dtypes.is_inexact(wanted) else dtypes.float64)
         start, stop = astype(start, finest), astype(stop, finest)
     shape = p.broadcast_shapes("linspace", type_of(start).shape, type_of(stop).shape)
@@ -120,7 +120,7 @@ def linspace(
     t = astype(step, dtypes.real_of(own))
     t = astype(p.div(t, p.number(divisions, t)), own)
     result = p.add(p.mul(start, p.sub(p.number(1, t), t)), p.mul(stop, t))
-    # XLA divides by a constant as it multiplies by its inverse, so that the last step need not be exactly 1.
+    # XLA divides by a constant by multiplying with its inverse, so the last step may not be exactly 1.
     result = p.select(p.eq(step, p.number(divisions, step)), stop, result)
     if wanted is not None:
         result = astype(p.floor(result) if dtypes.is_integer(wanted) else result, wanted)
@@ -159,7 +159,7 @@ def logspace(
 
 @composite
 def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
-    """Numbers from ``start`` to ``stop``, each the same multiple of the one before.
+    """Numbers from ``start`` to ``stop`` in geometric progression.
 
     Args:
         start, stop: arrays or numbers of the same sign, not zero, which broadcast; else the result is NaN or infinite.

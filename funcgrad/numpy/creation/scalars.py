@@ -1,4 +1,4 @@
-"""Dtypes that convert when they are called, as NumPy's scalar types do, ``float32(x)``; the class of arrays."""
+"""Callable dtypes that convert, like NumPy's scalar types, ``float32(x)``; and the class of arrays."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from funcgrad.numpy.promotion import astype
 class ScalarType:
     """A dtype under its name in ``funcgrad.numpy``.
 
-    It stands wherever a dtype does, equals the ``numpy.dtype`` and has its attributes. Called, it converts an array, a
-    traced one too, or numbers and lists of them.
+    It is accepted wherever a dtype is, equals the ``numpy.dtype`` and has its attributes. Calling it converts an array,
+    also a traced one, or numbers and lists of them.
 
     Attributes:
         dtype: the ``numpy.dtype``.
@@ -47,11 +47,11 @@ class ScalarType:
             x: an array or number, or a nested sequence of numbers.
 
         Returns:
-            An array of the shape of ``x``; the real part, where ``x`` is complex and the dtype is not.
+            An array of the shape of ``x``; the real part, if ``x`` is complex and the dtype is not.
 
         Raises:
             TypeError: for operands that are not arrays.
-            ValueError: for a string that is no number, and for a ragged sequence.
+            ValueError: for a string that is not a number, and for a ragged sequence.
 
         Example:
             >>> print(ScalarType(np.dtype("int8"))(2.7))
@@ -59,7 +59,7 @@ class ScalarType:
         """
         if isinstance(x, Tracer) or hasattr(x, "dtype"):
             return astype(asarray(x), self.dtype)
-        # A Python number keeps all its digits on the way.
+        # A Python number is converted without losing digits.
         return asarray(np.asarray(x).astype(self.dtype))
 
     def __getattr__(self, name: str) -> Any:
@@ -91,7 +91,7 @@ class _Arrays(type):
 
 
 class ndarray(metaclass=_Arrays):
-    """The type of arrays, traced ones included, NumPy's not, for ``isinstance`` and annotations.
+    """The class of arrays and tracers, but not NumPy's arrays, for ``isinstance`` and annotations.
 
     Example:
         >>> import funcgrad as fg

@@ -1,4 +1,4 @@
-"""Angles: in radians and in degrees, and those of complex numbers."""
+"""Angles: in radians and in degrees, and of complex numbers."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def angle(z: Any, deg: bool = False) -> Any:
     """The angle of a complex number, in radians, or in degrees.
 
     Args:
-        z: an array or number; real ones have the angle 0, or pi where they are negative.
-        deg: in degrees.
+        z: an array or number; real ones have the angle 0, or pi if negative.
+        deg: whether to return degrees.
 
     Returns:
         An array of the shape of ``z``, of the dtype of its real part; float32 for integers and bools.

@@ -1,4 +1,4 @@
-"""Sums, products, powers, and the larger of two."""
+"""Sums, products, powers, and the maximum of two."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def square(x: Any, /) -> Any:
     return x if type_of(x).dtype == dtypes.bool_ else p.square(x)
 
 
-# ---------------------------------------------------------------- sizes and signs
+# ---------------------------------------------------------------- magnitudes and signs
 
 
 def absolute(x: Any, /) -> Any:
@@ -173,7 +173,7 @@ def sign(x: Any, /) -> Any:
     (x,) = promoted(asoperand(x, "sign"))
     if dtypes.is_complex(type_of(x).dtype):
         return p.complex_sign(x)
-    # No negative zero.
+    # Without negative zero.
     return p.select(p.eq(x, p.number(0, x)), p.number(0, x), p.sign(x))
 
 
@@ -181,7 +181,7 @@ def sign(x: Any, /) -> Any:
 
 
 def power(x: Any, y: Any, /) -> Any:
-    """``x ** y``. An integer Python exponent is repeated multiplication, exact and with an exact derivative.
+    """``x ** y``. A Python integer exponent is computed by repeated multiplication, with an exact derivative.
 
     Args:
         x, y: arrays or numbers that broadcast together.
@@ -226,7 +226,7 @@ def _integer_array_power(x: Any, y: Any) -> Any:
 pow = power
 float_power = binary(p.power, "float_power", "Power, floating.", "float_power(2, 3)", "8.0", floating=True)
 
-# ---------------------------------------------------------------- the larger and the smaller
+# ---------------------------------------------------------------- maximum and minimum
 
 
 maximum = binary(
@@ -239,7 +239,7 @@ minimum = binary(
 
 @composite
 def fmax(x: Any, y: Any, /) -> Any:
-    """The larger of two; of a number and NaN, the number.
+    """The maximum of two; if one is NaN, the other.
 
     Args:
         x, y: arrays or numbers that broadcast together.
@@ -261,7 +261,7 @@ def fmax(x: Any, y: Any, /) -> Any:
 
 @composite
 def fmin(x: Any, y: Any, /) -> Any:
-    """The smaller of two; of a number and NaN, the number.
+    """The minimum of two; if one is NaN, the other.
 
     Args:
         x, y: arrays or numbers that broadcast together.
@@ -282,15 +282,15 @@ def fmin(x: Any, y: Any, /) -> Any:
 
 
 def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Any:
-    """``x`` held between ``min`` and ``max`` (also called ``a_min`` and ``a_max``); either may be None.
+    """``x`` limited to between ``min`` and ``max`` (also called ``a_min`` and ``a_max``); either may be None.
 
     Args:
         x: a real array or number.
         min, max, a_min, a_max: arrays or numbers that broadcast with it.
 
     Returns:
-        An array of the broadcast shape. Its dtype is that of ``x``, unless a bound is of another kind (a floating one
-        of whole numbers): then what they promote to.
+        An array of the broadcast shape. Its dtype is that of ``x``, or the promoted one if a bound is of another kind
+        (floating for integer ``x``).
 
     Raises:
         TypeError: for operands that are not arrays, and complex numbers.
@@ -313,7 +313,7 @@ def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: 
 
 
 def _bound(x: Any, bound: Any) -> Any:
-    """``bound`` as ``clip`` takes it: a number of the kind of ``x`` in the dtype of ``x``, or the nearest there is."""
+    """``bound`` for ``clip``: a number of the kind of ``x`` is converted to its dtype, saturating."""
     if bound is None:
         return None
     bound = asoperand(bound, "clip")

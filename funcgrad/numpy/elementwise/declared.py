@@ -1,4 +1,4 @@
-"""How a primitive becomes a function of arrays and numbers, with its docstring."""
+"""Declares functions of arrays and numbers from primitives, with docstrings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from funcgrad.core.primitive import Primitive
 from funcgrad.core.tracing import Tracer, array_classes, bind, type_of
 from funcgrad.numpy.promotion import PYTHON_NUMBERS, asoperand, promoted, promoted_pair
 
-#: A dtype of each kind, and how docstrings call it.
+#: A dtype of each kind, and its name in docstrings.
 _KINDS = {
     dtypes.bool_: "bools",
     dtypes.int32: "integers",
@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def _document(primitive: Primitive, what: str, arity: int, example: str, shown: str, floating: bool) -> str:
-    """The docstring of a row, with the dtypes of operands and results from the primitive."""
+    """The docstring of a row; the dtypes of operands and results are derived from the primitive."""
     results = {}
     for dtype in _KINDS:
         operand = ArrayType((), dtypes.float32 if floating and not dtypes.is_inexact(dtype) else dtype)
@@ -52,14 +52,14 @@ def _document(primitive: Primitive, what: str, arity: int, example: str, shown: 
 
 
 def named(function: Callable[..., Any], name: str, document: str) -> Callable[..., Any]:
-    """``function``, which a table row made, with a name and a docstring."""
+    """``function``, which a table row creates, with a name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = document
     return function
 
 
 def _in_row(function: Callable[..., Any], name: str, document: str) -> Callable[..., Any]:
-    """``named``, and of the module whose row it is, where help and the API reference look for it."""
+    """As ``named``, with the module of the row, for help and the API reference."""
     function.__module__ = sys._getframe(2).f_globals["__name__"]
     return named(function, name, document)
 

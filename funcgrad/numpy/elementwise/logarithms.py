@@ -1,4 +1,4 @@
-"""Logarithms to other bases than e, and of sums."""
+"""Logarithms to bases 2 and 10, and of sums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _to_base(base: int, x: Any) -> Any:
     unit = p.number(math.log(base), p.real(y) if dtypes.is_complex(type_of(y).dtype) else y)
     if not dtypes.is_complex(type_of(y).dtype):
         return p.div(y, unit)
-    # Part by part: an infinite one times the unit's imaginary part, 0, would be NaN.
+    # Separately for both parts: an infinite part times the imaginary part 0 would be NaN.
     return p.make_complex(p.div(p.real(y), unit), p.div(p.imag(y), unit))
 
 

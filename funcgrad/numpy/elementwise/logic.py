@@ -1,4 +1,4 @@
-"""Comparisons, truths, bits, and the choice between two."""
+"""Comparisons, logic, bits, and selection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ bitwise_left_shift = left_shift = binary(p.shift_left, "left_shift", "Bits moved
 bitwise_right_shift = right_shift = binary(p.shift_right, "right_shift", "Bits moved down.", "right_shift(12, 2)", "3")
 bitwise_invert = invert = bitwise_not = unary(p.logical_not, "invert", "Bits flipped.", "invert(6)", "-7")
 
-# ---------------------------------------------------------------- truths
+# ---------------------------------------------------------------- logic
 
 
 def _truth(x: Any, name: str) -> Any:
@@ -124,10 +124,10 @@ def logical_xor(x: Any, y: Any, /) -> Any:
 def where(condition: Any, x: Any, y: Any, /) -> Any:
     """``x`` where ``condition`` is nonzero, ``y`` elsewhere; the three broadcast together.
 
-    No cotangent reaches the side that is not chosen, but its derivative is computed: keep both sides finite.
+    The cotangent of the unselected side is zero, but its derivative is computed: keep both sides finite.
 
     Args:
-        condition: booleans, or what is compared with zero.
+        condition: booleans, or numbers, where nonzero is true.
         x, y: arrays or numbers.
 
     Returns:
@@ -151,7 +151,7 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
 
 
 def isnan(x: Any, /) -> Any:
-    """Whether not a number.
+    """Whether NaN.
 
     Args:
         x: an array or number.

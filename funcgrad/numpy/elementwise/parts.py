@@ -1,4 +1,4 @@
-"""Parts of numbers: signs, neighbours, real and imaginary parts."""
+"""Signs, and real and imaginary parts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def signbit(x: Any, /) -> Any:
 
 @composite
 def copysign(x: Any, y: Any, /) -> Any:
-    """The size of ``x`` with the sign of ``y``.
+    """The magnitude of ``x`` with the sign of ``y``.
 
     Args:
         x, y: real arrays or numbers that broadcast together.

@@ -48,7 +48,7 @@ floor_divide = _real_pair(
 
 
 def fmod(x: Any, y: Any, /) -> Any:
-    """The remainder with the sign of ``x``, as C's.
+    """The remainder with the sign of ``x``, as in C.
 
     Args:
         x, y: real arrays or numbers that broadcast together; an integer by zero gives 0.
@@ -101,7 +101,7 @@ def _rounding(primitive: Primitive, name: str, what: str, example: str, shown: s
         return x if dtype == dtypes.bool_ or dtypes.is_integer(dtype) else primitive(x)
 
     document = (
-        f"{what} Bools and integers stay what they are; the derivative is 0.\n\n"
+        f"{what} Bools and integers are unchanged; the derivative is 0.\n\n"
         "Args:\n    x: a real array or number.\n\nReturns:\n    An array of the shape and dtype of ``x``.\n\n"
         "Raises:\n    TypeError: for operands that are not arrays, and complex numbers.\n\n"
         f"Example:\n    >>> print({example})\n    {shown}\n"
@@ -143,13 +143,13 @@ def round(x: Any, /, decimals: int = 0) -> Any:
 
     Args:
         x: an array or number of any dtype.
-        decimals: an int, not traced; where it is negative, integers are rounded too.
+        decimals: a static int; if negative, integers are rounded too.
 
     Returns:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or decimals that are no int.
+        TypeError: for operands that are not arrays, or decimals that are not an int.
 
     Example:
         >>> print(round(1.25, 1), round(1250, -2))
@@ -165,7 +165,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
     if not dtypes.is_floating(dtype):
         return x if decimals > 0 or dtype == dtypes.bool_ else _round_whole(x, 10**-decimals)
     if builtins.abs(decimals) > int(np.log10(float(ml_dtypes.finfo(dtype).max))):
-        # Out of the dtype's range there is nothing to round, or nothing left.
+        # Out of the dtype's range there is nothing to round, or the result is 0.
         return x if decimals > 0 else p.select(p.is_finite(x), p.mul(x, p.number(0, x)), x)
     unit = p.number(10.0 ** builtins.abs(decimals), x)
     if decimals > 0:
@@ -174,7 +174,7 @@ def round(x: Any, /, decimals: int = 0) -> Any:
 
 
 def _round_whole(x: Any, unit: int) -> Any:
-    """Integers to multiples of ``unit``, ties to the even one."""
+    """Rounds integers to multiples of ``unit``, ties to even."""
     if unit > np.iinfo(type_of(x).dtype).max:
         return p.mul(x, p.number(0, x))
     half, one = p.number(unit // 2, x), p.number(1, x)

@@ -59,7 +59,7 @@ def hypot(x: Any, y: Any, /) -> Any:
     size = p.stop_gradient(p.maximum(p.absolute(x), p.absolute(y)))
     unit = p.select(p.bitwise_and(p.gt(size, p.number(0, size)), p.is_finite(size)), size, p.number(1, size))
     length = p.mul(p.sqrt(p.add(p.square(p.div(x, unit)), p.square(p.div(y, unit)))), unit)
-    # An infinite side makes it infinite, even beside a NaN.
+    # Infinite if one side is, even if the other is NaN.
     infinite = p.bitwise_or(isinf(x), isinf(y))
     return p.select(infinite, p.number(np.inf, length), length)
 
@@ -84,7 +84,7 @@ def sinc(x: Any, /) -> Any:
     (x,) = promoted(asoperand(x, "sinc"), floating=True)
     zero = p.eq(x, p.number(0, x))
     angle = p.scale(x, np.pi)
-    # A second-order Taylor term at 0, whose first two derivatives are right there.
+    # A second-order Taylor polynomial at 0, for the first two derivatives.
     near = p.sub(p.number(1, x), p.scale(p.square(angle), 1 / 6))
     safe = p.select(zero, p.number(1, x), angle)
     return p.select(zero, near, p.div(p.sin(safe), safe))

@@ -1,1 +1,1 @@
-"""Indexing: ``x[...]``, ``x.at[...]``, positions and windows, editing, and writable copies."""
+"""Indexing: ``x[...]``, ``x.at[...]``, indices and windows, editing, and writable copies."""

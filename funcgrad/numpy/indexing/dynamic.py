@@ -1,4 +1,4 @@
-"""Windows of known size at traced positions, and the largest elements, as in ``jax.lax``."""
+"""Dynamic slices, and the largest elements, as in ``jax.lax``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["dynamic_slice", "dynamic_update_slice", "top_k"]
 
 
 def _starts(x: Any, starts: Any, name: str) -> Any:
-    """Where a window begins, counted from the front, as one array."""
+    """The start of a window as one array, without negative indices."""
     shape = type_of(x).shape
     if isinstance(starts, Sequence):
         starts = stack(list(starts)) if len(starts) else np.zeros(0, np.int32)
@@ -34,20 +34,21 @@ def _starts(x: Any, starts: Any, name: str) -> Any:
 
 
 def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
-    """The part of an array that begins at places, which may be traced, and is of a size that is known.
+    """A slice of static size at positions that may be traced.
 
     Args:
         x: an array.
-        start_indices: an integer for each axis: several, or a vector. Negative ones count from the end. Where the part
-            would reach beyond the array, it begins earlier.
-        slice_sizes: the shape of the part.
+        start_indices: an integer for each axis: several, or a vector. Negative ones count from the end. They are
+            clamped so that the slice is in bounds.
+        slice_sizes: the shape of the slice.
 
     Returns:
         An array of the shape ``slice_sizes`` and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, another number of places, or places or sizes that are no integers.
-        ValueError: for another number of sizes, negative ones, or ones larger than the array's.
+        TypeError: for operands that are not arrays, positions that are not one integer per axis, or sizes that are not
+            integers.
+        ValueError: for a wrong number of sizes, negative ones, or ones larger than the array's.
 
     Example:
         >>> x = np.arange(5)
@@ -64,15 +65,15 @@ def dynamic_update_slice(x: Any, update: Any, start_indices: Any) -> Any:
 
     Args:
         x: an array.
-        update: of as many axes, none longer than that of ``x``.
+        update: of the same rank, and no larger than ``x`` along any axis.
         start_indices: as for ``dynamic_slice``.
 
     Returns:
         An array of the shape of ``x`` and the promoted dtype.
 
     Raises:
-        TypeError: for operands that are not arrays, another number of places, or places that are no integers.
-        ValueError: for an update that has another number of axes, or is too large.
+        TypeError: for operands that are not arrays, or positions that are not one integer per axis.
+        ValueError: for an update of another rank, or one that is too large.
 
     Example:
         >>> print(dynamic_update_slice(np.arange(5), np.array([7, 8]), (4,)))
@@ -83,19 +84,19 @@ def dynamic_update_slice(x: Any, update: Any, start_indices: Any) -> Any:
 
 
 def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
-    """The ``k`` largest elements along an axis, the largest first, and where they are.
+    """The ``k`` largest elements along an axis in descending order, and their positions.
 
     Args:
         x: an array of real numbers or bools, of at least one axis.
-        k: how many, known.
-        axis: along which axis.
+        k: the number of elements, static.
+        axis: the axis.
 
     Returns:
         Two arrays of the shape of ``x``, with ``k`` elements along ``axis``: of its dtype, and int32.
 
     Raises:
         TypeError: for operands that are not arrays, and complex numbers.
-        ValueError: for more than there are, a negative ``k``, or an axis out of range.
+        ValueError: for a ``k`` that is negative or larger than the axis, or an axis out of range.
 
     Example:
         >>> print(*top_k(np.array([3.0, 1.0, 5.0]), 2))

@@ -1,4 +1,4 @@
-"""Arrays put together from blocks, and with parts inserted, taken out or repeated."""
+"""Editing arrays: blocks, insertion, deletion, resizing."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from funcgrad.runtime.deferred import ready
 
 @composite
 def block(arrays: Any) -> Any:
-    """One array of nested lists of blocks: those of the innermost lists are joined along the last axis, and so on.
+    """An array from nested lists of blocks: those of the innermost lists are joined along the last axis, and so on.
 
     Args:
         arrays: lists of arrays or numbers, or of such lists; anything else is a single block.
 
     Returns:
-        An array of the promoted dtype, of as many axes as the lists are deep, or as a block has where that is more.
+        An array of the promoted dtype, whose rank is the depth of the lists, or a block's if that is larger.
 
     Raises:
-        TypeError: for a block that is no array.
-        ValueError: for an empty list, lists nested to different depths, or shapes that do not fit.
+        TypeError: for a block that is not an array.
+        ValueError: for an empty list, lists nested to different depths, or incompatible shapes.
 
     Example:
         >>> print(block([[np.ones((1, 2)), np.zeros((1, 1))], [np.array([[5.0, 6.0, 7.0]])]]))
@@ -65,18 +65,18 @@ def _ranks(arrays: Any) -> list[int]:
 
 
 def append(x: Any, values: Any, axis: int | None = None) -> Any:
-    """``x`` with ``values`` after it along an axis; with None, both in a row.
+    """``x`` with ``values`` appended along an axis; with None, both are flattened.
 
     Args:
-        x, values: arrays or numbers; with an axis, of the same shape but along it.
-        axis: along which axis.
+        x, values: arrays or numbers; with an axis, of the same shape except along it.
+        axis: the axis.
 
     Returns:
         An array of the promoted dtype; with None, a vector.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for shapes that do not fit; NumPy's ``AxisError`` for an axis out of range.
+        ValueError: for incompatible shapes; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(append([1, 2], [[3]]))
@@ -86,7 +86,7 @@ def append(x: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _chosen(where: Any, size: int, name: str) -> np.ndarray:
-    """Places along an axis: of an int, a slice, a mask or integers, whose values must be known."""
+    """Positions along an axis from an int, a slice, a mask or integers, which must be concrete."""
     if isinstance(where, slice):
         return np.arange(size)[where]
     where = ready(asoperand(where, name))
@@ -102,19 +102,19 @@ def _chosen(where: Any, size: int, name: str) -> np.ndarray:
 
 
 def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
-    """``x`` without some elements along an axis; with None, of all in a row.
+    """``x`` without some elements along an axis; with None, of the flattened array.
 
     Args:
         x: an array or number.
-        obj: which: an int, a slice, integers or bools, known when tracing.
-        axis: along which axis.
+        obj: the elements to delete: an int, a slice, integers or bools, concrete.
+        axis: the axis.
 
     Returns:
         An array of the dtype of ``x``; with None, a vector.
 
     Raises:
         TypeError: for operands that are not arrays, or a traced ``obj``.
-        IndexError: for a place out of bounds or that is a float, or an axis out of range.
+        IndexError: for a position out of bounds or a float, or an axis out of range.
 
     Example:
         >>> print(delete([5, 6, 7], 1), delete([5, 6, 7], slice(2)))
@@ -131,13 +131,13 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
 
 @composite
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """``x`` with ``values`` put in before given places along an axis; with None, of all elements in a row.
+    """``x`` with ``values`` inserted before given positions along an axis; with None, of the flattened array.
 
     Args:
         x: an array or number.
-        obj: where, counted in ``x``: an int, a slice, integers or bools, known when tracing.
+        obj: the positions in ``x``: an int, a slice, integers or bools, concrete.
         values: cast to the dtype of ``x``; they broadcast.
-        axis: along which axis.
+        axis: the axis.
 
     Returns:
         An array of the dtype of ``x``; with None, a vector.
@@ -145,7 +145,7 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     Raises:
         TypeError: for operands that are not arrays, or a traced ``obj``.
         ValueError: for values that do not broadcast.
-        IndexError: for a place out of bounds or that is a float, or an axis out of range.
+        IndexError: for a position out of bounds or a float, or an axis out of range.
 
     Example:
         >>> print(insert([1, 2], 1, 9), insert([1, 2], [0, 2], [7, 8]))
@@ -161,7 +161,7 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     values = astype(asoperand(values, "insert"), type_of(x).dtype)
     many = 1
     if places.ndim == 0:
-        # One place: the values have the axis, and stand there one after the other.
+        # A single position: the values have the axis, and are inserted in order.
         values = reshape(values, (*(1,) * (len(mine) - type_of(values).ndim), *type_of(values).shape))
         values = moveaxis(values, 0, along)
         many = type_of(values).shape[along]
@@ -179,7 +179,7 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def resize(x: Any, new_shape: Any) -> Any:
-    """The elements in a row, from the start again as often as it takes, in another shape.
+    """The flattened elements, repeated as necessary, in another shape.
 
     Args:
         x: an array or number.
@@ -189,7 +189,7 @@ def resize(x: Any, new_shape: Any) -> Any:
         An array of that shape and the dtype of ``x``; zeros where ``x`` is empty.
 
     Raises:
-        TypeError: for operands that are not arrays, or a shape that is no int or sequence.
+        TypeError: for operands that are not arrays, or a shape that is not an int or sequence.
         ValueError: for negative sizes.
 
     Example:

@@ -1,8 +1,8 @@
-"""Indexing: ``x[...]``, functional updates ``x.at[...].set(y)``, and the functions that take and put by position.
+"""Indexing: ``x[...]``, functional updates ``x.at[...].set(y)``, and functions that read and write by index.
 
-An index is a chain of steps, each of which reads something smaller and can put a changed version of that back: a
-window, every n-th element of it, a reversal, a gather. Slices and ints are windows, cheap, and mostly free when
-compiled; only arrays of positions become a gather or a scatter.
+An index is a chain of steps, each of which reads a smaller array and can write an updated one back: a window, a strided
+slice, a reversal, a gather. Slices and ints are windows, cheap, and mostly free when compiled; only index arrays become
+a gather or a scatter.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from funcgrad.runtime.deferred import ready
 
 
 class _Window:
-    """The part of an array that the ranges and points of an index select, with points as axes of size one.
+    """The window of an array that the ranges and points of an index select; points are axes of size one.
 
     Attributes:
         starts: per axis, an int or a 0-d array.
-        extents: how far the window reaches; an element every ``strides``.
-        reversed: axes that are read backwards.
+        extents: the size of the window before striding.
+        reversed: the reversed axes.
     """
 
     def __init__(self, entries: Sequence[Range | Point | Rows], shape: Dims):
@@ -69,7 +69,7 @@ class _Window:
         return _vector(self.starts)
 
     def read(self, x: Any) -> Any:
-        # Outside of a trace, known places are run-time numbers too: a loop over x[i] must not compile for each i.
+        # Outside a trace static positions are dynamic operands too: a loop over x[i] must not compile for each i.
         known = all(isinstance(a, int) for a in self.starts)
         start, limit = (0,) * len(self.shape), self.extents
         if known and state.floor is not None:
@@ -85,7 +85,7 @@ class _Window:
         if 0 in self.extents:
             return x
         if not self.dense:
-            # Spread the new elements over the window, and select by a mask between them and the present ones.
+            # Pad the new elements to the window's size, and select by a mask.
             room = ix.dynamic_slice(x, self.place, sizes=self.extents) if not self.whole else x
             holes = dict(
                 low=(0,) * len(self.shape), high=(0,) * len(self.shape), interior=tuple(n - 1 for n in self.strides)
@@ -96,7 +96,7 @@ class _Window:
 
 
 def _vector(starts: Sequence[Any]) -> Any:
-    """Where a window starts, as one array of integers."""
+    """The start of a window as one integer array."""
     if all(isinstance(a, int) for a in starts):
         return np.asarray(starts, index_dtype(max(starts, default=0)))
     traced = [a for a in starts if not isinstance(a, int)]
@@ -105,11 +105,11 @@ def _vector(starts: Sequence[Any]) -> Any:
     return s.concatenate(*parts, axis=0)
 
 
-# ---------------------------------------------------------------- arrays of positions
+# ---------------------------------------------------------------- index arrays
 
 
 class _Gather:
-    """The selection by the index arrays of an index, from an array with the index's axes except for integers."""
+    """The selection by the index arrays of an index, from an array without the axes of integers."""
 
     def __init__(self, index: Index, shape: Dims):
         axes = [e for e in index.axes if not isinstance(e, Point)]
@@ -149,7 +149,7 @@ def _ranges_before(index: Index) -> int:
 
 
 def _coordinates(rows: Sequence[Any], common: Dims) -> Any:
-    """Position arrays as one, the positions of an element along its last axis."""
+    """Index arrays stacked along a new last axis."""
     if all(isinstance(r, np.ndarray) for r in rows):
         return np.stack(np.broadcast_arrays(*rows), -1) if len(rows) > 1 else rows[0][..., None]
     dtype = np.result_type(*[type_of(r).dtype for r in rows])
@@ -157,11 +157,11 @@ def _coordinates(rows: Sequence[Any], common: Dims) -> Any:
     return s.concatenate(*spread, axis=len(common)) if len(spread) > 1 else spread[0]
 
 
-# ---------------------------------------------------------------- an index as a whole
+# ---------------------------------------------------------------- complete indices
 
 
 class _Chain:
-    """An index of an array of known type, as something to read and to write through."""
+    """An index of an array of known type, for reading and writing."""
 
     def __init__(self, index: Index, shape: Dims):
         self.outer = shape
@@ -176,7 +176,7 @@ class _Chain:
         self.result, self.shape = self._shapes(index)
 
     def _shapes(self, index: Index) -> tuple[Dims, Dims]:
-        """The shape of the result, without and with the new axes."""
+        """The shape of the result, without and with new axes."""
         if self.gather is None:
             sizes = iter(self.squeezed)
             full = [1 if isinstance(e, New) else next(sizes) for e in index.entries if not isinstance(e, Point)]
@@ -207,8 +207,8 @@ class _Chain:
         """``x`` with the elements at this index updated.
 
         Args:
-            operation: of the present elements and ``value``; None replaces them.
-            scatter: the primitive that does the same at computed places.
+            operation: combines the present elements and ``value``; None replaces them.
+            scatter: the scatter primitive of the same operation.
         """
         whole = _reshaped(x, self.inner)
         if not _broadcasts(type_of(value).shape, self.shape):
@@ -239,13 +239,12 @@ def _reshaped(x: Any, shape: Dims) -> Any:
 
 
 def getitem(x: Any, index: Any) -> Any:
-    """``x[index]`` with every form of index that NumPy has.
+    """``x[index]`` with all of NumPy's index forms.
 
-    Indices may be traced; a traced position outside is moved to the nearest inside. Masks must have values, as they
-    make the shape.
+    Indices may be traced; traced ones out of bounds are clamped. Masks must be concrete, as they determine the shape.
 
     Raises:
-        IndexError: for too many indices, a known position out of bounds, a mask that does not fit, what is no index.
+        IndexError: for too many indices, a concrete index out of bounds, a mask of the wrong shape, an invalid index.
         ConcretizationError: for a traced mask or slice.
     """
     x = asoperand(x, "index")
@@ -257,7 +256,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 
 class At:
-    """``x.at``: with an index in brackets, the place in ``x`` to read or to change.
+    """``x.at``: indexing it gives a place in ``x`` to read or to update.
 
     Arrays are immutable; each method returns a new one. Under ``jit`` nothing is copied if the original is not used
     again.
@@ -279,9 +278,8 @@ class At:
 class Place:
     """An indexed place in an array; see ``At``.
 
-    A value is broadcast to the place's shape and cast to the array's dtype. Where an index names a place twice,
-    ``add``, ``multiply``, ``min`` and ``max`` count each time; for ``set`` one of the values stays. Traced positions
-    outside are ignored.
+    A value is broadcast to the place's shape and cast to the array's dtype. For repeated indices ``add``, ``multiply``,
+    ``min`` and ``max`` apply all values; ``set`` keeps one of them. Traced indices out of bounds are ignored.
     """
 
     __slots__ = ("array", "index")
@@ -298,8 +296,8 @@ class Place:
         """The array with ``value`` there.
 
         Args:
-            every: whether each of several values for one place is to get the gradient of that place, as in PyTorch; by
-                default the one that stays gets it.
+            every: whether each of several values for one element gets that element's gradient, as in PyTorch; by
+                default only the one that is kept.
         """
         return self._updated(value, None, ix.put if every else ix.scatter)
 
@@ -322,18 +320,18 @@ class Place:
         return self._updated(p.div(p.number(1, self.array), self.cast(value)), p.mul, ix.scatter_mul)
 
     def min(self, value: Any) -> Any:
-        """The array with the smaller of itself and ``value`` there."""
+        """The array with the minimum of itself and ``value`` there."""
         return self._updated(value, p.minimum, ix.scatter_min)
 
     def max(self, value: Any) -> Any:
-        """The array with the larger of itself and ``value`` there."""
+        """The array with the maximum of itself and ``value`` there."""
         return self._updated(value, p.maximum, ix.scatter_max)
 
     def cast(self, value: Any) -> Any:
         """``value`` in the array's dtype.
 
         Raises:
-            TypeError: where that would lose something.
+            TypeError: if the cast would lose information.
         """
         value, wanted = asoperand(value, "at"), type_of(self.array).dtype
         given = type_of(value).dtype
@@ -360,13 +358,13 @@ class Place:
 
 
 def at(x: Any) -> At:
-    """``x.at`` for any array, and with any index: ``at(x)[i].get()`` is ``x[i]``, for a traced ``i`` too.
+    """``x.at`` for any array and index: ``at(x)[i].get()`` is ``x[i]``, for a traced ``i`` too.
 
     Args:
         x: an array or a number.
 
     Returns:
-        An ``At``; with an index in brackets, a ``Place`` with ``get``, ``set``, ``add`` and so on.
+        An ``At``; indexing it gives a ``Place`` with ``get``, ``set``, ``add`` and so on.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -380,7 +378,7 @@ def at(x: Any) -> At:
     return At(asoperand(x, "at"))
 
 
-# ---------------------------------------------------------------- by position along an axis
+# ---------------------------------------------------------------- along an axis
 
 
 def integers(indices: Any, name: str) -> Any:
@@ -394,12 +392,12 @@ def integers(indices: Any, name: str) -> Any:
 def check_inside(
     indices: Any, size: int, name: str, where: str, error: type[Exception] = IndexError, *, least: int | None = None
 ) -> None:
-    """Raises for a position outside, of those that can be looked at: not traced, and not in another device's memory.
+    """Raises for an index out of bounds, if the indices are concrete and in host memory.
 
     Args:
-        size: positions are below it.
-        where: of what they are positions, for the message.
-        least: positions are not below it: by default, as they count from the end, the negative size.
+        size: the exclusive upper bound.
+        where: what is indexed, for the message.
+        least: the lower bound; by default the negative size.
     """
     values, least = _at_hand(indices), -size if least is None else least
     if values is None or not values.size or (values.min() >= least and values.max() < size):
@@ -417,22 +415,21 @@ def _at_hand(x: Any) -> np.ndarray | None:
 
 
 def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
-    """The elements of ``x`` at ``indices`` along an axis; by default of all elements in order.
+    """The elements of ``x`` at ``indices`` along an axis; by default of the flattened array.
 
     Args:
         x: an array.
-        indices: ints or an array of them of any shape, which stands in the result where the axis was.
-        mode: for positions outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; by default known
-            ones are an error, and of traced ones the nearest is taken. Negative ones count from the end, except in mode
-            ``"clip"``.
+        indices: ints or an array of them of any shape, which replaces the axis in the result.
+        mode: for indices out of bounds: ``"clip"``, or ``"wrap"``; by default concrete ones raise, and traced ones are
+            clipped. Negative ones count from the end, except in mode ``"clip"``.
 
     Returns:
-        The shape of ``x`` with that of ``indices`` in place of the axis; of the dtype of ``x``.
+        An array of the shape of ``x`` with the axis replaced by the shape of ``indices``; of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, and indices that are no integers.
-        ValueError: for another mode, and an axis out of range.
-        IndexError: for a position out of bounds that is not traced.
+        TypeError: for operands that are not arrays, and indices that are not integers.
+        ValueError: for an unknown mode, and an axis out of range.
+        IndexError: for a concrete index out of bounds.
 
     Example:
         >>> print(take(np.array([[1, 2], [3, 4]]), np.array([1, 1, 0]), axis=1))
@@ -456,7 +453,7 @@ def _brought_inside(indices: Any, size: int, mode: str) -> Any:
 
 
 def along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.IndexDims]:
-    """Coordinates and their description for positions along ``axis``, the other axes broadcast."""
+    """Coordinates and dimension numbers for indices along ``axis``, with the other axes broadcast."""
     t, i = type_of(x), type_of(indices)
     if t.ndim != i.ndim:
         raise ValueError(f"{name}: indices {i} must have as many axes as {t}")
@@ -470,21 +467,20 @@ def along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.Inde
 
 @composite
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
-    """For each position along the other axes, the elements at its own ``indices`` along one, as ``argsort`` returns
-    them.
+    """The elements at ``indices`` along an axis, matched with the other axes, as for the result of ``argsort``.
 
     Args:
         x: an array.
-        indices: integers of as many axes as ``x``; axes but ``axis`` are of the same size, or 1.
+        indices: integers, with as many axes as ``x``; axes except ``axis`` have the same size, or 1.
         axis: with None, ``x`` and ``indices`` are flattened first.
 
     Returns:
-        The shape of ``x`` with the size of ``indices`` along the axis; of the dtype of ``x``.
+        An array of the shape of ``x`` with the size of ``indices`` along the axis; of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, and indices that are no integers.
-        ValueError: for other numbers of axes, sizes that do not fit, and an axis out of range.
-        IndexError: for a position out of bounds that is not traced.
+        TypeError: for operands that are not arrays, and indices that are not integers.
+        ValueError: for other numbers of axes, incompatible sizes, and an axis out of range.
+        IndexError: for a concrete index out of bounds.
 
     Example:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))
@@ -502,19 +498,19 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    """The diagonal of two axes, as the last axis of the result; ``offset`` columns above the main one.
+    """A diagonal of two axes, as the last axis of the result.
 
     Args:
         x: an array of at least two axes.
-        offset: negative for rows below the main one.
-        axis1, axis2: that of the rows, and that of the columns.
+        offset: the diagonal; positive above the main one.
+        axis1, axis2: the axis of the rows and that of the columns.
 
     Returns:
-        The other axes, then the diagonal's elements, none for one outside; of the dtype of ``x``.
+        An array of the other axes followed by the diagonal, empty if it is outside; of the dtype of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for fewer than two axes, one out of range, or twice the same.
+        ValueError: for fewer than two axes, an axis out of range, or equal axes.
 
     Example:
         >>> print(diagonal(np.array([[1, 2], [3, 4]])))
@@ -526,31 +522,31 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     *lead, rows, columns = type_of(x).shape
     start, count = _diagonal(rows, columns, validate.integer("diagonal", "offset", offset))
-    # Row by row in a line, its elements lie evenly spaced.
+    # In the flattened matrix its elements are evenly spaced.
     line = _reshaped(x, (*lead, rows * columns))
     return getitem(line, (..., slice(start, start + (count - 1) * (columns + 1) + 1 if count else start, columns + 1)))
 
 
 def _diagonal(rows: int, columns: int, offset: int) -> tuple[int, int]:
-    """Where a diagonal starts in a matrix in a line, and its length."""
+    """The start of a diagonal in the flattened matrix, and its length."""
     count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     return (offset if offset >= 0 else -offset * columns) if count > 0 else 0, max(count, 0)
 
 
 def diag(x: Any, k: int = 0) -> Any:
-    """The ``k``-th diagonal of a matrix; of a vector, the matrix with it there and zeros elsewhere.
+    """The ``k``-th diagonal of a matrix; for a vector, the matrix with it on that diagonal and zeros elsewhere.
 
     Args:
         x: a matrix or a vector.
-        k: how many columns above the main diagonal; negative, how many rows below.
+        k: the diagonal; positive above the main one.
 
     Returns:
-        A vector of the elements there, none for a diagonal outside; of a vector of ``n``, ``n + |k|`` rows and columns.
+        A vector of the diagonal, empty if it is outside; for a vector of ``n``, a square matrix of ``n + |k|`` rows.
         The dtype is that of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for other than one or two axes.
+        ValueError: for an array that is not 1-d or 2-d.
 
     Example:
         >>> print(diag(np.array([1, 2])))

@@ -1,4 +1,4 @@
-"""The index of ``x[...]``, normalized."""
+"""Normalized indices of ``x[...]``."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Range(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One element of an axis, which disappears; known when tracing, or a 0-d integer array."""
+    """A single element of an axis, which is removed; static, or a 0-d integer array."""
 
     place: Any
 
 
 class Rows(NamedTuple):
-    """An integer array of positions along an axis; not negative.
+    """An array of non-negative integer indices along an axis.
 
     Attributes:
-        checked: all positions are known to lie inside.
+        checked: whether all indices are known to be in bounds.
     """
 
     indices: Any
@@ -47,12 +47,12 @@ class New:
 
 
 class Index(NamedTuple):
-    """An index in full: entries in order, those but ``New`` each for one axis.
+    """A normalized index: entries in order, each except ``New`` for one axis.
 
     Attributes:
-        inserted: axes of size one to give the array first, for 0-d masks to select from.
-        separated: something stands between entries that select by arrays, which puts their result's axes first.
-        unique: the arrays are known to name no place twice.
+        inserted: axes of size one to insert first, for 0-d masks.
+        separated: whether the index arrays are not adjacent, which puts their result's axes first.
+        unique: whether the index arrays are known to name no element twice.
     """
 
     entries: list[Range | Point | Rows | New]
@@ -62,7 +62,7 @@ class Index(NamedTuple):
 
     @property
     def axes(self) -> list[Range | Point | Rows]:
-        """The entries that are for an axis."""
+        """The entries that index an axis."""
         return [e for e in self.entries if not isinstance(e, New)]
 
     @property
@@ -78,7 +78,7 @@ def parse(index: Any, type: ArrayType) -> Index:
     """The index ``x[index]`` of an array of ``type``.
 
     Raises:
-        IndexError: for too many indices, an int that is out of bounds, a mask that does not fit, and what is no index.
+        IndexError: for too many indices, a concrete index out of bounds, a mask of the wrong shape, an invalid index.
         ConcretizationError: for a traced mask or slice, whose result would have an unknown shape.
     """
     given = list(index) if isinstance(index, tuple) else [index]
@@ -179,12 +179,12 @@ def _positions(entry: Any, axis: int, type: ArrayType) -> Point | Rows:
 
 
 def index_dtype(size: int) -> np.dtype:
-    """The dtype in which positions below ``size`` are computed."""
+    """The dtype for indices below ``size``."""
     return dtypes.int32 if size < 2**31 else dtypes.int64
 
 
 def wrap(indices: Any, size: int) -> Any:
-    """Traced positions, negative ones counted from the end; those outside stay outside."""
+    """Traced indices with negative ones counted from the end; out-of-bounds ones stay so."""
     dtype = type_of(indices).dtype
     if dtype in dtypes.UNSIGNED or np.iinfo(dtype).max < size:
         indices = p.cast(indices, dtype=index_dtype(size) if dtype.itemsize < 4 else dtypes.int64)

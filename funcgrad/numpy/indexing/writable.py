@@ -1,8 +1,8 @@
-"""Writable copies, which libraries written to the array API standard request in order to change an array.
+"""Writable copies, which libraries written for the array API standard request before they write to an array.
 
 Arrays are immutable. An explicit copy, ``asarray(x, copy=True)``, is a mutable reference to one, and ``copy[index] =
-y`` makes it refer to another. An operation on it reads the array that it refers to then. So a function that writes to
-its copies does the same in a transform and outside of any.
+y`` rebinds it to an updated array. Operations read the array that it refers to at that time. So a function that writes
+to its copies works alike inside and outside transforms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from funcgrad.numpy.promotion import asoperand
 
 
 class Writable(Tracer):
-    """An array, traced or not, that may be exchanged for another one of its type.
+    """A reference to an array, traced or not, that may be rebound to another one of its type.
 
     Attributes:
         held: the array.
@@ -57,7 +57,7 @@ class Writable(Tracer):
     def __str__(self) -> str:
         return str(self.held)
 
-    # Conversions that would lose the trace of a traced array are allowed for a plain one.
+    # Conversions that would lose the trace of a traced array are allowed for others.
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.held, name)
@@ -73,7 +73,7 @@ class Writable(Tracer):
 
 
 class _Holding(Interpreter):
-    """Applies every operation on a writable copy to the array that it refers to."""
+    """Applies each operation on a writable copy to the array that it refers to."""
 
     __slots__ = ()
     description = "a copy that may be written to"
@@ -87,16 +87,16 @@ class _Holding(Interpreter):
 
 
 _holding = _Holding()
-# As an argument or a result it is the array that it refers to.
+# Arguments and results are replaced by the array that they refer to.
 trees.register_array_type(Writable, lambda copy: copy.held, lambda held: held)
 
 
 def changed(name: str, x: Any, inplace: bool, change: Callable[[Any], Any]) -> Any:
-    """The result of a function that changes its argument in NumPy: a new array, or None if ``x`` is writable.
+    """The result of a function that updates its argument in NumPy: a new array, or None if ``x`` is writable.
 
     Raises:
-        TypeError: where ``x`` would have to change and is immutable: a caller that ignored the new array would lose the
-            change.
+        TypeError: if ``x`` would have to be updated and is immutable: a caller that ignores the result would lose the
+            update.
     """
     if not inplace:
         return change(asoperand(x, name))

@@ -1,12 +1,11 @@
 """Linear algebra: NumPy's ``numpy.linalg``, with derivatives, batches and ``jit``; also ``funcgrad.linalg``.
 
-A matrix is the last two axes of an array, the axes before them count matrices. Factorizations take float32, float64
-and their complex counterparts; integers become floats first. Where NumPy raises ``LinAlgError`` because of what the
-numbers are (a singular matrix), so do these functions wherever numbers are at hand; under ``jit`` and ``vmap``, where
-there are none, the result is not finite instead.
+A matrix is the last two axes of an array; leading axes are batches. Factorizations take float32, float64 and their
+complex counterparts; integers are converted to floats. Where NumPy raises ``LinAlgError`` because of values (a singular
+matrix), these functions do so if the values are concrete; under ``jit`` and ``vmap`` the result is nonfinite instead.
 
-``a`` and ``x`` are arrays of shapes ``(*, m, n)``, those of functions of square matrices ``(*, n, n)``; ``x1`` and
-``x2`` are arrays of vectors. What a function says nothing of is as in NumPy's function of that name.
+``a`` and ``x`` are arrays of shapes ``(*, m, n)``, or ``(*, n, n)`` for functions of square matrices; ``x1`` and ``x2``
+are arrays of vectors. Unless documented otherwise, functions behave like NumPy's of the same name.
 """
 
 from numpy.linalg import LinAlgError as LinAlgError

@@ -1,4 +1,4 @@
-"""Factors of matrices, eigenvalues and singular values."""
+"""Matrix factorizations, eigenvalues and singular values."""
 
 from __future__ import annotations
 
@@ -107,9 +107,8 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """The lower triangular ``L`` with ``a = L @ L.conj().mT``, for Hermitian positive definite matrices.
 
     Args:
-        a: ``(*, n, n)``, Hermitian: of the values the lower triangle counts, and the derivative is half that of ``a``
-            and half that of its conjugate transpose.
-        upper: the upper triangular factor, the conjugate transpose, instead.
+        a: ``(*, n, n)``, Hermitian: only the lower triangle is read, and the gradient is symmetrized.
+        upper: whether to return the upper triangular factor, the conjugate transpose.
 
     Returns:
         ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
@@ -125,7 +124,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """
     a = matrices(a, "cholesky", square=True)
     half = e.scale(e.add(a, p.adjoint(a)), 0.5)
-    # The second term is zero and has the derivative.
+    # The second term is zero and carries the derivative.
     a = e.add(_from_triangle(e.stop_gradient(a), lower=True), e.sub(half, e.stop_gradient(half)))
     factor, info = factors.cholesky(a)
     require(e.eq(info, e.number(0, info)), "Matrix is not positive definite")
@@ -137,15 +136,15 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Args:
         a: ``(*, m, n)``.
-        mode: ``"reduced"`` for as many columns as the smaller of ``m`` and ``n``; ``"complete"`` for a square ``Q``,
-            which has no derivative if there are more rows than columns; ``"r"`` for ``R`` alone; ``"raw"`` for what
-            LAPACK packs, transposed, and its factors, without derivatives.
+        mode: ``"reduced"``, with ``min(m, n)`` columns; ``"complete"`` for a square ``Q``, not differentiable if ``m >
+            n``; ``"r"`` for ``R`` only; ``"raw"`` for LAPACK's packed form, transposed, and the taus, not
+            differentiable.
 
     Returns:
         A named tuple of ``Q`` and ``R``; ``R``; or a pair.
 
     Raises:
-        ValueError: for another mode.
+        ValueError: for an unknown mode.
 
     Example:
         >>> q, r = qr([[3.0, 1.0], [4.0, 2.0], [0.0, 0.0]])
@@ -175,7 +174,7 @@ def lu(a: Any, /) -> LUResult:
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        LinAlgError: for less than two axes.
+        LinAlgError: for fewer than two axes.
 
     Example:
         >>> found = lu([[1.0, 2.0], [4.0, 4.0]])
@@ -209,11 +208,11 @@ def _eigh(a: Any, UPLO: str, name: str) -> Any:
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
-    Where eigenvalues are equal, the derivatives of the vectors are not finite; those of the values alone are.
+    For repeated eigenvalues the derivatives of the vectors are nonfinite; those of the values alone are not.
 
     Args:
         a: ``(*, n, n)``.
-        UPLO: which triangle is read, and has the derivative: ``"L"`` or ``"U"``.
+        UPLO: the triangle that is read and differentiated: ``"L"`` or ``"U"``.
 
     Returns:
         A named tuple of eigenvalues, ``(*, n)``, real, and eigenvectors, ``(*, n, n)``, of the dtype of ``a``; float32
@@ -237,7 +236,7 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
     Args:
         a: ``(*, n, n)``.
-        UPLO: which triangle is read, and has the derivative: ``"L"`` or ``"U"``.
+        UPLO: the triangle that is read and differentiated: ``"L"`` or ``"U"``.
 
     Returns:
         ``(*, n)``, real: of the precision of ``a``, float32 for integers and booleans.
@@ -255,9 +254,9 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Any:
 
 
 def eig(a: Any, /) -> EigResult:
-    """The eigenvalues, in no order, and eigenvectors of length 1 of square matrices; complex, whatever the numbers are.
+    """The eigenvalues, unordered, and normalized eigenvectors of square matrices; always complex.
 
-    An eigenvector may be multiplied by any number of magnitude 1; derivatives are right for what does not depend on it.
+    Eigenvectors are defined up to a phase; derivatives are correct for what does not depend on it.
 
     Args:
         a: ``(*, n, n)``.
@@ -268,7 +267,7 @@ def eig(a: Any, /) -> EigResult:
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        LinAlgError: for operands that are not square matrices, and for numbers that are not finite.
+        LinAlgError: for operands that are not square matrices, and for nonfinite numbers.
 
     Example:
         >>> print(eig([[1.0, 5.0], [0.0, 2.0]]).eigenvalues)
@@ -281,7 +280,7 @@ def eig(a: Any, /) -> EigResult:
 
 
 def eigvals(a: Any, /) -> Any:
-    """The eigenvalues of square matrices, in no order; complex, whatever the numbers are.
+    """The eigenvalues of square matrices, unordered; always complex.
 
     Args:
         a: ``(*, n, n)``.
@@ -291,7 +290,7 @@ def eigvals(a: Any, /) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        LinAlgError: for operands that are not square matrices, and for numbers that are not finite.
+        LinAlgError: for operands that are not square matrices, and for nonfinite numbers.
 
     Example:
         >>> print(eigvals([[1.0, 5.0], [0.0, 2.0]]))
@@ -310,9 +309,10 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
     Args:
         a: ``(*, m, n)``.
-        full_matrices: make ``U`` and ``Vh`` square; the product is then with ``S`` on the diagonal of a matrix.
-        compute_uv: False for the singular values alone.
-        hermitian: ``a`` is Hermitian, which is faster; the lower triangle is read.
+        full_matrices: whether ``U`` and ``Vh`` are square; the product is then with a rectangular diagonal matrix
+            ``S``.
+        compute_uv: False returns only the singular values.
+        hermitian: ``a`` is Hermitian, which is faster; only the lower triangle is read.
 
     Returns:
         A named tuple of ``U``, ``(*, m, m)``, ``S``, ``(*, k)``, and ``Vh``, ``(*, n, n)``, with ``k`` the smaller of
@@ -321,7 +321,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        LinAlgError: for less than two axes, or, if ``hermitian``, no square matrix; without it, for numbers that are
+        LinAlgError: for fewer than two axes, or, if ``hermitian``, no square matrix; without it, for numbers that are
             not finite.
 
     Example:
@@ -361,7 +361,7 @@ def svdvals(x: Any, /) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        LinAlgError: for less than two axes, and for numbers that are not finite.
+        LinAlgError: for fewer than two axes, and for nonfinite numbers.
 
     Example:
         >>> print(svdvals([[0.0, 2.0], [1.0, 0.0]]))

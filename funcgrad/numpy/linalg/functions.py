@@ -1,4 +1,4 @@
-"""Functions of whole matrices: powers, products of many, the exponential."""
+"""Matrix powers, chained products, the exponential."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from funcgrad.runtime.call_cache import composite
 
 
 def matrix_power(a: Any, n: int) -> Any:
-    """The product of ``n`` times a matrix, by squaring; of ``-n`` times its inverse, if ``n`` is negative.
+    """The ``n``-th power of a matrix, by squaring; of its inverse, if ``n`` is negative.
 
     Args:
         a: ``(*, m, m)``; integers stay integers unless ``n`` is negative.
@@ -30,7 +30,7 @@ def matrix_power(a: Any, n: int) -> Any:
         ``(*, m, m)``, of the dtype of ``a``; for a negative ``n``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for operands that are not arrays, an ``n`` that is no int, and a negative power of float16 or
+        TypeError: for operands that are not arrays, an ``n`` that is not an int, and a negative power of float16 or
             bfloat16.
         LinAlgError: for matrices that are not square, and for a singular one and a negative power.
 
@@ -58,7 +58,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
 
 def _cheapest(sizes: Sequence[int]) -> list[list[int]]:
-    """Where to split each part of a chain of matrices so that the products cost least.
+    """The optimal split of each part of a chain of matrices.
 
     Source: T. Cormen et al., "Introduction to algorithms", the section on matrix chains.
     """
@@ -75,18 +75,18 @@ def _cheapest(sizes: Sequence[int]) -> list[list[int]]:
 
 @composite
 def multi_dot(arrays: Sequence[Any]) -> Any:
-    """The product of several matrices, in the order that costs least.
+    """The product of several matrices, in the cheapest order.
 
     Args:
-        arrays: at least two; the first may be a row and the last a column, as vectors.
+        arrays: at least two; the first may be a row vector and the last a column vector.
 
     Returns:
-        A matrix of the first one's rows and the last one's columns, without the axis that a vector has not; of the
-        dtype that they promote to.
+        A matrix with the rows of the first and the columns of the last, without the axis of a vector; of the promoted
+        dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for fewer, and for sizes that do not fit.
+        ValueError: for fewer than two, and incompatible sizes.
         LinAlgError: for other numbers of axes.
 
     Example:

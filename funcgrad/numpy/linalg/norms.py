@@ -38,7 +38,7 @@ def _where_zero(x: Any, value: float, otherwise: Any) -> Any:
 
 
 def _root(total: Any, p: float) -> Any:
-    """``total ** (1 / p)``, whose derivative at zero is zero."""
+    """``total ** (1 / p)``, with derivative zero at zero."""
     safe = _where_zero(total, 1, total)
     return _where_zero(total, 0, e.sqrt(safe) if p == 2 else power(safe, 1 / p))
 
@@ -56,7 +56,7 @@ def _vector_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any
         return _root(r.sum(_squares(x), axes, keepdims=keepdims), 2)
     if p > 1:
         return _root(r.sum(power(size, p), axes, keepdims=keepdims), p)
-    # A root of a zero's magnitude has no finite derivative; a negative power of a zero is infinite.
+    # The root of a zero magnitude has no finite derivative; a negative power of zero is infinite.
     powers = _where_zero(size, 0 if p > 0 else math.inf, power(_where_zero(size, 1, size), p))
     total = r.sum(powers, axes, keepdims=keepdims)
     return _root(total, p) if p > 0 else power(total, 1 / p)
@@ -68,16 +68,17 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
     Args:
         x: numbers of any shape.
-        axis: one axis or several that make a vector; all of them, by default.
-        keepdims: leave these axes, with one element.
-        ord: the order; ``inf`` and ``-inf`` for the greatest and least magnitude, 0 for how many are not zero.
+        axis: the axes of the vectors, one or several; by default all.
+        keepdims: whether to keep these axes, with size 1.
+        ord: the order; ``inf`` and ``-inf`` for the maximum and minimum magnitude, 0 for the number of nonzero
+            elements.
 
     Returns:
         The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for operands that are not arrays, and an order that is no number.
-        ValueError: for an axis that is out of range or named twice, and the greatest or least magnitude of nothing.
+        TypeError: for operands that are not arrays, and an order that is not a number.
+        ValueError: for an axis that is out of range or repeated, and the maximum or minimum of no elements.
 
     Example:
         >>> print(vector_norm(np.array([3.0, 4.0])), vector_norm(np.array([3.0, 4.0]), ord=np.inf))
@@ -99,18 +100,18 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
     Args:
         x: ``(*, m, n)``.
-        keepdims: leave these axes, with one element.
-        ord: ``"fro"`` for the root of the sum of squares; 1 and ``inf`` for the greatest sum of magnitudes of a column
-            and of a row, -1 and ``-inf`` for the least; 2 and -2 for the greatest and the least singular value,
-            ``"nuc"`` for their sum.
+        keepdims: whether to keep these axes, with size 1.
+        ord: ``"fro"`` for the Frobenius norm; 1 and ``inf`` for the maximum sum of magnitudes of a column and of a row,
+            -1 and ``-inf`` for the minimum; 2 and -2 for the largest and the smallest singular value, ``"nuc"`` for
+            their sum.
 
     Returns:
         ``(*)``, or ``(*, 1, 1)``; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for operands that are not arrays, and for float16 and bfloat16 where singular values are asked for.
-        ValueError: for another order.
-        LinAlgError: for less than two axes; where singular values are asked for, for numbers that are not finite.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16 if singular values are needed.
+        ValueError: for an unknown order.
+        LinAlgError: for fewer than two axes; if singular values are needed, for nonfinite numbers.
 
     Example:
         >>> print(matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1))
@@ -137,18 +138,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
         x: numbers of any shape.
-        ord: as for ``vector_norm`` and ``matrix_norm``; by default the root of the sum of squares.
-        axis: one axis for vectors, two for matrices; by default what ``x`` is, or, without ``ord``, all elements.
-        keepdims: leave these axes, with one element.
+        ord: as for ``vector_norm`` and ``matrix_norm``; by default the 2-norm or the Frobenius norm.
+        axis: one axis for vectors, two for matrices; by default the rank of ``x`` decides, or, without ``ord``, all
+            elements.
+        keepdims: whether to keep these axes, with size 1.
 
     Returns:
         The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for operands that are not arrays, and for float16 and bfloat16 where singular values are asked for.
-        ValueError: for more axes than two, an axis that is out of range or named twice, and an order that there is none
-            of.
-        LinAlgError: where singular values are asked for, for numbers that are not finite.
+        TypeError: for operands that are not arrays, and for float16 and bfloat16 if singular values are needed.
+        ValueError: for more than two axes, an axis that is out of range or repeated, and an unsupported order.
+        LinAlgError: if singular values are needed, for nonfinite numbers.
 
     Example:
         >>> print(norm(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1))
@@ -172,7 +173,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
 @composite
 def cond(x: Any, p: Any = None) -> Any:
-    """How much a matrix may magnify relative errors: its norm times that of its inverse; infinite if it is singular.
+    """The condition number of a matrix: its norm times that of its inverse; infinite if it is singular.
 
     Args:
         x: ``(*, m, n)``; ``(*, n, n)`` unless ``p`` is None, 2 or -2.
@@ -183,9 +184,9 @@ def cond(x: Any, p: Any = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        ValueError: for another order.
-        LinAlgError: for less than two axes, for no square matrix where one is wanted; by singular values, for numbers
-            that are not finite.
+        ValueError: for an unknown order.
+        LinAlgError: for fewer than two axes, or a matrix that is not square where it must be; by singular values, for
+            nonfinite numbers.
 
     Example:
         >>> print(cond(np.array([[4.0, 0.0], [0.0, 2.0]])))
@@ -198,29 +199,29 @@ def cond(x: Any, p: Any = None) -> Any:
         found = e.div(last, first) if p == -2 else e.div(first, last)
     else:
         found = e.mul(matrix_norm(x, ord=p), matrix_norm(inverse(x)[0], ord=p))
-    # There is nothing wrong with a singular matrix, only with one that is not of numbers.
+    # A singular matrix is valid, nonfinite numbers are not.
     numbers = r.all(e.eq(x, x), (-2, -1))
     return e.select(e.bitwise_and(e.ne(found, found), numbers), e.number(math.inf, found), found)
 
 
 @composite
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """How many singular values of matrices are not nearly zero; int64.
+    """The number of singular values above a tolerance, int64.
 
     Args:
-        A: ``(*, m, n)``; of a vector or a number it is whether any element is not zero.
-        tol: up to which values count as zero, one for all or one for each matrix.
-        hermitian: ``A`` is Hermitian, which is faster; the lower triangle is read.
-        rtol: the same as a fraction of the greatest value; by default the larger of ``m`` and ``n`` times the dtype's
+        A: ``(*, m, n)``; for a vector or a number the result is whether any element is nonzero.
+        tol: the absolute tolerance, one for all or one for each matrix.
+        hermitian: ``A`` is Hermitian, which is faster; only the lower triangle is read.
+        rtol: the tolerance relative to the largest value; by default the larger of ``m`` and ``n`` times the dtype's
             precision.
 
     Returns:
-        ``(*)``, int64; of a vector or a number, one number.
+        ``(*)``, int64; a scalar for a vector or a number.
 
     Raises:
         TypeError: for operands that are not arrays, and for matrices of float16 or bfloat16.
         ValueError: for both tolerances, and more of them than matrices.
-        LinAlgError: for numbers that are not finite, and, if ``hermitian``, no square matrix.
+        LinAlgError: for nonfinite numbers, and, if ``hermitian``, no square matrix.
 
     Example:
         >>> print(matrix_rank(np.array([[1.0, 2.0], [2.0, 4.0]])))

@@ -19,7 +19,7 @@ def matrices(x: Any, name: str, *, square: bool = False) -> Any:
     """``x`` as floating or complex matrices.
 
     Raises:
-        LinAlgError: where it has no matrices, or, if asked for, no square ones.
+        LinAlgError: if its rank is below 2, or, if ``square``, the matrices are not square.
     """
     (x,) = promoted(asoperand(x, name), floating=True)
     t = type_of(x)
@@ -43,7 +43,7 @@ def together(name: str, *xs: Any) -> list[Any]:
 
 
 def value_of(x: Any) -> np.ndarray | None:
-    """The values of an array, also inside ``grad``; None under ``jit`` and ``vmap``, where they are unknown."""
+    """The concrete values of an array, inside ``grad`` too; None under ``jit`` and ``vmap``."""
     try:
         x = concrete(x)
     except ConcretizationError:
@@ -52,10 +52,10 @@ def value_of(x: Any) -> np.ndarray | None:
 
 
 def require(good: Any, message: str, given: Any = None) -> None:
-    """Raises unless all of ``good`` is true, if its values are known.
+    """Raises unless all of ``good`` is true, if its values are concrete.
 
     Args:
-        given: what was asked about; where it is finite, what is not good is too large a number, which is no error.
+        given: the operand; if it is finite, a bad value is an overflow, which is no error.
 
     Raises:
         LinAlgError: with the message.

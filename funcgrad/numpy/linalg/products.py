@@ -1,4 +1,4 @@
-"""Products and parts, under the names and with the defaults that NumPy's ``linalg`` has for them."""
+"""Products, diagonals and traces with the defaults of NumPy's ``linalg``."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
     Args:
         x1, x2: numbers with three elements along the axis; the other axes broadcast.
-        axis: of both, and of the result.
+        axis: the axis of the vectors in both and in the result.
 
     Returns:
-        The broadcast shape, of the dtype that the two promote to.
+        The broadcast shape, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for booleans.
@@ -49,11 +49,11 @@ def outer(x1: Any, x2: Any, /) -> Any:
         x1, x2: ``(m,)`` and ``(n,)``.
 
     Returns:
-        ``(m, n)``, of the dtype that the two promote to.
+        ``(m, n)``, of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where an operand is no vector.
+        ValueError: where an operand is not a vector.
 
     Example:
         >>> print(outer([1, 2], [1, 10]))
@@ -71,14 +71,14 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
     Args:
         x: ``(*, m, n)``.
-        offset: how many columns above the main diagonal; negative, how many rows below.
+        offset: the diagonal; positive above the main one.
 
     Returns:
-        ``(*, k)`` with the diagonal's ``k`` elements, 0 for one outside; of the dtype of ``x``.
+        ``(*, k)`` with the ``k`` elements of the diagonal, 0 if it is outside; of the dtype of ``x``.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
 
     Example:
         >>> print(diagonal([[1, 2], [3, 4]], offset=1))
@@ -92,7 +92,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
     Args:
         x: ``(*, m, n)``.
-        offset: how many columns above the main diagonal; negative, how many rows below.
+        offset: the diagonal; positive above the main one.
         dtype: the dtype to sum in; that of a sum, by default.
 
     Returns:
@@ -100,7 +100,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or no dtype.
-        ValueError: for less than two axes.
+        ValueError: for fewer than two axes.
 
     Example:
         >>> print(trace([[1, 2], [3, 4]]))

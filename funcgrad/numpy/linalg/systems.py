@@ -1,4 +1,4 @@
-"""Systems of linear equations, inverses, determinants."""
+"""Linear systems, inverses, determinants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from funcgrad.runtime.call_cache import composite
 
 
 class SlogdetResult(NamedTuple):
-    """The direction of a determinant, of magnitude 1 or 0, and the logarithm of its magnitude.
+    """The sign of a determinant, of magnitude 1 or 0, and the logarithm of its magnitude.
 
     Example:
         >>> found = slogdet(np.array([[-1.0]]))
@@ -41,7 +41,7 @@ class SlogdetResult(NamedTuple):
 
 
 def _right_side(a: Any, b: Any, name: str) -> tuple[Any, Any, bool]:
-    """Both operands as matrices of one dtype and batch, and whether ``b`` was a vector."""
+    """Both operands as matrices of one dtype and batch shape, and whether ``b`` was a vector."""
     a, b = promoted(matrices(a, name, square=True), asoperand(b, name), floating=True)
     vector = type_of(b).ndim == 1
     if vector:
@@ -65,12 +65,12 @@ def solve(a: Any, b: Any, /) -> Any:
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
 
     Returns:
-        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the dtype that the two promote to, float32 for
+        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the promoted dtype, float32 for
         integers and booleans.
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        ValueError: where sizes do not fit, or leading axes do not broadcast.
+        ValueError: if sizes are incompatible, or leading axes do not broadcast.
         LinAlgError: for operands that are not square matrices, or singular ones.
 
     Example:
@@ -94,16 +94,16 @@ def solve_triangular(a: Any, b: Any, /, *, lower: bool = False, unit_diagonal: b
     Args:
         a: ``(*, n, n)``; one triangle of it is read.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
-        lower: which triangle.
-        unit_diagonal: take the diagonal for ones.
+        lower: whether the matrix is lower triangular.
+        unit_diagonal: whether the diagonal is one; it is then not read.
 
     Returns:
-        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the dtype that the two promote to, float32 for
+        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the promoted dtype, float32 for
         integers and booleans. Not finite for a singular matrix.
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
-        ValueError: where sizes do not fit, or leading axes do not broadcast.
+        ValueError: if sizes are incompatible, or leading axes do not broadcast.
         LinAlgError: for operands that are not square matrices.
 
     Example:
@@ -144,10 +144,11 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 
     Args:
         a: numbers, with as many elements along the first ``ind`` axes as along the others.
-        ind: how many of the first axes belong to the results; the others belong to the operands.
+        ind: the number of leading axes of the map's results; the other axes are its operands'.
 
     Returns:
-        The other axes, then the first ``ind``; of the dtype of ``a``, float32 for integers and booleans.
+        An array of the other axes followed by the first ``ind``; of the dtype of ``a``, float32 for integers and
+        booleans.
 
     Raises:
         TypeError: for operands that are not arrays, and for float16 and bfloat16.
@@ -170,12 +171,12 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """``x`` with ``tensordot(a, x, x.ndim) = b``.
 
     Args:
-        a: the axes of ``b``, then those of ``x``, with as many elements.
-        b: the right-hand side; of its shape, only the numbers of axes and of elements count.
-        axes: axes of ``a`` to bring to its end first.
+        a: an array with the axes of ``b`` followed by those of ``x``, with equal numbers of elements.
+        b: the right-hand side; only its rank and number of elements are used.
+        axes: axes of ``a`` to move to its end first.
 
     Returns:
-        The last axes of ``a``, those after ``b.ndim``; of the dtype that the two promote to, float32 for integers and
+        An array of the last axes of ``a``, those after ``b.ndim``; of the promoted dtype, float32 for integers and
         booleans.
 
     Raises:
@@ -202,7 +203,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 
 @composite
 def det(a: Any, /) -> Any:
-    """The determinants of square matrices; singular ones have derivatives too.
+    """The determinants of square matrices; singular matrices have derivatives too.
 
     Args:
         a: ``(*, n, n)``.
@@ -225,7 +226,7 @@ def det(a: Any, /) -> Any:
 
 @composite
 def slogdet(a: Any, /) -> SlogdetResult:
-    """The directions of determinants, and the logarithms of their magnitudes, which do not overflow.
+    """The signs of determinants, and the logarithms of their magnitudes, which do not overflow.
 
     Args:
         a: ``(*, n, n)``.
@@ -252,7 +253,7 @@ def slogdet(a: Any, /) -> SlogdetResult:
 
 
 def _tolerance(value: Any, a: Any) -> Any:
-    """A tolerance for each matrix."""
+    """A tolerance per matrix."""
     t = type_of(a)
     return broadcast_to(astype(asoperand(value), dtypes.real_of(t.dtype)), t.shape[:-2])
 
@@ -267,9 +268,9 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
     Args:
         a: ``(*, m, n)``.
-        rcond, rtol: two names of the fraction of the greatest singular value up to which others count as zero, one for
-            all or one for each matrix; by default the larger of ``m`` and ``n`` times the dtype's precision.
-        hermitian: ``a`` is Hermitian, which is faster; the lower triangle is read.
+        rcond, rtol: synonyms for the cutoff relative to the largest singular value, one for all or one for each matrix;
+            by default the larger of ``m`` and ``n`` times the dtype's precision.
+        hermitian: ``a`` is Hermitian, which is faster; only the lower triangle is read.
 
     Returns:
         ``(*, n, m)``.
@@ -291,20 +292,20 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
 
 @composite
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
-    """``x`` with the least ``|b - a @ x|``, and of several the one with the least ``|x|``.
+    """The least-squares solution ``x`` with minimal ``|b - a @ x|`` and, among those, minimal ``|x|``.
 
     Args:
         a: ``(m, n)``.
         b: ``(m,)`` or ``(m, k)``.
-        rcond: the fraction of the greatest singular value up to which others count as zero; by default the larger of
-            ``m`` and ``n`` times the dtype's precision.
+        rcond: the singular value cutoff, relative to the largest; by default the larger of ``m`` and ``n`` times the
+            dtype's precision.
 
     Returns:
-        ``x``; the sums of squares that remain, empty unless ``m > n`` and ``a`` has full rank (which it is taken to
-        have where there are no numbers: under ``jit`` and ``vmap``); the rank; the singular values.
+        ``x``; the sums of squared residuals, empty unless ``m > n`` and ``a`` has full rank (which is assumed under
+        ``jit`` and ``vmap``); the rank; the singular values.
 
     Raises:
-        LinAlgError: where ``a`` is no matrix, or ``b`` neither a vector nor a matrix.
+        LinAlgError: if ``a`` is not a matrix, or ``b`` is neither a vector nor a matrix.
 
     Example:
         >>> x, rest, rank, values = lstsq(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0, 3.0]))
@@ -328,7 +329,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
 
 
 def _above(values: Any, fraction: Any) -> Any:
-    """How many singular values count, int32."""
+    """The number of singular values above the cutoff, int32."""
     if not type_of(values).size:
         return np.int32(0)
     least = e.mul(fraction, reduce_max(values, axes=(0,)))

@@ -35,21 +35,21 @@ def _averaged(x: Any, dtype: Any, name: str) -> tuple[Any, np.dtype]:
 
 @composite
 def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """The arithmetic mean over axes; NaN over no elements.
+    """The arithmetic mean over axes; NaN for no elements.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the result and of the computation; float16 and bfloat16 are averaged in float32.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements to include.
 
     Returns:
-        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
+        An array of the remaining axes; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(mean(np.array([1.0, 3.0])))
@@ -65,23 +65,23 @@ def var(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,
 ) -> Any:  # fmt: skip
-    """The variance over axes: the mean squared distance from the mean, over ``n - ddof``.
+    """The variance over axes: the sum of squared distances from the mean, divided by ``n - ddof``.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        dtype: of the result, and what to compute in.
-        ddof, correction: two names of what is taken off the number of elements.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+        dtype: of the result and of the computation.
+        ddof, correction: synonyms for the number subtracted from the number of elements.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements to include.
 
     Returns:
-        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        An array of the remaining axes; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(var(np.array([1.0, 3.0])), var(np.array([1.0, 3.0]), ddof=1))
@@ -106,19 +106,19 @@ def std(
         x, axis, dtype, ddof, keepdims, where, correction: as for ``var``.
 
     Returns:
-        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        An array of the remaining axes; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(std(np.array([1.0, 3.0])))
         1.0
     """
     variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, correction=correction)
-    # Where nothing varies the root has no derivative; as that of a norm it is 0 then.
+    # For constant elements the root has no derivative; it is defined as 0, as that of a norm.
     zero = p.eq(variance, p.number(0, variance))
     return p.select(zero, p.number(0, variance), p.sqrt(p.select(zero, p.number(1, variance), variance)))
 

@@ -1,4 +1,4 @@
-"""Sums of exponentials, and shares of them."""
+"""Logsumexp and softmax."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     Args:
         x: a real array or number.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers; ``-inf`` over no
+        An array of the remaining axes; of the dtype of ``x``, float32 of bools and integers; ``-inf`` over no
         elements.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> print(logsumexp([1000.0, 1000.0]))
@@ -50,7 +50,7 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
 
 
 def _ruled_out(x: Any, where: Any) -> Any:
-    """``x`` with the least number in place of the elements that ``where`` leaves out: finite, as derivatives stay."""
+    """``x`` with the dtype's minimum at the elements that ``where`` excludes: finite, so that derivatives are."""
     return x if where is None else masked(x, where, float(ml_dtypes.finfo(type_of(x).dtype).min))
 
 
@@ -61,14 +61,14 @@ def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     Args:
         x: an array of any dtype, of at least one axis.
         axis: one or several.
-        where: a mask, True for the elements that count; the others' share is 0.
+        where: a mask, True for the elements to include; the result is 0 for the others.
 
     Returns:
         An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: along an axis of no elements, one out of range or repeated, or for a mask that does not
             broadcast.
 
     Example:
@@ -88,14 +88,14 @@ def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     Args:
         x: an array of any dtype, of at least one axis.
         axis: one or several.
-        where: a mask, True for the elements that count; the others are ``-inf``.
+        where: a mask, True for the elements to include; the result is ``-inf`` for the others.
 
     Returns:
         An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: along an axis of no elements, one out of range or repeated, or for a mask that does not
             broadcast.
 
     Example:

@@ -1,4 +1,4 @@
-"""The largest and the smallest elements, and where they are."""
+"""Maxima and minima, and their positions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from funcgrad.runtime.call_cache import composite
 
 
 def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
-    """The largest element over axes; ties share the derivative.
+    """The maximum over axes; ties share the derivative.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
-        initial: the result is not below it; wanted with ``where``, and over no elements.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        keepdims: whether to keep the axes, with size 1.
+        initial: a lower bound of the result; required with ``where``, and for no elements.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
+        An array of the remaining axes, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or repeated, or
             a mask that does not broadcast.
 
     Example:
@@ -48,21 +48,21 @@ def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = Non
 
 
 def min(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
-    """The smallest element over axes; ties share the derivative.
+    """The minimum over axes; ties share the derivative.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
-        initial: the result is not above it; wanted with ``where``, and over no elements.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        keepdims: whether to keep the axes, with size 1.
+        initial: an upper bound of the result; required with ``where``, and for no elements.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
+        An array of the remaining axes, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or repeated, or
             a mask that does not broadcast.
 
     Example:
@@ -99,19 +99,19 @@ def _limits(dtype: np.dtype) -> Any:
 
 @composite
 def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """The largest element less the smallest, over axes.
+    """The maximum minus the minimum, over axes.
 
     Args:
         x: an array or number of any dtype but bool.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain, of the dtype of ``x``.
+        An array of the remaining axes, of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, bools, or an axis that is no int.
-        ValueError: over no elements; for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, bools, or an axis that is not an int.
+        ValueError: over no elements; for an axis out of range or repeated.
 
     Example:
         >>> print(ptp(np.array([3, 1, 7])))
@@ -134,10 +134,10 @@ def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callabl
 
     document = (
         f"The position of the first {what} element along an axis, or in all; a NaN is taken for the {what}.\n\n"
-        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        "Args:\n    x: a real array or number.\n    axis: an int; by default the array is flattened.\n"
         "    keepdims: whether the axes stay, of size 1.\n\n"
         "Returns:\n    An array of the axes that remain, int64.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.\n"
         "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}(np.array([3, 1, 2])))\n    {shown}\n"
     )

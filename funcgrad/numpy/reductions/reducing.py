@@ -40,7 +40,7 @@ def summable(x: Any, dtype: Any, name: str) -> Any:
 
 
 def masked(x: Any, where: Any, neutral: Any) -> Any:
-    """``x`` with the reduction's identity in place of the elements that ``where`` leaves out."""
+    """``x`` with the reduction's identity at the elements that ``where`` excludes."""
     return x if where is None else e.where(where, x, p.number(neutral, x))
 
 

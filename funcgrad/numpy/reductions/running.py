@@ -1,4 +1,4 @@
-"""Sums, products and extremes of all elements up to each."""
+"""Cumulative sums, products and extrema."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def _running(primitive: Primitive, name: str, what: str, shown: str, summing: bo
     document = (
         f"The running {what} along an axis.\n\n"
         "Args:\n    x: an array or number of any dtype.\n"
-        "    axis: one; by default all elements are taken in order.\n    dtype: what to compute in.\n\n"
+        "    axis: an int; by default the array is flattened.\n    dtype: the dtype of the computation.\n\n"
         "Returns:\n    An array of the shape of ``x``, or without ``axis`` a vector;\n"
         f"    {kind}of the dtype of ``x``, or of ``dtype``.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.\n"
         "    ValueError: for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([3, 1, 2]))\n    {shown}\n"
     )
@@ -52,21 +52,21 @@ cummin = _running(r.cumulative_min, "cummin", "minimum", "[3 1 1]", False)
 
 @composite
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """As ``cumsum``, along the only axis if none is given; with ``include_initial`` a 0 comes first.
+    """As ``cumsum``, with an optional axis for vectors; with ``include_initial`` the result starts with 0.
 
     Args:
         x: an array of any dtype, of at least one axis.
-        axis: one; may be left out where there is one only.
+        axis: an int; optional for vectors.
         dtype: of the computation.
-        include_initial: whether a 0 comes first.
+        include_initial: whether the result starts with 0.
 
     Returns:
         An array of the shape of ``x``, one longer along the axis with ``include_initial``; int64 of bools and signed
         integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range, or none where ``x`` has not exactly one.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range, or a missing one if ``x`` is not a vector.
 
     Example:
         >>> print(cumulative_sum([1, 2], include_initial=True))
@@ -77,21 +77,21 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 @composite
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    """As ``cumprod``, along the only axis if none is given; with ``include_initial`` a 1 comes first.
+    """As ``cumprod``, with an optional axis for vectors; with ``include_initial`` the result starts with 1.
 
     Args:
         x: an array of any dtype, of at least one axis.
-        axis: one; may be left out where there is one only.
+        axis: an int; optional for vectors.
         dtype: of the computation.
-        include_initial: whether a 1 comes first.
+        include_initial: whether the result starts with 1.
 
     Returns:
         An array of the shape of ``x``, one longer along the axis with ``include_initial``; int64 of bools and signed
         integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range, or none where ``x`` has not exactly one.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range, or a missing one if ``x`` is not a vector.
 
     Example:
         >>> print(cumulative_prod([2, 3], include_initial=True))

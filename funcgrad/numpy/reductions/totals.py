@@ -1,4 +1,4 @@
-"""Sums, products, truths and counts along axes."""
+"""Sums, products, logical reductions and counts."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def sum(
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the computation.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
         initial: a number to add.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        An array of the remaining axes; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(sum([[1.0, 2.0], [3.0, 4.0]], axis=0))
@@ -44,23 +44,23 @@ def sum(
 def prod(
     x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """The product over axes, by default over all; its derivative is right where factors are zero.
+    """The product over axes, by default over all; differentiable at zero factors too.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the computation.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
         initial: a number to multiply with.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        An array of the remaining axes; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(prod([2.0, 3.0]))
@@ -73,20 +73,20 @@ def prod(
 
 @composite
 def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether every element is nonzero; ``where`` is a mask of those that count.
+    """Whether all elements are nonzero; ``where`` selects the elements to include.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain, of bools.
+        An array of the remaining axes, of bools.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(all([True, False]), all([[1, 0], [1, 1]], axis=1))
@@ -97,20 +97,20 @@ def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
 
 @composite
 def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether some element is nonzero; ``where`` is a mask of those that count.
+    """Whether any element is nonzero; ``where`` selects the elements to include.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain, of bools.
+        An array of the remaining axes, of bools.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(any([True, False]), any([[0, 0], [1, 1]], axis=1))
@@ -121,19 +121,19 @@ def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
 
 @composite
 def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """How many elements are nonzero.
+    """The number of nonzero elements.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain, int64.
+        An array of the remaining axes, int64.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> print(count_nonzero([0, 3, 5]))

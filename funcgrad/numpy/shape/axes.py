@@ -1,4 +1,4 @@
-"""Axes in another order, and elements backwards along them."""
+"""Permuting and reversing axes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from funcgrad.primitives import shape as s
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
-    """Axes in another order, by default reversed.
+    """The array with its axes permuted, by default reversed.
 
     Args:
         x: an array or number.
-        axes: which axis of ``x`` comes first, second and so on.
+        axes: the axis of ``x`` for each axis of the result.
 
     Returns:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for axes that are not each axis of ``x`` once.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for axes that are not a permutation.
 
     Example:
         >>> print(transpose([[1, 2], [3, 4]]))
@@ -44,7 +44,7 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any) -> Any:
-    """The last two axes swapped.
+    """The array with the last two axes swapped.
 
     Args:
         x: an array of at least two axes.
@@ -68,17 +68,17 @@ def matrix_transpose(x: Any) -> Any:
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    """Two axes swapped.
+    """The array with two axes swapped.
 
     Args:
         x: an array.
-        axis1, axis2: the two.
+        axis1, axis2: the axes.
 
     Returns:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
 
     Example:
@@ -93,19 +93,19 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Axes moved to new places, the others staying in order.
+    """The array with axes moved to new positions; the others keep their order.
 
     Args:
         x: an array.
         source: one axis or several.
-        destination: for each of them, its place in the result.
+        destination: the position in the result of each.
 
     Returns:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: where they name different numbers of axes, one out of range or one twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for different numbers of axes, an axis out of range or a repeated one.
 
     Example:
         >>> moveaxis([[[1, 2, 3]]], -1, 0).shape
@@ -122,18 +122,18 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
 
 
 def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
-    """``x`` with an axis moved to before the one that is now number ``start``.
+    """``x`` with an axis moved to before the axis ``start``.
 
     Args:
         x: an array.
-        axis: the one that moves.
-        start: 0 to as many as there are axes, for the end; negative ones count from there.
+        axis: the axis to move.
+        start: 0 to the number of axes, for the end; negative ones count from there.
 
     Returns:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
 
     Example:
@@ -147,7 +147,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
 
 
 def flip(x: Any, axis: Any = None) -> Any:
-    """The elements backwards along axes, by default along all.
+    """The elements reversed along axes, by default along all.
 
     Args:
         x: an array or number.
@@ -157,8 +157,8 @@ def flip(x: Any, axis: Any = None) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> print(flip([1, 2, 3]))
@@ -169,7 +169,7 @@ def flip(x: Any, axis: Any = None) -> Any:
 
 
 def flipud(x: Any) -> Any:
-    """The elements backwards along the first axis.
+    """The elements reversed along the first axis.
 
     Args:
         x: an array of at least one axis.
@@ -179,7 +179,7 @@ def flipud(x: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for an array without axes.
+        ValueError: for a 0-d array.
 
     Example:
         >>> print(flipud([[1, 2], [3, 4]]))
@@ -190,7 +190,7 @@ def flipud(x: Any) -> Any:
 
 
 def fliplr(x: Any) -> Any:
-    """The elements backwards along the second axis.
+    """The elements reversed along the second axis.
 
     Args:
         x: an array of at least two axes.
@@ -211,18 +211,18 @@ def fliplr(x: Any) -> Any:
 
 
 def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    """``x`` turned by ``k`` right angles, from the first of two axes towards the second.
+    """``x`` rotated by ``k`` right angles, from the first of two axes towards the second.
 
     Args:
         x: an array of at least two axes.
-        k: how many, an int; negative for the other way.
-        axes: two different ones.
+        k: an int; negative for the opposite direction.
+        axes: two different axes.
 
     Returns:
-        An array of the dtype of ``x``, with the two axes swapped where ``k`` is odd.
+        An array of the dtype of ``x``, with the two axes swapped if ``k`` is odd.
 
     Raises:
-        TypeError: for operands that are not arrays, or numbers that are no ints.
+        TypeError: for operands that are not arrays, or numbers that are not ints.
         ValueError: for anything but two different axes of ``x``.
 
     Example:

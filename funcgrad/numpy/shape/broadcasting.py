@@ -1,4 +1,4 @@
-"""Arrays spread over larger shapes."""
+"""Broadcasting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcgrad.primitives.shape import Dims
 
 
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """``x`` spread over ``shape``.
+    """``x`` broadcast to ``shape``.
 
     Args:
         x: an array or number.
@@ -23,8 +23,8 @@ def broadcast_to(x: Any, shape: Any) -> Any:
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a shape that is no ints.
-        ValueError: where it does not broadcast.
+        TypeError: for operands that are not arrays, or a shape that is not ints.
+        ValueError: if it does not broadcast.
 
     Example:
         >>> print(broadcast_to([1, 2], (2, 2)))
@@ -42,13 +42,13 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def broadcast_arrays(*xs: Any) -> list[Any]:
-    """All spread over their common shape.
+    """The arrays broadcast to their common shape.
 
     Args:
         xs: arrays or numbers.
 
     Returns:
-        A list of as many arrays of that shape, each of its own dtype.
+        A list of arrays of that shape and their own dtypes.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -64,13 +64,13 @@ def broadcast_arrays(*xs: Any) -> list[Any]:
 
 
 def broadcast_shapes(*shapes: Any) -> Dims:
-    """The shape that shapes broadcast to.
+    """The shape that several shapes broadcast to.
 
     Args:
         shapes: ints, or sequences of ints.
 
     Returns:
-        A tuple of ints; of no shapes, an empty one.
+        A tuple of ints; empty for no shapes.
 
     Raises:
         TypeError: for an argument that is not a shape.

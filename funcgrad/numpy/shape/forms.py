@@ -15,13 +15,13 @@ from funcgrad.primitives.shape import Dims
 
 
 def shape(x: Any) -> Dims:
-    """The shape: how long each axis is.
+    """The shape: the size of each axis.
 
     Args:
         x: an array or number.
 
     Returns:
-        A tuple of Python ints, of a traced array too.
+        A tuple of Python ints, for a traced array too.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -40,7 +40,7 @@ def ndim(x: Any) -> int:
         x: an array or number.
 
     Returns:
-        A Python int, of a traced array too.
+        A Python int, for a traced array too.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -53,18 +53,18 @@ def ndim(x: Any) -> int:
 
 
 def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
-    """The number of elements, or of those along some axes.
+    """The number of elements, or the product of the sizes of some axes.
 
     Args:
         x: an array or number.
         axis: one or several; by default all.
 
     Returns:
-        A Python int, of a traced array too.
+        A Python int, for a traced array too.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> size([[1, 2]])
@@ -75,20 +75,20 @@ def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
 
 
 def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
-    """The same elements, in the same order, in another shape; one size may be -1.
+    """The array in another shape, with its elements in the same order; one size may be -1.
 
     Args:
         x: an array or number.
-        shape, more: the sizes, together or one by one.
-        order: ``"C"``, the last axis runs fastest, in ``x`` as in the result; ``"F"``, the first one does.
-        copy: of no consequence, as arrays never change.
+        shape, more: the sizes, as a sequence or as separate arguments.
+        order: ``"C"``, row-major, for ``x`` and the result; ``"F"``, column-major.
+        copy: ignored, as arrays are immutable.
 
     Returns:
         An array of that shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or sizes that are no ints.
-        ValueError: where the number of elements does not fit, for another order, and for negative sizes but one -1.
+        TypeError: for operands that are not arrays, or sizes that are not ints.
+        ValueError: for a different number of elements, an unknown order, and negative sizes other than a single -1.
 
     Example:
         >>> print(reshape([0, 1, 2, 3], (2, -1)))
@@ -110,7 +110,7 @@ def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | No
 
 
 def ravel(x: Any, order: str = "C") -> Any:
-    """All elements along one axis.
+    """The flattened array.
 
     Args:
         x: an array or number.
@@ -121,7 +121,7 @@ def ravel(x: Any, order: str = "C") -> Any:
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: for another order.
+        ValueError: for an unknown order.
 
     Example:
         >>> print(ravel([[1, 2], [3, 4]]), ravel([[1, 2], [3, 4]], "F"))
@@ -132,24 +132,24 @@ def ravel(x: Any, order: str = "C") -> Any:
 
 
 def along_axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
-    """``x`` and one of its axes, counted from the front; for None, the vector of its elements and that one's."""
+    """``x`` and a non-negative axis of it; for None, the flattened array and its axis."""
     x = asoperand(x, name)
     return (ravel(x), 0) if axis is None else (x, validate.axis(name, axis, type_of(x).ndim))
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
-    """Axes of size one inserted.
+    """The array with axes of size one inserted.
 
     Args:
         x: an array or number.
-        axis: where they are in the result: one or several.
+        axis: their positions in the result: one or several.
 
     Returns:
-        An array of the dtype of ``x``, of as many more axes.
+        An array of the dtype of ``x``, with these axes.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for an axis out of range of the result, or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis out of range of the result, or repeated.
 
     Example:
         >>> expand_dims([1, 2, 3], (0, -1)).shape
@@ -165,18 +165,18 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
 
 
 def squeeze(x: Any, axis: Any = None) -> Any:
-    """Axes of size one removed: all, or those named.
+    """The array with axes of size one removed: all, or the given ones.
 
     Args:
         x: an array or number.
-        axis: one or several, of size one; by default all that are.
+        axis: one or several, of size one; by default all of size one.
 
     Returns:
         An array of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for a named axis that is not of size one, out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for an axis that is not of size one, out of range or repeated.
 
     Example:
         >>> squeeze([[[1], [2], [3]]]).shape
@@ -197,13 +197,13 @@ def _each(function: Callable[[Any], Any], arrays: Sequence[Any], name: str) -> A
 
 
 def atleast_1d(*arrays: Any) -> Any:
-    """At least one axis for each array; of several, all in a tuple.
+    """Arrays with at least one axis; a tuple for several arguments.
 
     Args:
         arrays: arrays or numbers.
 
     Returns:
-        An array of the dtype of the given one; of several, or none, a tuple.
+        An array of the dtype of the argument; for several, or none, a tuple.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -216,13 +216,13 @@ def atleast_1d(*arrays: Any) -> Any:
 
 
 def atleast_2d(*arrays: Any) -> Any:
-    """At least two axes for each array; of several, all in a tuple.
+    """Arrays with at least two axes; a tuple for several arguments.
 
     Args:
         arrays: arrays or numbers.
 
     Returns:
-        An array of the dtype of the given one; of several, or none, a tuple.
+        An array of the dtype of the argument; for several, or none, a tuple.
 
     Raises:
         TypeError: for operands that are not arrays.
@@ -235,13 +235,13 @@ def atleast_2d(*arrays: Any) -> Any:
 
 
 def atleast_3d(*arrays: Any) -> Any:
-    """At least three axes for each array; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
+    """Arrays with at least three axes; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
 
     Args:
         arrays: arrays or numbers.
 
     Returns:
-        An array of the dtype of the given one; of several, or none, a tuple.
+        An array of the dtype of the argument; for several, or none, a tuple.
 
     Raises:
         TypeError: for operands that are not arrays.

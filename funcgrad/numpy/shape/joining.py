@@ -1,4 +1,4 @@
-"""Arrays joined along an axis that they have, or a new one."""
+"""Joining arrays along an existing or a new axis."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
     """Arrays joined along an axis; with None, flattened first.
 
     Args:
-        arrays: a sequence of arrays of the same shape but along the axis, or an array of such slices.
-        axis: along which they are joined.
-        dtype: of the result; by default what the arrays promote to.
+        arrays: a sequence of arrays of the same shape except along the axis, or an array of such slices.
+        axis: the axis to join along.
+        dtype: of the result; by default the promoted one.
 
     Returns:
         An array of that dtype.
 
     Raises:
-        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, a non-int axis, or an unknown dtype.
         ValueError: for no arrays, shapes that differ elsewhere, or an axis out of range.
 
     Example:
@@ -46,18 +46,18 @@ concat = concatenate
 
 @composite
 def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
-    """Arrays of one shape along a new axis.
+    """Arrays of one shape joined along a new axis.
 
     Args:
         arrays: a sequence of arrays, or an array of them.
-        axis: where the result has the new one.
-        dtype: of the result; by default what the arrays promote to.
+        axis: the position of the new axis in the result.
+        dtype: of the result; by default the promoted one.
 
     Returns:
-        An array of that dtype and one axis more.
+        An array of that dtype with an additional axis.
 
     Raises:
-        TypeError: for operands that are not arrays or sequences of arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays or sequences of arrays, a non-int axis, or an unknown dtype.
         ValueError: for arrays of several shapes, or none, or an axis out of range.
 
     Example:
@@ -74,18 +74,18 @@ def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
 
 
 def hstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
-    """Joined along the second axis, or the first for 1-d arrays.
+    """Arrays joined along the second axis, or the first for 1-d arrays.
 
     Args:
         arrays: a sequence of arrays or numbers.
-        dtype: of the result; by default what the arrays promote to.
+        dtype: of the result; by default the promoted one.
 
     Returns:
-        An array of the that dtype.
+        An array of that dtype.
 
     Raises:
         TypeError: for operands that are not arrays, or no sequence of arrays, or an unknown dtype.
-        ValueError: for no arrays, or shapes that do not fit.
+        ValueError: for no arrays, or incompatible shapes.
 
     Example:
         >>> print(hstack([[1, 2], [3]]))
@@ -96,18 +96,18 @@ def hstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
 
 
 def vstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
-    """Joined as rows.
+    """Arrays joined as rows.
 
     Args:
         arrays: a sequence of arrays; numbers and vectors are rows.
-        dtype: of the result; by default what the arrays promote to.
+        dtype: of the result; by default the promoted one.
 
     Returns:
-        An array of the that dtype.
+        An array of that dtype.
 
     Raises:
         TypeError: for operands that are not arrays, or no sequence of arrays, or an unknown dtype.
-        ValueError: for no arrays, or shapes that do not fit.
+        ValueError: for no arrays, or incompatible shapes.
 
     Example:
         >>> print(vstack([[1, 2], [3, 4]]))
@@ -118,17 +118,17 @@ def vstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
 
 
 def dstack(arrays: Sequence[Any]) -> Any:
-    """Joined along the third axis.
+    """Arrays joined along the third axis.
 
     Args:
-        arrays: a sequence of arrays; of a vector, ``(1, n, 1)``, and of a matrix, ``(n, m, 1)`` is joined.
+        arrays: a sequence of arrays; a vector becomes ``(1, n, 1)``, and a matrix ``(n, m, 1)``.
 
     Returns:
         An array of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays, or no sequence of arrays.
-        ValueError: for no arrays, or shapes that do not fit.
+        ValueError: for no arrays, or incompatible shapes.
 
     Example:
         >>> dstack([[[1, 2, 3]], [[4, 5, 6]]]).shape
@@ -148,7 +148,7 @@ def column_stack(arrays: Sequence[Any]) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or no sequence of arrays.
-        ValueError: for no arrays, or shapes that do not fit.
+        ValueError: for no arrays, or incompatible shapes.
 
     Example:
         >>> print(column_stack([[1, 2], [3, 4]]))

@@ -1,4 +1,4 @@
-"""Elements repeated, and moved on along an axis."""
+"""Repeating and rolling elements."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
-    """Each element, some times in a row.
+    """Repeats each element.
 
     Args:
         x: an array or number.
-        repeats: how many times: an int, or one for each element along the axis; their sum is the size of the result.
-        axis: by default all elements in order.
-        total_repeat_length: the size of the result where ``repeats`` is traced: what is more is cut off, and where it
-            is less the last element is repeated.
+        repeats: the number of repetitions: an int, or one for each element along the axis.
+        axis: by default the array is flattened.
+        total_repeat_length: the static size of the result, required for traced ``repeats``: the result is truncated, or
+            padded with the last element.
 
     Returns:
         An array of the dtype of ``x``; without ``axis`` a vector.
 
     Raises:
-        TypeError: for operands that are not arrays, repeats that are no integers, or an axis that is no int.
-        ValueError: for negative repeats, another number of them than elements, or an axis out of range.
+        TypeError: for operands that are not arrays, repeats that are not integers, or an axis that is not an int.
+        ValueError: for negative repeats, not one for each element, or an axis out of range.
         ConcretizationError: for traced repeats without a length.
 
     Example:
@@ -69,7 +69,7 @@ def _repeated(repeats: Any, n: int, length: int | None) -> Any:
     counts = broadcast_to(repeats, (n,))
     if length is None:
         return np.repeat(np.arange(n), np.asarray(counts))
-    # Place k of the result belongs to the first element up to which there are more than k.
+    # Position k of the result belongs to the first element whose cumulative count exceeds k.
     ends = r.cumulative_sum(astype(counts, np.dtype(np.int64)), axis=0, reverse=False)
     reached = p.le(s.expanded(ends, 0), s.iota(shape=(length, 1), axis=0, dtype=np.dtype(np.int64)))
     places = s.reduce_sum(p.cast(reached, dtype=np.dtype(np.int64)), axes=(1,))
@@ -78,18 +78,18 @@ def _repeated(repeats: Any, n: int, length: int | None) -> Any:
 
 @composite
 def tile(x: Any, reps: Any) -> Any:
-    """The whole array, repeated along each axis.
+    """The array repeated along each axis.
 
     Args:
         x: an array or number.
-        reps: how many times along each axis, an int or several: of the last axes, where there are fewer of either.
+        reps: the number of repetitions per axis, an int or several; aligned with the last axes.
 
     Returns:
-        An array of the dtype of ``x``, of as many axes as ``x`` or ``reps`` has.
+        An array of the dtype of ``x``, with as many axes as ``x`` or ``reps`` has.
 
     Raises:
-        TypeError: for operands that are not arrays, or no ints.
-        ValueError: for negative numbers of times.
+        TypeError: for operands that are not arrays, or repetitions that are not ints.
+        ValueError: for negative repetitions.
 
     Example:
         >>> print(tile([1, 2], 2))
@@ -110,19 +110,19 @@ def tile(x: Any, reps: Any) -> Any:
 
 @composite
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
-    """The elements moved along axes, the last ones coming in at the front; with None, as if in one row.
+    """The elements shifted cyclically along axes; with None, of the flattened array.
 
     Args:
         x: an array or number.
-        shift: how far, an int, or one per axis; negative for the other way.
-        axis: one or several; by default all elements in order.
+        shift: the number of positions, an int, or one per axis; may be negative.
+        axis: one or several; by default the array is flattened.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or a shift or axis that is no int.
-        ValueError: for an axis out of range, or shifts and axes that are not as many.
+        TypeError: for operands that are not arrays, or a shift or axis that is not an int.
+        ValueError: for an axis out of range, or different numbers of shifts and axes.
         ConcretizationError: for a traced shift.
 
     Example:

@@ -1,4 +1,4 @@
-"""Arrays cut into parts along an axis."""
+"""Splitting arrays along an axis."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """``x`` cut along an axis: into equal parts, or before each of the given indices.
+    """``x`` split along an axis: into equal parts, or before given indices.
 
     Args:
         x: an array of at least one axis.
-        indices_or_sections: how many parts, or an increasing sequence of ints, before which it is cut.
+        indices_or_sections: the number of parts, or an increasing sequence of indices to split before.
         axis: the axis.
 
     Returns:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or parts or an axis that are no ints.
-        ValueError: where it does not divide evenly, for no parts, and an axis out of range.
+        TypeError: for operands that are not arrays, or parts or an axis that are not ints.
+        ValueError: if it does not divide evenly, for no parts, and an axis out of range.
 
     Example:
         >>> [part.tolist() for part in split([1, 2, 3, 4], 2)]
@@ -60,7 +60,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or parts or an axis that are no ints.
+        TypeError: for operands that are not arrays, or parts or an axis that are not ints.
         ValueError: for no parts, and an axis out of range.
 
     Example:
@@ -100,8 +100,8 @@ def hsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or parts that are no ints.
-        ValueError: where it does not divide evenly, for no parts, and for fewer axes.
+        TypeError: for operands that are not arrays, or parts that are not ints.
+        ValueError: if it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
         >>> [part.shape for part in hsplit(np.ones((2, 4)), 2)]
@@ -121,8 +121,8 @@ def vsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or parts that are no ints.
-        ValueError: where it does not divide evenly, for no parts, and for fewer axes.
+        TypeError: for operands that are not arrays, or parts that are not ints.
+        ValueError: if it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
         >>> [part.shape for part in vsplit(np.ones((4, 2)), 2)]
@@ -142,8 +142,8 @@ def dsplit(x: Any, indices_or_sections: Any) -> list[Any]:
         A list of arrays of the dtype of ``x``.
 
     Raises:
-        TypeError: for operands that are not arrays, or parts that are no ints.
-        ValueError: where it does not divide evenly, for no parts, and for fewer axes.
+        TypeError: for operands that are not arrays, or parts that are not ints.
+        ValueError: if it does not divide evenly, for no parts, and for fewer axes.
 
     Example:
         >>> [part.shape for part in dsplit(np.zeros((1, 2, 4)), 2)]
@@ -158,13 +158,13 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
     Args:
         x: an array of at least one axis.
-        axis: the one that the results do not have.
+        axis: the axis, which is removed.
 
     Returns:
-        A tuple of as many arrays as the axis is long, of the dtype of ``x``.
+        A tuple of arrays of the dtype of ``x``, one per slice.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
         ValueError: for an axis out of range.
 
     Example:

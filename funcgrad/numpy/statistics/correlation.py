@@ -23,22 +23,22 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
-    """The mean over axes, each element with its weight.
+    """The weighted mean over axes.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        weights: of the shape of ``x``, or of its axes that ``axis`` names.
-        returned: also return the sums of the weights.
-        keepdims: whether the axes stay, of size 1.
+        weights: of the shape of ``x``, or of its axes ``axis``.
+        returned: whether to return the sums of the weights too.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain, of the promoted dtype, float32 of bools and integers; with ``returned`` a pair
+        An array of the remaining axes, of the promoted dtype, float32 of bools and integers; with ``returned`` a pair
         of it and one like it.
 
     Raises:
-        TypeError: for operands that are not arrays, or an axis that is no int.
-        ValueError: for weights of another shape, or an axis out of range or named twice.
+        TypeError: for operands that are not arrays, or an axis that is not an int.
+        ValueError: for weights of another shape, or an axis out of range or repeated.
 
     Example:
         >>> print(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
@@ -69,22 +69,22 @@ def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: float | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """The covariances of variables.
+    """The covariance matrix of variables.
 
     Args:
-        m: a variable in each row, an observation in each column; or a vector of observations of one.
+        m: variables as rows and observations as columns; or a vector of observations of one variable.
         y: more variables.
-        rowvar: False if each column is a variable.
-        bias: divide by the number of observations instead of one less; what ``ddof`` says takes precedence.
-        fweights, aweights: how often each observation was made, and how much it weighs.
+        rowvar: False if variables are columns.
+        bias: whether to divide by the number of observations instead of one less; ``ddof`` overrides it.
+        fweights, aweights: the frequency and the weight of each observation.
 
     Returns:
-        A square matrix, or of one variable a scalar; of the promoted dtype, float32 of bools and integers, or of
+        A square matrix, or a scalar for one variable; of the promoted dtype, float32 for bools and integers, or of
         ``dtype``.
 
     Raises:
         TypeError: for operands that are not arrays, or an unknown dtype.
-        ValueError: for more than two axes, or other numbers of observations or weights.
+        ValueError: for more than two axes, or different numbers of observations or weights.
 
     Example:
         >>> print(cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -133,18 +133,18 @@ def _scalar_if_one(matrix: Any) -> Any:
 
 @composite
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    """The correlations of variables: their covariances, each divided by both standard deviations.
+    """The correlation matrix of variables: covariances divided by both standard deviations.
 
     Args:
         x, y, rowvar, dtype: as for ``cov``.
 
     Returns:
-        A square matrix, or of one variable a scalar; of the promoted dtype, float32 of bools and integers, or of
+        A square matrix, or a scalar for one variable; of the promoted dtype, float32 for bools and integers, or of
         ``dtype``.
 
     Raises:
         TypeError: for operands that are not arrays, or an unknown dtype.
-        ValueError: for more than two axes, or other numbers of observations in ``x`` and ``y``.
+        ValueError: for more than two axes, or different numbers of observations in ``x`` and ``y``.
 
     Example:
         >>> print(corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))

@@ -1,4 +1,4 @@
-"""Counting: ``bincount`` and histograms."""
+"""``bincount`` and histograms."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from funcgrad.runtime.call_cache import composite
 
 @composite
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
-    """How often each number from 0 on occurs in a vector.
+    """The number of occurrences of each number from 0 in a vector.
 
     Args:
-        x: a vector of integers, not negative.
-        weights: a vector of what each occurrence counts; by default 1.
-        minlength: how many numbers to count at least.
-        length: how many numbers to count, for use under ``jit``; others are left out.
+        x: a vector of non-negative integers.
+        weights: a vector with the weight of each occurrence; by default 1.
+        minlength: the minimum length of the result.
+        length: the static length of the result, for use under ``jit``; larger numbers are ignored.
 
     Returns:
         A vector, int64 or of the dtype of the weights.
@@ -67,7 +67,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
 
 
 def _counted(places: Any, each: Any, length: int) -> Any:
-    """The sums of the values that go to each bin; values outside are dropped."""
+    """The sums of the values in each bin; values outside are dropped."""
     if type_of(each).dtype == dtypes.bool_:
         each = astype(each, dtypes.int64)
     zeros = full(p.number(0, each), (length,))
@@ -80,7 +80,7 @@ def _counted(places: Any, each: Any, length: int) -> Any:
 _ROWS = ix.IndexDims((), (0,), (), (), (0,))
 
 
-#: The names of NumPy's ways to find a number of bins.
+#: NumPy's rules for the number of bins.
 _RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 
 
@@ -90,16 +90,16 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
 
     Args:
         x: a real array or number.
-        bins: a number of bins; the edges themselves; or the name of one of NumPy's rules, which looks at the values.
+        bins: the number of bins; the edges; or the name of one of NumPy's rules, which reads the values.
         range: the first and the last edge; by default the smallest and the largest element.
-        weights: of no consequence.
+        weights: ignored.
 
     Returns:
-        A vector: the bins' own if they are edges, else one more than there are bins, of the dtype of ``x``, float32 of
-        bools and integers.
+        A vector of edges: ``bins`` if they are edges, else one more than bins, of the dtype of ``x``, float32 for bools
+        and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, and a number of bins that is no int.
+        TypeError: for operands that are not arrays, and a number of bins that is not an int.
         ValueError: for decreasing bins, none, an unknown rule, or a range of more or fewer than two.
         ConcretizationError: for traced bins.
 
@@ -130,7 +130,7 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
         low, high = r.min(x), r.max(x)
     else:
         low, high = p.number(0, x), p.number(1, x)
-    # Where they are one, half a unit to either side.
+    # If they are equal, half a unit on both sides.
     same = p.eq(low, high)
     half = p.number(0.5, x)
     return linspace(p.select(same, p.sub(low, half), low), p.select(same, p.add(high, half), high), count + 1)
@@ -143,22 +143,22 @@ def _edge_dtype(x: Any) -> np.dtype:
 
 @composite
 def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Any, Any]:
-    """How many elements are in each bin; the last one holds its right edge too.
+    """The number of elements in each bin; the last one includes its right edge.
 
-    The derivative is that of the weights, and of the edges; a count has none.
+    It is differentiable with respect to the weights and, through the edges, ``x``; counts have no derivative.
 
     Args:
         x: a real array or number.
         bins, range: as for ``histogram_bin_edges``.
-        density: the counts, divided by their sum and by the width of the bin.
+        density: whether to divide the counts by their sum and by the bin widths.
         weights: the weight of each element, of the shape of ``x``.
 
     Returns:
-        The counts, int64, of the dtype of the weights, or with ``density`` floating; and the edges, one more.
+        The counts, int64, of the dtype of the weights, or floating with ``density``; and the edges.
 
     Raises:
         TypeError: for operands that are not arrays, or complex numbers.
-        ValueError: for decreasing bins, none, an unknown rule, or other numbers of weights than of elements.
+        ValueError: for decreasing bins, none, an unknown rule, or weights of another shape.
         ConcretizationError: for traced bins.
 
     Example:
@@ -179,13 +179,13 @@ def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, 
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
 ) -> tuple[Any, Any, Any]:
-    """How many points ``(x, y)`` are in each rectangle.
+    """The number of points ``(x, y)`` in each rectangle.
 
     Args:
         x, y: real vectors of one length, the points' coordinates.
         bins: for both axes, or a pair: numbers of bins, or edges.
         range: a pair for each axis.
-        density: the counts, divided by their sum and by the area of the rectangle.
+        density: whether to divide the counts by their sum and by the areas of the rectangles.
         weights: the weight of each point.
 
     Returns:
@@ -211,13 +211,13 @@ def histogram2d(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
 ) -> tuple[Any, list[Any]]:
-    """How many points are in each box.
+    """The number of points in each box.
 
     Args:
-        sample: a row for each point; or a sequence of vectors, one for each axis.
-        bins: for all axes, or one for each: numbers of bins, or edges.
+        sample: a matrix with points as rows; or a sequence of vectors, one per axis.
+        bins: for all axes, or one per axis: numbers of bins, or edges.
         range: a pair, or None, for each axis.
-        density: the counts, divided by their sum and by the volume of the box.
+        density: whether to divide the counts by their sum and by the volumes of the boxes.
         weights: the weight of each point.
 
     Returns:

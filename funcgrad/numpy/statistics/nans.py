@@ -22,7 +22,7 @@ Axis = int | tuple[int, ...] | None
 
 
 def _numbers(x: Any, name: str) -> tuple[Any, Any]:
-    """``x`` as an array, and where it has numbers."""
+    """``x`` as an array, and the mask of elements that are not NaN."""
     (x,) = promoted(asoperand(x, name))
     if not dtypes.is_inexact(type_of(x).dtype):
         return x, full(np.bool_(True), type_of(x).shape)
@@ -37,10 +37,10 @@ def _filled(x: Any, name: str, value: float) -> Any:
 def _document(what: str, call: str, shown: str) -> str:
     return (
         f"{what}\n\nArgs:\n    x: an array; its axes, ``keepdims`` and so on as for the function without ``nan``.\n\n"
-        "Returns:\n    An array of the axes that remain, of the dtype of ``x``; NaN where there are no numbers.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, or an axis that is no int.\n"
-        "    ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named\n"
-        "        twice, or a mask that does not broadcast.\n\n"
+        "Returns:\n    An array of the axes that remain, of the dtype of ``x``; NaN where all are NaN.\n\n"
+        "Raises:\n    TypeError: for operands that are not arrays, or an axis that is not an int.\n"
+        "    ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or\n"
+        "        repeated, or a mask that does not broadcast.\n\n"
         f"Example:\n    >>> print({call})\n    {shown}\n"
     )
 
@@ -49,23 +49,23 @@ def _document(what: str, call: str, shown: str) -> str:
 def nansum(
     x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """The sum over axes, ignoring NaN; 0 where all are NaN.
+    """The sum over axes, ignoring NaN; 0 if all are NaN.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the computation.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
         initial: a number to add.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        An array of the remaining axes; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(nansum([1.0, np.nan]))
@@ -78,23 +78,23 @@ def nansum(
 def nanprod(
     x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
-    """The product over axes, ignoring NaN; 1 where all are NaN.
+    """The product over axes, ignoring NaN; 1 if all are NaN.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the computation.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
         initial: a number to multiply with.
-        where: a mask, True for the elements that count; it broadcasts with ``x``.
+        where: a mask, True for the elements to include; it broadcasts with ``x``.
 
     Returns:
-        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        An array of the remaining axes; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
         of ``x``, or of ``dtype``, promoted with that of ``initial``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(nanprod([2.0, np.nan]))
@@ -105,11 +105,11 @@ def nanprod(
 
 @composite
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The running sum along an axis, NaN counting as 0.
+    """The cumulative sum along an axis, with NaN as 0.
 
     Args:
         x: an array or number of any dtype.
-        axis: one; by default all elements are taken in order.
+        axis: one; by default the array is flattened.
         dtype: of the computation.
 
     Returns:
@@ -117,7 +117,7 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
         unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
         ValueError: for an axis out of range.
 
     Example:
@@ -129,11 +129,11 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 @composite
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
-    """The running product along an axis, NaN counting as 1.
+    """The cumulative product along an axis, with NaN as 1.
 
     Args:
         x: an array or number of any dtype.
-        axis: one; by default all elements are taken in order.
+        axis: one; by default the array is flattened.
         dtype: of the computation.
 
     Returns:
@@ -141,7 +141,7 @@ def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
         unsigned ones, else of the dtype of ``x``, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
         ValueError: for an axis out of range.
 
     Example:
@@ -180,11 +180,11 @@ def _position(reduction: Callable[..., Any], worst: float, name: str, what: str,
         return e.where(r.any(there, axis, keepdims=keepdims), found, np.int64(-1))
 
     document = (
-        f"The position of the first {what} number along an axis, or in all; -1 where there are no numbers.\n\n"
-        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        f"The position of the first {what} number along an axis, or in all; -1 where all are NaN.\n\n"
+        "Args:\n    x: a real array or number.\n    axis: an int; by default the array is flattened.\n"
         "    keepdims: whether the axes stay, of size 1.\n\n"
         "Returns:\n    An array of the axes that remain, int64.\n\n"
-        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.\n"
+        "Raises:\n    TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.\n"
         "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([np.nan, 1.0, 2.0]))\n    {shown}\n"
     )
@@ -197,21 +197,21 @@ nanargmin = _position(r.argmin, np.inf, "nanargmin", "smallest", "1")
 
 @composite
 def nanmean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """The mean over axes, ignoring NaN; NaN where all are NaN.
+    """The mean over axes, ignoring NaN; NaN if all are NaN.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
         dtype: of the result and of the computation; float16 and bfloat16 are averaged in float32.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements to include.
 
     Returns:
-        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
+        An array of the remaining axes; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(nanmean([1.0, np.nan, 3.0]))
@@ -227,23 +227,23 @@ def nanvar(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,
 ) -> Any:  # fmt: skip
-    """The variance over axes, ignoring NaN; NaN where not more than ``ddof`` elements remain.
+    """The variance over axes, ignoring NaN; NaN if at most ``ddof`` elements remain.
 
     Args:
         x: an array or number of any dtype.
         axis: one or several; by default all.
-        dtype: of the result, and what to compute in.
-        ddof, correction: two names of what is taken off the number of elements.
-        keepdims: whether the axes stay, of size 1.
-        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+        dtype: of the result and of the computation.
+        ddof, correction: synonyms for the number subtracted from the number of elements.
+        keepdims: whether to keep the axes, with size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements to include.
 
     Returns:
-        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        An array of the remaining axes; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(nanvar([1.0, np.nan, 3.0]))
@@ -268,12 +268,12 @@ def nanstd(
         x, axis, dtype, ddof, keepdims, where, correction: as for ``nanvar``.
 
     Returns:
-        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        An array of the remaining axes; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
         and integers, or of ``dtype``.
 
     Raises:
-        TypeError: for operands that are not arrays, an axis that is no int, or an unknown dtype.
-        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+        TypeError: for operands that are not arrays, an axis that is not an int, or an unknown dtype.
+        ValueError: for an axis out of range or repeated, or a mask that does not broadcast.
 
     Example:
         >>> print(nanstd([1.0, np.nan, 3.0]))
@@ -287,17 +287,17 @@ def nanstd(
 def nanquantile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As ``quantile``, ignoring NaN; NaN where all are NaN.
+    """As ``quantile``, ignoring NaN; NaN if all are NaN.
 
     Args:
         x, q, axis, method, keepdims, weights: as for ``quantile``.
 
     Returns:
-        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+        The axes of ``q``, then the remaining ones of ``x``; of the promoted dtype, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, an axis out of range or named twice; for weights of another
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an unknown method, an axis out of range or repeated; for weights of another
             shape or with another method.
 
     Example:
@@ -311,17 +311,17 @@ def nanquantile(
 def nanpercentile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
-    """As ``percentile``, ignoring NaN; NaN where all are NaN.
+    """As ``percentile``, ignoring NaN; NaN if all are NaN.
 
     Args:
         x, q, axis, method, keepdims, weights: as for ``percentile``.
 
     Returns:
-        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+        The axes of ``q``, then the remaining ones of ``x``; of the promoted dtype, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, an axis out of range or named twice; for weights of another
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an unknown method, an axis out of range or repeated; for weights of another
             shape or with another method.
 
     Example:
@@ -333,19 +333,19 @@ def nanpercentile(
 
 @composite
 def nanmedian(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """The median over axes, ignoring NaN; NaN where all are NaN.
+    """The median over axes, ignoring NaN; NaN if all are NaN.
 
     Args:
         x: a real array or number.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers.
+        An array of the remaining axes; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> print(nanmedian([1.0, np.nan, 3.0]))

@@ -1,4 +1,4 @@
-"""Quantiles: elements by rank, with interpolation, in all of NumPy's methods.
+"""Quantiles with all of NumPy's interpolation methods.
 
 The methods are those of Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50
 (1996), with NumPy's names.
@@ -25,8 +25,8 @@ from funcgrad.runtime.call_cache import composite
 
 Axis = int | tuple[int, ...] | None
 
-# Of a continuous method: alpha and beta, by which the quantile q of n elements is at n q + alpha + q (1 - alpha - beta)
-# - 1, counted from 0.
+# Parameters (alpha, beta) of the continuous methods, as in Hyndman and Fan: the quantile q of n elements is at position
+# n q + alpha + q (1 - alpha - beta), counted from 1.
 _CONTINUOUS = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
@@ -43,25 +43,25 @@ def quantile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None,
     ignore_nan: bool = False,
 ) -> Any:  # fmt: skip
-    """The values below which the fractions ``q`` of the elements lie, NaN if an element is NaN.
+    """The ``q``-quantiles of the elements, NaN if an element is NaN.
 
     Args:
         x: a real array or number.
-        q: real, from 0 to 1; its axes come first in the result.
+        q: real, in [0, 1]; its axes come first in the result.
         axis: one, several, or by default all.
-        method: between two elements, by what rule: ``"linear"``, ``"lower"``, ``"higher"``, ``"nearest"``,
+        method: the interpolation rule: ``"linear"``, ``"lower"``, ``"higher"``, ``"nearest"``,
             ``"midpoint"``, ``"inverted_cdf"``, ``"averaged_inverted_cdf"``, ``"closest_observation"``,
             ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"median_unbiased"``, ``"normal_unbiased"``.
-        weights: how often each element counts, of the shape of ``x``, or of its one axis; for ``"inverted_cdf"``.
-        ignore_nan: leave NaN out; the result is NaN where there is nothing else.
-        keepdims: whether the axes stay, of size 1.
+        weights: the weight of each element, of the shape of ``x``, or of its one axis; for ``"inverted_cdf"``.
+        ignore_nan: whether to ignore NaN; the result is NaN if all elements are.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+        The axes of ``q``, then the remaining ones of ``x``; of the promoted dtype, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an unknown method, no elements, an axis out of range or repeated; for weights of another
             shape or with another method.
 
     Example:
@@ -80,7 +80,7 @@ def quantile(
     axes = validate.axes("quantile", axis, len(shape))
     rows = _rows(x, axes)
     if ignore_nan and not type_of(rows).shape[-1]:
-        # As where there is nothing but NaN: one in place of all elements.
+        # As for elements that are all NaN: one element in place of the empty axes.
         rows, weights = full(p.number(np.nan, x), (*type_of(rows).shape[:-1], 1)), None
     if not type_of(rows).shape[-1]:
         raise ValueError(f"quantile: has no value over axes {axes} of {type_of(x)}, which are empty")
@@ -97,7 +97,7 @@ def quantile(
 
 
 def _rows(x: Any, axes: tuple[int, ...]) -> Any:
-    """``x`` with some axes made one, the last."""
+    """``x`` with some axes merged to the last one."""
     shape = type_of(x).shape
     last = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
     kept = tuple(n for i, n in enumerate(shape) if i not in axes)
@@ -115,7 +115,7 @@ def _ranked(rows: Any, q: Any, method: str, ignore_nan: bool) -> Any:
     axis = type_of(rows).ndim - 1
     ordered = sorting.sort(rows, axis=axis, keys=1, stable=False)[0]
     n = type_of(rows).shape[-1]
-    # Of a real dtype: positions are not weighed against values, but with their neighbours.
+    # Interpolated in a real dtype: positions do not promote values.
     q = reshape(q, (*type_of(q).shape, *(1,) * axis))
     count: Any = p.number(n, q)
     if ignore_nan:
@@ -128,19 +128,19 @@ def _ranked(rows: Any, q: Any, method: str, ignore_nan: bool) -> Any:
     value = below if weight is None else _between(below, _taken(ordered, high), weight)
     if ignore_nan:
         return value
-    # NaN sorts last: one there is one anywhere.
+    # NaN sorts last: it is there if any element is NaN.
     top = ix.take(ordered, np.int32(n - 1), axis=axis)
     return p.select(p.ne(top, top), p.number(np.nan, value), value)
 
 
 def _between(below: Any, above: Any, weight: Any) -> Any:
-    # Two infinities are not NaN apart.
+    # The difference of two equal infinities is 0, not NaN.
     distance = p.select(p.eq(below, above), p.number(0, below), p.sub(above, below))
     return p.add(below, p.mul(distance, weight))
 
 
 def _place(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
-    """Between which two ranks a quantile is, and how near to the upper one; None for at the lower one."""
+    """The lower rank of a quantile and the weight of the next one; None for a weight of 0."""
     one, half = p.number(1, q), p.number(0.5, q)
     if method in _CONTINUOUS:
         alpha, beta = _CONTINUOUS[method]
@@ -161,7 +161,7 @@ def _place(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     if method == "averaged_inverted_cdf":
         return p.sub(low, one), low, p.select(whole, half, one)
     if method == "closest_observation":
-        # Of two that are as close, the one of even rank, counted from 1.
+        # Ties go to the even rank, counted from 1.
         even = p.eq(p.remainder(low, p.number(2, q)), p.number(0, q))
         chosen = p.select(p.bitwise_and(whole, even), p.sub(low, one), low)
         return chosen, low, None
@@ -169,7 +169,8 @@ def _place(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _taken(ordered: Any, ranks: Any) -> Any:
-    """Along the last axis, the elements of given ranks; these are quantiles' axes, and then one for each row or one."""
+    """The elements of given ranks along the last axis: the ranks' axes are the quantiles' and then one row axis or
+    1."""
     rest = type_of(ordered).ndim - 1
     places = p.cast(p.stop_gradient(ranks), dtype=dtypes.int64)
     lead = type_of(places).ndim - rest
@@ -182,7 +183,7 @@ def _taken(ordered: Any, ranks: Any) -> Any:
 
 
 def _weighted(rows: Any, q: Any, weights: Any, ignore_nan: bool) -> Any:
-    """The position at which the cumulative weight reaches the fraction of the total."""
+    """The rank at which the cumulative weight reaches the fraction of the total."""
     axis = type_of(rows).ndim - 1
     weights = astype(weights, type_of(q).dtype)
     if ignore_nan:
@@ -208,15 +209,15 @@ def percentile(
 
     Args:
         x: a real array or number.
-        q: real, from 0 to 100; its axes come first in the result.
+        q: real, in [0, 100]; its axes come first in the result.
         axis, method, keepdims, weights: as for ``quantile``.
 
     Returns:
-        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+        The axes of ``q``, then the remaining ones of ``x``; of the promoted dtype, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an unknown method, no elements, an axis out of range or repeated; for weights of another
             shape or with another method.
 
     Example:
@@ -227,26 +228,26 @@ def percentile(
 
 
 def fractions(x: Any, q: Any) -> Any:
-    """Percents as fractions, in the dtype of ``x``."""
+    """Percentages as fractions, in the dtype of ``x``."""
     (x,) = promoted(asoperand(x, "percentile"), floating=True)
     return e.divide(beside(x, q, "percentile"), 100.0)
 
 
 @composite
 def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """The middle element over axes, or the mean of the middle two; NaN if an element is NaN, or there are none.
+    """The median over axes; NaN if an element is NaN, or there are none.
 
     Args:
         x: a real array or number.
         axis: one or several; by default all.
-        keepdims: whether the axes stay, of size 1.
+        keepdims: whether to keep the axes, with size 1.
 
     Returns:
-        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers.
+        An array of the remaining axes; of the dtype of ``x``, float32 of bools and integers.
 
     Raises:
-        TypeError: for operands that are not arrays, complex numbers, or an axis that is no int.
-        ValueError: for an axis out of range or named twice.
+        TypeError: for operands that are not arrays, complex numbers, or an axis that is not an int.
+        ValueError: for an axis out of range or repeated.
 
     Example:
         >>> print(median(np.array([5.0, 1.0, 2.0, 4.0])))

@@ -1,10 +1,10 @@
 """Shared parts of the primitives of linear algebra, matrix products, and triangular systems.
 
-A matrix is the last two axes of an array; the axes before them count matrices. Operands of one primitive agree in
-those, so that ``vmap`` is one axis more.
+A matrix is the last two axes of an array; the leading axes are batches. Operands of one primitive have the same leading
+axes, so that ``vmap`` adds one.
 
 Rules that need a factorization take it as an operand: ``factored_solve(a, lu, permutation, b)`` solves with the factors
-and differentiates by ``a``. So nothing is factored twice, and no rule has to go through the factorization.
+and differentiates with respect to ``a``. So nothing is factored twice, and no rule differentiates the factorization.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.elementwise import cast, conjugated, eq, ge, gt, mul, number, select, sub
 from funcgrad.primitives.shape import Dims, broadcast, expanded, full, iota, moved, reduce_sum, transpose
 
-#: What XLA can factor.
+#: The dtypes that XLA factors.
 FACTORED = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
@@ -32,7 +32,7 @@ FACTORED = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
 def product(x: Any, y: Any) -> Any:
-    """The products of matrices, batch by batch; the batches are the same."""
+    """Batched matrix products; the batch axes are equal."""
     n = type_of(x).ndim
     lead = tuple(range(n - 2))
     return dot(x, y, contract=((n - 1,), (n - 2,)), batch=(lead, lead))
@@ -82,12 +82,12 @@ def diagonal_of(x: Any) -> Any:
 
 
 def scaled_columns(x: Any, v: Any) -> Any:
-    """Matrices with each column times an element of a vector; complex ones may be scaled by real numbers."""
+    """Matrices with columns scaled by the elements of a vector; complex ones may be scaled by real numbers."""
     return mul(x, expanded(_as(v, x), type_of(v).ndim - 1))
 
 
 def scaled_rows(x: Any, v: Any) -> Any:
-    """Matrices with each row times an element of a vector; complex ones may be scaled by real numbers."""
+    """Matrices with rows scaled by the elements of a vector; complex ones may be scaled by real numbers."""
     return mul(x, expanded(_as(v, x), type_of(v).ndim))
 
 
@@ -97,7 +97,7 @@ def _as(v: Any, x: Any) -> Any:
 
 
 def identity(shape: Dims, dtype: np.dtype) -> Any:
-    """Matrices with ones on the diagonal, of a shape."""
+    """Identity matrices of a shape."""
     return diagonal_part(full(dtype.type(1), shape))
 
 
@@ -105,7 +105,7 @@ def identity(shape: Dims, dtype: np.dtype) -> Any:
 
 
 def check_matrices(name: str, x: ArrayType, *, square: bool = False) -> None:
-    """Raises unless ``x`` has matrices, square ones if ``square``, of a dtype that XLA factors."""
+    """Raises unless ``x`` has matrices (square ones if ``square``) of a dtype that XLA factors."""
     if x.dtype not in FACTORED:
         raise TypeError(f"{name}: takes float32, float64, complex64 or complex128, got {x}")
     if x.ndim < 2:
@@ -115,7 +115,7 @@ def check_matrices(name: str, x: ArrayType, *, square: bool = False) -> None:
 
 
 def batching(primitive: Callable[[], Primitive]) -> Rule:
-    """The batching rule: one leading axis more for all operands and results."""
+    """The batching rule: a leading axis for all operands and results."""
 
     def batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, Any]:
         aligned = []
@@ -130,9 +130,9 @@ def batching(primitive: Callable[[], Primitive]) -> Rule:
 
 
 def of_something(infer: Rule, lower: Rule) -> Rule:
-    """A lowering rule that is not asked about matrices without elements, which LAPACK does not take.
+    """A lowering rule guarded against empty matrices, which LAPACK does not accept.
 
-    Square results are then the identity, as factors of nothing are, and others are zeros.
+    Square results are then identity matrices, like factors of empty matrices, and others are zeros.
     """
 
     @functools.wraps(lower)
@@ -196,7 +196,7 @@ def _triangular_lower(a: Any, b: Any, *, left: bool, lower: bool, transposed: bo
     return lax.linalg.triangular_solve(a, b, left_side=left, lower=lower, transpose_a=transposed, unit_diagonal=unit)
 
 
-# x with a x = b (left) or x a = b; of a only one triangle is read. With ``transposed``, a is its transpose.
+# x with a x = b (left) or x a = b; only one triangle of a is read. With ``transposed``, a is transposed.
 triangular_solve = matrix_primitive(
     "triangular_solve",
     _triangular_infer,

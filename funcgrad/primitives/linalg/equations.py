@@ -1,4 +1,4 @@
-"""Equations whose unknown is a matrix: Sylvester's, and ``x x = a``. Both go through triangular Schur factors.
+"""Matrix equations: Sylvester's, and ``x x = a``. Both use triangular Schur factors.
 
 Sources: R. Bartels, G. Stewart, "Solution of the matrix equation AX + XB = C", Comm. ACM 15 (1972); Å. Björck,
 S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra Appl. 52/53 (1983).
@@ -51,7 +51,7 @@ def _upper_solve(a: Any, b: Any) -> Any:
     return lax.linalg.triangular_solve(a, b, left_side=True, lower=False)
 
 
-# ---------------------------------------------------------------- the factors themselves
+# ---------------------------------------------------------------- the Schur factors
 
 
 def _schur_infer(x: ArrayType, *, real: bool) -> list[ArrayType]:
@@ -63,8 +63,8 @@ def _schur_jvp(*_: Any, **__: Any) -> Any:
     raise NonDifferentiableError("schur: the factors are not unique, and no derivative of them is known")
 
 
-# ``t`` and ``u`` with ``u @ t @ u.H = x``: upper triangular and unitary, or, if ``real``, triangular but for blocks of
-# two rows, and orthogonal. They are not unique, and have no derivative.
+# ``t`` and ``u`` with ``u @ t @ u.H = x``: upper triangular and unitary, or, if ``real``, quasi-triangular with 2x2
+# blocks, and orthogonal. They are not unique, and have no derivative.
 schur = matrix_primitive(
     "schur",
     _schur_infer,
@@ -92,7 +92,7 @@ def _sylvester_lower(a: Any, b: Any, q: Any) -> Any:
     one = jnp.eye(a.shape[-1], dtype=r.dtype)
 
     def column(k: Any, y: Any) -> Any:
-        # The columns that are not known yet are zero, so the product is of those that are.
+        # Unknown columns are zero, so the product contains only the known ones.
         of_s = _column(s, k)
         at = lax.dynamic_slice_in_dim(of_s, k, 1, of_s.ndim - 2)
         return _with_column(y, _upper_solve(r + at * one, _column(right, k) - _times(y, of_s)), k)
@@ -136,7 +136,7 @@ def _root_lower(x: Any) -> Any:
     row = jnp.arange(n)[:, None]
 
     def column(j: Any, root: Any) -> Any:
-        # Above the diagonal the column solves a triangular system in the columns before it.
+        # Above the diagonal a column solves a triangular system of the previous columns.
         of_t = _column(t, j)
         corner = jnp.sqrt(lax.dynamic_slice_in_dim(of_t, j, 1, of_t.ndim - 2))
         known = jnp.where(row < j, root + corner * jnp.eye(n, dtype=t.dtype), jnp.eye(n, dtype=t.dtype))

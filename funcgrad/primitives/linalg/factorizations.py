@@ -1,4 +1,4 @@
-"""Factors of matrices: triangular (Cholesky, LU), and orthogonal and triangular (QR).
+"""Matrix factorizations: triangular (Cholesky, LU), and orthogonal times triangular (QR).
 
 Sources of the derivatives: I. Murray, "Differentiation of the Cholesky decomposition" (2016); S. Walter and L. Lehmann,
 "Algorithmic differentiation of linear algebra functions with application in optimum experimental design" (2010).
@@ -37,21 +37,21 @@ from funcgrad.primitives.linalg.common import (
 from funcgrad.primitives.shape import broadcast, concatenate, slice_
 
 try:
-    # Not public in JAX, whose public QR factorization is made of it.
+    # Not public in JAX, whose public QR factorization uses it.
     from jax._src.lax.linalg import geqrf as _geqrf
 except ImportError as missing:
     raise ImportError("funcgrad packs reflectors by JAX's geqrf, which is not where JAX 0.10 has it") from missing
 
 
 def columns(x: Any, start: int, limit: int) -> Any:
-    """Some neighbouring columns of matrices."""
+    """A range of columns of matrices."""
     shape = type_of(x).shape
     none = (0,) * (len(shape) - 1)
     return slice_(x, start=(*none, start), limit=(*shape[:-1], limit), strides=(1,) * len(shape))
 
 
 def rows(x: Any, start: int, limit: int) -> Any:
-    """Some neighbouring rows of matrices."""
+    """A range of rows of matrices."""
     shape = type_of(x).shape
     begin, end = (*(0,) * (len(shape) - 2), start, 0), (*shape[:-2], limit, shape[-1])
     return slice_(x, start=begin, limit=end, strides=(1,) * len(shape))
@@ -76,7 +76,7 @@ def _cholesky_lower(x: Any) -> list[Any]:
 
 
 def _first_not_positive(x: Any) -> Any:
-    """The order of the first leading minor that is not positive, 0 for none: by elimination, pivot by pivot."""
+    """The order of the first leading minor that is not positive, or 0, by elimination."""
 
     def eliminate(j: Any, state: Any) -> Any:
         rest, info = state
@@ -96,14 +96,14 @@ def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list
 
 
 def cholesky_tangent(factor: Any, t: Any) -> Any:
-    """The change of the lower factor with a Hermitian change ``t`` of the matrix."""
+    """The tangent of the lower factor for a Hermitian tangent ``t`` of the matrix."""
     inner = _solved(factor, t, left=True, lower=True)
     inner = _solved(conjugated(factor), inner, left=False, lower=True, transposed=True)
     return product(factor, sub(lower_part(inner), scale(diagonal_part(inner), 0.5)))
 
 
-# The lower factor, and the order of the first leading minor that is not positive: 0 if all are, else the factor is NaN.
-# Only the lower triangle is read; the derivative is the one along Hermitian tangents.
+# The lower factor, and the order of the first leading minor that is not positive: if not 0, the factor is NaN. Only the
+# lower triangle is read; the derivative is for Hermitian tangents.
 cholesky = matrix_primitive("cholesky", _cholesky_infer, _cholesky_lower, jvp=_cholesky_jvp, multiple=True)
 
 # ---------------------------------------------------------------- LU
@@ -121,7 +121,7 @@ def _permutation_lower(pivots: Any, *, length: int) -> Any:
     return lax.linalg.lu_pivots_to_permutation(pivots - np.int32(1), length)
 
 
-# The permutation that rows interchanged in turn make: row i with row pivots[i], counted from one.
+# The permutation made by interchanging rows in sequence: row i with row pivots[i], counted from one.
 permutation = Primitive(
     "permutation",
     infer=_permutation_infer,
@@ -132,7 +132,7 @@ permutation = Primitive(
 
 
 def permuted(x: Any, order: Any) -> Any:
-    """The rows of matrices in another order."""
+    """The rows of matrices, permuted."""
     shape = type_of(x).shape
     places = broadcast(order, shape=shape, dims=tuple(range(len(shape) - 1)))
     return take_along(x, places, axis=len(shape) - 2, mode="promise", unique=True)
@@ -156,7 +156,7 @@ def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any],
 
 
 def lu_tangent(packed: Any, change: Any) -> Any:
-    """The change of packed LU factors with a change of the matrix, its rows in the factors' order."""
+    """The tangent of packed LU factors for a tangent of the matrix with its rows permuted."""
     m, n = type_of(packed).shape[-2:]
     k = min(m, n)
     head = rows(columns(packed, 0, k), 0, k)
@@ -175,8 +175,7 @@ def lu_tangent(packed: Any, change: Any) -> Any:
     return whole
 
 
-# Both factors in one matrix (the lower one's diagonal, which is ones, left out), and with which row each row was
-# interchanged, counted from one.
+# Both factors packed in one matrix (without the lower one's unit diagonal), and the pivots, counted from one.
 lu = matrix_primitive("lu", _lu_infer, _lu_lower, jvp=_lu_jvp, multiple=True)
 
 # ---------------------------------------------------------------- QR
@@ -202,7 +201,8 @@ def _qr_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, full: bool) -> t
 
 
 def qr_tangents(q: Any, r: Any, t: Any) -> tuple[Any, Any]:
-    """The changes of QR factors with a change ``t`` of the matrix; of a wide one the first columns determine ``q``."""
+    """The tangents of QR factors for a tangent ``t`` of the matrix; for a wide one the first columns determine
+    ``q``."""
     m, n = type_of(t).shape[-2:]
     k = min(m, n)
     square = columns(r, 0, k)
@@ -236,16 +236,16 @@ def _reflectors_infer(x: ArrayType) -> list[ArrayType]:
     return [x.strong(), ArrayType((*x.shape[:-2], min(x.shape[-2:])), x.dtype)]
 
 
-# QR as LAPACK packs it: r above, below it the vectors of the reflections whose product is q, and their factors.
+# QR packed as in LAPACK: r in the upper triangle, below it the Householder vectors whose product is q, and their taus.
 reflectors = matrix_primitive(
     "reflectors", _reflectors_infer, lambda x: list(_geqrf(x)), multiple=True, differentiable=False
 )
 
 
 def reflected(packed: Any, taus: Any, x: Any, *, adjoint_of_product: bool = False) -> Any:
-    """The product of reflections, packed as in ``reflectors``, or its adjoint, times matrices ``x``.
+    """The product of Householder reflections, packed as in ``reflectors``, or its adjoint, times matrices ``x``.
 
-    The reflections ``1 - tau v v.H`` are multiplied at once: ``1 - V T V.H``, where ``T`` is upper triangular and its
+    The reflections ``1 - tau v v.H`` are applied together: ``1 - V T V.H``, where ``T`` is upper triangular and its
     inverse has the strict upper triangle of ``V.H V`` and ``1 / tau`` on the diagonal.
 
     Source: C. Puglisi, "Modification of the Householder method based on the compact WY representation", SIAM J. Sci.
@@ -255,7 +255,7 @@ def reflected(packed: Any, taus: Any, x: Any, *, adjoint_of_product: bool = Fals
     vectors = columns(packed, 0, k)
     vectors = add(lower_part(vectors, strict=True), identity(type_of(vectors).shape, type_of(packed).dtype))
     back = adjoint(vectors)
-    # With a unit diagonal, so that a tau of zero does no harm.
+    # With a unit diagonal, so that a tau of zero is harmless.
     inner = scaled_columns(upper_part(product(back, vectors), strict=True), taus)
     inner = add(inner, identity(type_of(inner).shape, type_of(packed).dtype))
     found = product(back, x)
@@ -293,7 +293,7 @@ def _tridiagonal_infer(x: ArrayType, *, lower: bool) -> list[ArrayType]:
     return [x.strong(), ArrayType((*lead, n), real), ArrayType(beside, real), ArrayType(beside, x.dtype)]
 
 
-# Made zero below the first diagonal by reflections on both sides, which are packed there; and their factors.
+# Reduced to Hessenberg form by reflections on both sides, which are packed below the subdiagonal; and their taus.
 hessenberg = matrix_primitive(
     "hessenberg",
     _hessenberg_infer,
@@ -302,7 +302,7 @@ hessenberg = matrix_primitive(
     multiple=True,
 )
 
-# Hermitian matrices likewise: the reflections, packed into one triangle, the diagonal, the one beside it, the factors.
+# Hermitian matrices likewise: the reflections in one triangle, the diagonal, the off-diagonal, the taus.
 tridiagonal = matrix_primitive(
     "tridiagonal",
     _tridiagonal_infer,

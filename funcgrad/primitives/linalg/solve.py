@@ -1,4 +1,4 @@
-"""Systems of equations, inverses, determinants, pseudoinverses.
+"""Linear systems, inverses, determinants, pseudoinverses.
 
 Source of the derivative of the pseudoinverse: G. Golub and V. Pereyra, "The differentiation of pseudo-inverses and
 nonlinear least squares problems whose variables separate", SIAM J. Numer. Anal. 10 (1973).
@@ -85,15 +85,15 @@ def _solve_transpose(ct: Any, a: Any, packed: Any, order: Any, b: Any, *, transp
     return factored_solve(a, packed, order, ct, transposed=not transposed)
 
 
-# x with a x = b, or a.T x = b, by the packed LU factors of a and the order of its rows. Its derivative by a is that of
-# the solution; by the factors, which are a's, it has none.
+# x with a x = b, or a.T x = b, from the packed LU factors of a and its row permutation. It is differentiated with
+# respect to a and b, not the factors, which depend on a.
 factored_solve = matrix_primitive(
     "factored_solve", _solve_infer, _solve_lower, jvp=_solve_jvp, transpose=(None, None, None, _solve_transpose)
 )
 
 
 def factors(a: Any) -> tuple[Any, Any, Any]:
-    """The LU factors, the pivots and the order of the rows of square matrices, without derivatives."""
+    """The LU factors, pivots and row permutation of square matrices, without derivatives."""
     packed, pivots = lu(stop_gradient(a))
     return packed, pivots, permutation(pivots, length=type_of(a).shape[-1])
 
@@ -128,7 +128,7 @@ def _definite_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any,
     return x, None if right is None else definite_solve(factor, right)
 
 
-# x with l l.H x = b, by the lower Cholesky factor l: the lower triangle is read, and the derivative is by all of it.
+# x with l l.H x = b, for the lower Cholesky factor l: reads the lower triangle; the derivative is for all of it.
 definite_solve = matrix_primitive(
     "definite_solve",
     _definite_infer,
@@ -162,10 +162,10 @@ def _inverse_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[
     return [out, info], [neg(product(product(out, t), out)), None]
 
 
-# The inverse, and the number, from one, of the first pivot that is zero; 0 if none is.
+# The inverse, and the one-based index of the first zero pivot, or 0.
 inverse = matrix_primitive("inverse", _inverse_infer, _inverse_lower, jvp=_inverse_jvp, multiple=True)
 
-# The same number, of packed LU factors.
+# The same index, from packed LU factors.
 first_zero_pivot = matrix_primitive(
     "first_zero_pivot",
     lambda packed: ArrayType(packed.shape[:-2], dtypes.int32),
@@ -182,7 +182,7 @@ def _determinant_infer(a: ArrayType, packed: ArrayType, pivots: ArrayType) -> Ar
 
 
 def _sign_of(pivots: Any, dtype: np.dtype) -> Any:
-    """1 for an even number of interchanges, -1 for an odd one."""
+    """1 for an even number of row interchanges, -1 for an odd one."""
     moved = pivots != jnp.arange(1, pivots.shape[-1] + 1)
     return (1 - 2 * (jnp.sum(moved, -1) % 2)).astype(dtype)
 
@@ -198,8 +198,8 @@ def _determinant_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
 
 
 def _cofactors(a: Any, packed: Any, pivots: Any, out: Any) -> Any:
-    # det(a) inv(a).T, a pivot that is zero taken for a very small one: if there is one, it falls out of the product; if
-    # there are more, the product is nearly zero, as it should be.
+    # det(a) inv(a).T, with zero pivots replaced by tiny ones: a single one cancels in the product; several make the
+    # product nearly zero, as it should be.
     pivot = diagonal_of(packed)
     zero = number(0, pivot)
     small = select(eq(pivot, zero), number(np.finfo(type_of(a).dtype).eps, a), zero)
@@ -217,7 +217,7 @@ def _last_two(x: Any) -> tuple[int, int]:
     return n - 2, n - 1
 
 
-# The determinant of a, by its packed LU factors and pivots; singular matrices have first derivatives.
+# The determinant of a, from its packed LU factors and pivots; singular matrices have first derivatives.
 factored_determinant = Primitive(
     "factored_determinant",
     infer=_determinant_infer,
@@ -252,7 +252,7 @@ def _logarithm_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[lis
     return [sign, size], [mul(sign, make_complex(number(0, angle), angle)), real(change)]
 
 
-# The determinant's direction (its sign, or a complex number of magnitude 1) and the logarithm of its magnitude.
+# The sign of the determinant (or a complex number of magnitude 1) and the logarithm of its magnitude.
 factored_logdet = Primitive(
     "factored_logdet",
     infer=_logarithm_infer,
@@ -293,7 +293,7 @@ def _pseudo_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, hermitian: b
 
 
 def pseudoinverse_tangent(x: Any, out: Any, t: Any) -> Any:
-    """The change of a pseudoinverse ``out`` with a change ``t`` of the matrix that does not change its rank."""
+    """The tangent of a pseudoinverse ``out`` for a tangent ``t`` of the matrix that preserves its rank."""
     turned, back = adjoint(t), adjoint(out)
     beside = product(product(out, back), turned)
     above = product(turned, product(back, out))
@@ -302,8 +302,8 @@ def pseudoinverse_tangent(x: Any, out: Any, t: Any) -> Any:
     return sub(rest, product(product(out, t), out))
 
 
-# The pseudoinverse; singular values up to max(atol, rtol times the greatest) count as zero. Of a Hermitian matrix only
-# the lower triangle is read.
+# The pseudoinverse; singular values up to max(atol, rtol * largest) count as zero. For a Hermitian matrix only the
+# lower triangle is read.
 pseudoinverse = matrix_primitive("pseudoinverse", _pseudo_infer, _pseudo_lower, jvp=_pseudo_jvp)
 
 # ---------------------------------------------------------------- tridiagonal systems
@@ -319,7 +319,7 @@ def _tridiagonal_infer(below: ArrayType, diagonal: ArrayType, above: ArrayType, 
 
 
 def _neighbour(x: Any, by: int, axis: int) -> Any:
-    """At each place what is one before it (-1) or after it (1) along an axis; 0 at the end."""
+    """The previous (-1) or next (1) element along an axis; 0 at the end."""
     shape = type_of(x).shape
     low, high, none = [0] * len(shape), [0] * len(shape), (0,) * len(shape)
     low[axis], high[axis] = -by, by
@@ -327,7 +327,7 @@ def _neighbour(x: Any, by: int, axis: int) -> Any:
 
 
 def _tridiagonal_product(below: Any, diagonal: Any, above: Any, x: Any) -> Any:
-    """The matrix of three diagonals, each of which may be None for zeros, times ``x``."""
+    """The product of a tridiagonal matrix, whose diagonals may be None for zeros, with ``x``."""
     total = number(0, x)
     for d, by in ((below, -1), (diagonal, 0), (above, 1)):
         if d is not None:
@@ -350,8 +350,8 @@ def _tridiagonal_transpose(ct: Any, below: Any, diagonal: Any, above: Any, b: Ar
     return tridiagonal_solve(_neighbour(above, -1, last), diagonal, _neighbour(below, 1, last), ct)
 
 
-# x with a x = b for a matrix given by its diagonals: below, on and above the main one, all of its length, the first
-# element of the lower and the last of the upper not read.
+# x with a x = b for a tridiagonal matrix given by its lower, main and upper diagonals, all of full length: the first
+# element of the lower and the last of the upper are not read.
 tridiagonal_solve = matrix_primitive(
     "tridiagonal_solve",
     _tridiagonal_infer,

@@ -1,7 +1,7 @@
-"""Eigenvalues and singular values, and functions of matrices that are made by squaring.
+"""Eigenvalues, singular values, and the matrix exponential.
 
-Where values are equal, nothing tells their vectors apart: the vectors' derivatives are not finite there, while those of
-the values alone are.
+For repeated values the vectors are not unique: their derivatives are not finite there, while those of the values alone
+are.
 
 Sources: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 (2008); J. Townsend, "Differentiating the singular value decomposition" (2016); N. Higham, "The scaling and squaring
@@ -62,7 +62,7 @@ def _as(x: Any, dtype: np.dtype) -> Any:
 
 
 def _inverted(x: Any) -> Any:
-    """``1 / x``, and 0 where ``x`` is."""
+    """``1 / x``, and 0 where ``x`` is 0."""
     zero, one = number(0, x), number(1, x)
     return select(eq(x, zero), zero, div(one, select(eq(x, zero), one, x)))
 
@@ -92,14 +92,14 @@ def _hermitian_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, lower: bo
 
 
 def eigh_tangents(values: Any, vectors: Any, t: Any) -> tuple[Any, Any]:
-    """The changes of eigenvalues and eigenvectors with a Hermitian change ``t`` of the matrix."""
+    """The tangents of eigenvalues and eigenvectors for a Hermitian tangent ``t`` of the matrix."""
     inner = product(adjoint(vectors), product(t, vectors))
     turned = mul(inner, _as(_inverse_differences(values), type_of(t).dtype))
     return _real(diagonal_of(inner)), product(vectors, turned)
 
 
-# The eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices, of which one triangle is read. The
-# derivative is the one along Hermitian tangents.
+# The eigenvalues of Hermitian matrices in ascending order, and the eigenvectors; one triangle is read. The derivative
+# is for Hermitian tangents.
 eigh = matrix_primitive("eigh", _hermitian_infer, _hermitian_lower, jvp=_hermitian_jvp, multiple=True)
 
 
@@ -121,7 +121,7 @@ def _general_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, vectors: bo
     if not vectors:
         return [values], [change]
     turned = product(right, mul(inner, _inverse_differences(values)))
-    # The vectors keep their length.
+    # The vectors stay normalized.
     along = real(diagonal_of(product(adjoint(right), turned)))
     return [values, right], [change, sub(turned, scaled_columns(right, along))]
 
@@ -160,13 +160,13 @@ def _svd_jvp(
 
 
 def svd_tangents(left: Any, values: Any, right: Any, t: Any) -> tuple[Any, Any, Any]:
-    """The changes of singular vectors and values with a change ``t`` of the matrix."""
+    """The tangents of singular vectors and values for a tangent ``t`` of the matrix."""
     k = type_of(values).shape[-1]
     dtype = type_of(t).dtype
     back = adjoint(right)
     inner = product(adjoint(left), product(t, back))
     core = rows(columns(inner, 0, k), 0, k)
-    # Of the squares' differences, as a product: a square may be rounded otherwise than the same one beside it.
+    # The difference of squares as a product: equal squares may be rounded differently.
     n = type_of(values).ndim
     sums = add(expanded(values, n - 1), expanded(values, n))
     apart = _as(mul(_inverse_differences(values), _inverted(sums)), dtype)
@@ -174,7 +174,7 @@ def svd_tangents(left: Any, values: Any, right: Any, t: Any) -> tuple[Any, Any, 
     turn_left = mul(apart, _plus_adjoint(scaled_columns(core, values)))
     turn_right = mul(apart, _plus_adjoint(scaled_rows(core, values)))
     if dtypes.is_complex(dtype):
-        # A common phase of two vectors is free: it is the left one that turns.
+        # A common phase of a vector pair is free: the left vector rotates.
         phase = mul(imag(diagonal_of(core)), inverse)
         one = identity(type_of(turn_left).shape, dtype)
         turn_left = add(turn_left, scaled_columns(one, make_complex(number(0, phase), phase)))
@@ -188,16 +188,16 @@ def _plus_adjoint(x: Any) -> Any:
 
 
 def _turned(u: Any, t: Any, v: Any, inner: Any, turn: Any, inverse: Any, k: int) -> Any:
-    """The change of the vectors ``u`` on one side, ``v`` being those on the other.
+    """The tangent of the vectors ``u`` on one side, given those on the other, ``v``.
 
     Args:
         inner: ``u.H @ t @ v``.
-        turn: how the first ``k`` turn among each other.
+        turn: the rotation of the first ``k`` vectors among each other.
     """
     m, count = type_of(u).shape[-2:]
     first = columns(u, 0, k)
     if count == m:
-        # All directions are there: what leaves the first vectors goes into the others, and the others turn back.
+        # A full basis: components that leave the first vectors enter the others, which rotate the opposite way.
         if m == k:
             return product(u, turn)
         out = scaled_columns(columns(rows(inner, k, m), 0, k), inverse)
@@ -209,13 +209,14 @@ def _turned(u: Any, t: Any, v: Any, inner: Any, turn: Any, inverse: Any, k: int)
     return add(product(first, turn), away)
 
 
-# Singular values, in descending order, between left vectors (columns) and right ones (rows); with ``full`` as many
-# vectors as rows and columns; without ``vectors`` the values alone.
+# Left singular vectors (columns), singular values in descending order, and right vectors (rows); square if ``full``;
+# only the values without ``vectors``.
 svd = matrix_primitive("svd", _svd_infer, _svd_lower, jvp=_svd_jvp, multiple=True)
 
 # ---------------------------------------------------------------- the exponential
 
-#: By the dtype: up to which norm the approximation holds, and its coefficients, (2 m - j)! m! / ((2 m)! (m - j)! j!).
+#: By dtype: the norm up to which the approximation is accurate, and its coefficients, (2 m - j)! m! / ((2 m)! (m - j)!
+#: j!).
 _PADE = {np.dtype(np.float32): (3.925724783138660, 7), np.dtype(np.float64): (5.371920351148152, 13)}
 
 
@@ -228,7 +229,7 @@ def _exponential_lower(x: Any) -> Any:
     bound, m = _PADE[dtypes.real_of(x.dtype)]
     size = jnp.abs(x).sum(-2).max(-1)
     halvings = jnp.maximum(0, jnp.ceil(jnp.log2(jnp.where(size > bound, size, bound) / bound))).astype(np.int32)
-    # What is not finite stays so however often it is halved.
+    # Nonfinite values stay so however often they are halved.
     halvings = jnp.where(jnp.isfinite(size), halvings, 0)
     found = _pade(x * jnp.exp2(-halvings).astype(x.dtype)[..., None, None], m)
 
@@ -243,7 +244,7 @@ def _times(x: Any, y: Any) -> Any:
 
 
 def _pade(x: Any, m: int) -> Any:
-    """The quotient of two polynomials of degree ``m`` that is nearest to the exponential at zero."""
+    """The Padé approximant of the exponential of degree ``m``."""
     f = math.factorial
     weights = [f(2 * m - j) * f(m) / (f(2 * m) * f(m - j) * f(j)) for j in range(m + 1)]
     one = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
@@ -299,13 +300,13 @@ def _tangent_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, 
     out = exponential_tangent(x, t)
     change = None if dt is None else exponential_tangent(x, dt)
     if dx is not None:
-        # The tangent is a block of the exponential of a larger matrix, and that one's tangent is known.
+        # The tangent is a block of the exponential of a larger matrix, whose tangent is known.
         more = _upper_right(exponential_tangent(_blocks(x, t), _blocks(dx, zeros(type_of(dx).strong()))))
         change = more if change is None else add(change, more)
     return out, change
 
 
-# The change of the exponential of x with a change t of it, in which it is linear.
+# The tangent of the exponential of x for a tangent t, in which it is linear.
 exponential_tangent = matrix_primitive(
     "exponential_tangent",
     _tangent_infer,

@@ -1,7 +1,7 @@
-"""How Bessel, Airy and Fresnel functions are computed: Chebyshev series near the origin, and far from it the asymptotic
-form, whose slowly varying parts are Chebyshev series too.
+"""Bessel, Airy and Fresnel functions: Chebyshev series near the origin, and far from it the asymptotic form, whose
+slowly varying factors are Chebyshev series too.
 
-The tables were made for this, by ``tools/make_special_tables.py``. These are functions of JAX arrays, for lowering.
+``tools/make_special_tables.py`` generates the tables. These are functions of JAX arrays, for lowering.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Function = Callable[..., Any]
 
 
 def widened(f: Function, least: Any = np.float32) -> Function:
-    """``f`` computed in ``least`` or what is wider: half precision has no digits to spare on the way."""
+    """``f`` computed in at least dtype ``least``, since float16 and bfloat16 would lose accuracy."""
 
     def wide(*xs: Any, **params: Any) -> Any:
         dtype = xs[0].dtype
@@ -33,7 +33,7 @@ def widened(f: Function, least: Any = np.float32) -> Function:
 
 def series(table: Sequence[float], t: Any) -> Any:
     """The Chebyshev series at ``t`` in [-1, 1], by Clenshaw's recurrence."""
-    # What a narrow dtype cannot see of the series need not be added.
+    # Terms below the dtype's precision are skipped.
     least = np.finfo(t.dtype).eps * max(map(abs, table)) / 16
     used = table[: 1 + max(i for i, c in enumerate(table) if abs(c) > least)]
     one, two = lax.full_like(t, 0), lax.full_like(t, 0)
@@ -55,8 +55,8 @@ def _far(table: Sequence[float], x: Any, start: float, power: float = 2) -> Any:
 
 
 def _waves(x: Any, p: Sequence[float], q: Sequence[float], order: int) -> tuple[Any, Any]:
-    """J and Y for ``x`` of 8 and more."""
-    # cos and sin of x - pi/4 from those of x: subtracting first would lose digits of a large x.
+    """J and Y for ``x`` of at least 8."""
+    # cos and sin of x - pi/4 from those of x: subtracting first would lose digits of large x.
     c, s = lax.cos(x), lax.sin(x)
     cos, sin = (c + s, s - c) if order == 0 else (s - c, -(s + c))
     size = lax.rsqrt(math.pi * x)
@@ -114,7 +114,7 @@ k0e, k1e = (widened(lambda x, n=n: _k(x, n, True)) for n in (0, 1))
 
 
 def _upwards(first: Any, second: Any, x: Any, order: int) -> Any:
-    """The function of ``order`` from those of 0 and 1, by the recurrence that all of them share."""
+    """The function of ``order`` from those of 0 and 1, by the common upward recurrence."""
     if order == 0:
         return first
 
@@ -140,7 +140,7 @@ def jn(x: Any, *, order: int) -> Any:
         k = start - i
         after, now, total, wanted = state
         before = lax.convert_element_type(2 * k, x.dtype) / inner * now - after
-        # Far from 0 they grow fast; only their ratios count.
+        # They grow fast far from 0; only their ratios matter.
         shrink = where(lax.abs(before) > 1e15, lax.full_like(x, 1e-15), 1.0)
         now, before = now * shrink, before * shrink
         wanted = where(lax.broadcast(k - 1 == n, x.shape), before, wanted * shrink)
@@ -160,7 +160,7 @@ def jn(x: Any, *, order: int) -> Any:
 
 @widened
 def yn(x: Any, *, order: int) -> Any:
-    """Y of an integer order: the recurrence upwards is stable."""
+    """Y of an integer order: the upward recurrence is stable."""
     n = abs(order)
     safe = where(x > 0, x, 1.0)
     found = _upwards(_y(safe, 0), _y(safe, 1), safe, n)
@@ -207,7 +207,7 @@ def _fresnel(x: Any, sine: bool) -> Any:
         near = _near(tables.FRESNEL_C, inner, 2, 4) * inner
     f = _far(tables.FRESNEL_F, outer, 2, 4) / outer
     g = _far(tables.FRESNEL_G, outer, 2, 4) / lax.integer_pow(outer, 3)
-    # The angle modulo a whole turn, which an even whole number in x**2 / 2 makes no part of.
+    # The angle modulo a full turn, to which an even integer part of x**2 / 2 does not contribute.
     turns = outer * outer / 2
     angle = math.pi * (turns - 2 * lax.floor(turns / 2))
     c, s = lax.cos(angle), lax.sin(angle)

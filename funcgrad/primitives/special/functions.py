@@ -1,8 +1,8 @@
 """Special functions, elementwise: gamma and beta, error functions, Bessel, integrals, hypergeometric; one row each.
 
-Those that need more than XLA has are computed in ``bessel`` (Chebyshev series) and ``series`` (power
-series). Derivatives by a parameter, such as the order of an incomplete gamma function, are primitives themselves, with
-the number of derivatives in ``orders``; there are two of them, and beyond that an error says so.
+Functions that XLA lacks are computed in ``bessel`` (Chebyshev series) and ``series`` (power series). Derivatives with
+respect to a parameter, such as the order of an incomplete gamma function, are primitives themselves, with the
+derivative's order in ``orders``; orders above two raise an error.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Orders = tuple[int, ...]
 
 
 def _unary(name: str, lower: Callable[..., Any], slope: Callable[..., Any]) -> Primitive:
-    """A function of one real variable; ``slope`` is its derivative, of the result and the operand."""
+    """A function of one real variable; ``slope`` is its derivative, a function of the result and the operand."""
     return elementwise(name, lower, (lambda g, out, x, **p: mul(g, slope(out, x, **p)),), accepts="float")
 
 
@@ -87,21 +87,21 @@ def _times_log(n: Any, x: Any) -> Any:
 
 
 def _derivative(value: Any, slopes: list[Any], bend: Any) -> Any:
-    """What ``exp(f)`` becomes by differentiating as often as there are slopes of ``f``."""
+    """The factor that turns ``exp(f)`` into its n-th derivative, for n given derivatives of ``f``."""
     if not slopes:
         return value
     return mul(value, slopes[0] if len(slopes) == 1 else add(mul(*slopes), bend))
 
 
 def _gamma_density(a: Any, x: Any, order: int = 0) -> Any:
-    """The derivatives by ``a`` of ``x**(a-1) exp(-x) / gamma(a)``."""
+    """The derivatives with respect to ``a`` of ``x**(a-1) exp(-x) / gamma(a)``."""
     value = exp(sub(sub(_times_log(shift(a, -1), x), x), lgamma(a)))
     slopes = [sub(log(_nonzero(x)), digamma(a))] * order
     return _derivative(value, slopes, neg(trigamma(a)) if order == 2 else None)
 
 
 def _beta_density(a: Any, b: Any, x: Any, orders: Orders = (0, 0)) -> Any:
-    """The derivatives by ``a`` and ``b`` of ``x**(a-1) (1-x)**(b-1) / beta(a, b)``."""
+    """The derivatives with respect to ``a`` and ``b`` of ``x**(a-1) (1-x)**(b-1) / beta(a, b)``."""
     rest = sub(number(1, x), x)
     total = add(a, b)
     logs = add(_times_log(shift(a, -1), x), _times_log(shift(b, -1), rest))
@@ -136,7 +136,7 @@ def _betainc_rule(index: int) -> Rule:
     return rule
 
 
-# The ``order``-th derivative of ``igamma`` by ``a``, 1 or 2.
+# The ``order``-th derivative of ``igamma`` with respect to ``a``, 1 or 2.
 igamma_by_a = elementwise(
     "igamma_by_a",
     series.igamma_by_a,
@@ -161,7 +161,7 @@ igammac = elementwise(
     ),
     accepts="float",
 )
-# Derivatives of ``betainc`` by ``a`` and ``b``, one or two in all.
+# Derivatives of ``betainc`` with respect to ``a`` and ``b``, of total order one or two.
 betainc_by_parameters = elementwise(
     "betainc_by_parameters",
     series.betainc_by_parameters,
@@ -193,8 +193,9 @@ def _slope_by_sample(g: Any, out: Any, a: Any, x: Any) -> Any:
     return mul(g, sub(sub(digamma(a), log(x)), mul(out, shift(div(shift(a, -1), x), -1))))
 
 
-# The derivative by its parameter of a gamma variable: how far a sample moves whose probability stays. It is that of the
-# probability over the density, with the sign turned, and its own derivatives are those of that quotient.
+# The derivative of a gamma variable with respect to its parameter, at constant probability (implicit
+# reparameterization): minus the derivative of the probability over the density; higher derivatives are those of that
+# quotient.
 gamma_sample_slope = elementwise(
     "gamma_sample_slope", widened(lax.random_gamma_grad), (_slope_by_parameter, _slope_by_sample), accepts="float"
 )
@@ -211,7 +212,8 @@ _BERNOULLI = [
 
 
 def _zeta_by_s(s: Any, q: Any) -> Any:
-    """The derivative of Hurwitz's zeta function by the exponent: its Euler-Maclaurin sum, differentiated by terms.
+    """The derivative of Hurwitz's zeta function with respect to the exponent: its Euler-Maclaurin sum, differentiated
+    termwise.
 
     Source: Abramowitz and Stegun, 23.1.30 and 23.2.
     """
@@ -236,10 +238,10 @@ def _zeta_by_s(s: Any, q: Any) -> Any:
 
 
 def _zeta(s: Any, q: Any) -> Any:
-    """Hurwitz's zeta function, of which XLA has the sum of a few terms and of a tail that begins above zero.
+    """Hurwitz's zeta function; XLA computes a few terms and a tail for ``q`` above zero.
 
-    The terms of a negative ``q`` that are below zero are, but for their sign, a sum of the same kind above it: with the
-    fraction ``f`` of ``-q`` they are those of ``zeta(s, f)`` that ``zeta(s, 1 - q)`` has not.
+    The terms of a negative ``q`` below zero are, but for their sign, a sum of the same kind above it: with the fraction
+    ``f`` of ``-q`` they are those of ``zeta(s, f)`` that ``zeta(s, 1 - q)`` lacks.
     """
     whole = lax.eq(s, lax.floor(s)) & lax.gt(s, lax.full_like(s, 1))
     below = whole & lax.lt(q, lax.full_like(q, 0)) & lax.ne(q, lax.floor(q))
@@ -268,7 +270,7 @@ zeta = elementwise(
 
 
 def _erfcx(x: Any) -> Any:
-    # Far out by its asymptotic series: there JAX's, a quotient, loses its digits first and then is 0.
+    # For large arguments its asymptotic series: JAX's quotient loses digits there and then underflows.
     # Source: Abramowitz and Stegun, 7.1.23.
     far = x > 20
     inverse = 1 / lax.square(lax.select(far, x, lax.full_like(x, 20)))
@@ -365,7 +367,7 @@ cosine_integral = _unary("cosine_integral", widened(lambda x: jsp.sici(x)[1]), l
 
 def _expi(x: Any) -> Any:
     ends = lax.bitwise_or(x == 0, x == math.inf)
-    # Below it is 0, which the continued fraction does not reach at minus infinity.
+    # Below it the result is 0, which the continued fraction does not reach at minus infinity.
     found = jsp.expi(lax.select(ends, lax.full_like(x, 1), lax.max(x, lax.full_like(x, -1e4))))
     return lax.select(ends, lax.select(x == 0, lax.full_like(x, -math.inf), x), found)
 
@@ -391,7 +393,7 @@ spence = _unary("spence", widened(jsp.spence), lambda out, x: neg(_over(log(x), 
 
 
 def _hypergeometric(name: str, lower: Callable[..., Any], count: int) -> Primitive:
-    """One with ``count`` operands; ``orders`` says how often it is differentiated by each, by its parameters twice."""
+    """One with ``count`` operands; ``orders`` is the derivative's order in each operand, at most two for parameters."""
 
     def partial(index: int) -> Rule:
         def rule(g: Any, out: Any, *xs: Any, orders: Orders) -> Any:

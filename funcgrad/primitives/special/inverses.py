@@ -1,11 +1,11 @@
-"""Inverses of distribution functions: of the gamma, the beta, Student's and, by its logarithm, the normal one.
+"""Inverses of distribution functions: gamma, beta, Student's t, and the normal one by its logarithm.
 
-Each is found as a root, and differentiated as the implicit function that it is: where ``F(a, x) = p``, the slope by
-``p`` is one over the density at ``x``, and that by ``a`` what ``F`` gains by ``a`` over the density, with its sign
-turned. So derivatives of all orders are those of ``F``.
+Each is computed by root finding and differentiated implicitly: where ``F(a, x) = p``, the derivative with respect to
+``p`` is one over the density at ``x``, and that with respect to ``a`` is minus that of ``F`` over the density. So
+derivatives of all orders are those of ``F``.
 
-A root is looked for on a scale without ends, the logarithm of ``x`` or of its odds, by the logarithm of the smaller of
-``F`` and ``1 - F``: so a result keeps its digits however small it is, and so does a probability.
+Roots are found on an unbounded scale, the logarithm of ``x`` or of its odds, from the logarithm of the smaller of ``F``
+and ``1 - F``, so that tiny results and probabilities keep their relative accuracy.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ from funcgrad.primitives.special.functions import (
     igamma_by_a,
 )
 
-#: Beyond this many steps nothing is gained: bisection alone comes from one end of the scale to the other.
+#: The maximum number of steps: enough for bisection alone over the whole scale.
 _MOST = 100
-#: The logarithm of the least normal number of double precision: smaller ones are 0.
+#: The logarithm of the smallest normal float64: smaller results are 0.
 _LEAST = math.log(float(np.finfo(np.float64).tiny))
 
 # ---------------------------------------------------------------- roots, as JAX functions
 
 
 def _root(f: Callable[[Any], tuple[Any, Any]], start: Any, low: Any, high: Any) -> Any:
-    """Where a growing function is 0: by Newton's method, by bisection where that leaves what is known of the place.
+    """The root of an increasing function: Newton's method, with bisection when a step leaves the bracket.
 
     Args:
-        f: the value and the slope; the value may be infinite where there are no digits left.
-        start: where to begin.
-        low, high: bounds of the root.
+        f: returns the value and the slope; the value may be infinite on underflow.
+        start: the initial guess.
+        low, high: the bracket.
     """
     eps = float(np.finfo(start.dtype).eps)
 
@@ -85,19 +85,19 @@ def _root(f: Callable[[Any], tuple[Any, Any]], start: Any, low: Any, high: Any) 
 
 
 def _off(lower: Any, below: Any, above: Any, p: Any, q: Any, log_slope: Any) -> tuple[Any, Any]:
-    """By how much the logarithm of the smaller probability is off, growing; and its slope."""
+    """The error in the logarithm of the smaller probability, as an increasing function; and its slope."""
     value = where(lower, lax.log(below) - lax.log(p), lax.log(q) - lax.log(above))
     return value, lax.exp(log_slope - lax.log(where(lower, below, above)))
 
 
 def _ends(found: Any, good: Any, p: Any, q: Any, first: float, last: float) -> Any:
-    """The root; the ends of the support for probabilities of 0 and 1; NaN outside of them."""
+    """The root; the ends of the support for probabilities 0 and 1; NaN outside [0, 1]."""
     found = where(p == 0, lax.full_like(p, first), where(q == 0, lax.full_like(p, last), found))
     return where(lax.bitwise_and(good, lax.bitwise_and(p >= 0, q >= 0)), found, np.nan)
 
 
 def _gamma_root(a: Any, p: Any, q: Any) -> Any:
-    """Where the regularized incomplete gamma functions are ``p`` and ``q``, which are 1 together."""
+    """The point where the regularized incomplete gamma functions are ``p`` and ``q = 1 - p``."""
     good, usual = a > 0, lax.bitwise_and(lax.bitwise_and(p > 0, q > 0), a > 0)
     a, low_p, high_p = where(usual, a, 1.0), where(usual, p, 0.5), where(usual, q, 0.5)
     lower, gamma = low_p <= 0.5, lax.lgamma(a)
@@ -106,26 +106,26 @@ def _gamma_root(a: Any, p: Any, q: Any) -> Any:
         x = lax.exp(u)
         return _off(lower, lax.igamma(a, x), lax.igammac(a, x), low_p, high_p, a * u - x - gamma)
 
-    # It is never less than the first term of the series says, and of many normal variables the cube root is normal.
+    # At least the estimate from the first term of the series; for large shapes the cube root is nearly normal.
     # Sources: Abramowitz and Stegun, 6.5.29 and 26.4.17.
     first = (lax.log(low_p) + lax.lgamma(a + 1)) / a
     normal = lax.sign(low_p - 0.5) * lax.sqrt(-2 * lax.log(lax.min(low_p, high_p)))
     cube = 1 - 1 / (9 * a) + normal / (3 * lax.sqrt(a))
     near = lax.log(a) + 3 * lax.log(where(cube > 0.1, cube, 0.1))
-    # By Chernoff's bound no probability of double precision lies above.
+    # By Chernoff's bound the root is below this for every float64 probability.
     high = lax.log(a + lax.sqrt(1500 * a) + 750)
     u = _root(off, where(a > 1, lax.max(first, near), first), lax.full_like(a, _LEAST), high)
     return _ends(where(u > _LEAST, lax.exp(u), 0.0), good, p, q, 0.0, math.inf)
 
 
 def _log_odds(u: Any) -> tuple[Any, Any]:
-    """The logarithms of ``x`` and of ``1 - x``, of the logarithm of their ratio."""
+    """The logarithms of ``x`` and ``1 - x`` from the logarithm of ``x / (1 - x)``."""
     more = lax.log1p(lax.exp(-lax.abs(u)))
     return lax.min(u, lax.full_like(u, 0)) - more, lax.min(-u, lax.full_like(u, 0)) - more
 
 
 def _beta_odds(a: Any, b: Any, p: Any, q: Any) -> Any:
-    """The logarithm of ``x / (1 - x)`` where the regularized incomplete beta functions are ``p`` and ``q``."""
+    """The logarithm of ``x / (1 - x)`` at which the regularized incomplete beta functions are ``p`` and ``q``."""
     lower, beta = p <= 0.5, lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
 
     def off(u: Any) -> tuple[Any, Any]:
@@ -133,7 +133,7 @@ def _beta_odds(a: Any, b: Any, p: Any, q: Any) -> Any:
         below, above = lax.betainc(a, b, lax.exp(log_x)), lax.betainc(b, a, lax.exp(log_y))
         return _off(lower, below, above, p, q, a * log_x + b * log_y - beta)
 
-    # Near an end the first term of a series is all there is; elsewhere the mean is not far.
+    # Near an end the first term of the series suffices; elsewhere the mean is close.
     mean = lax.log(a) - lax.log(b)
     left, right = (lax.log(p) + lax.log(a) + beta) / a, (lax.log(q) + lax.log(b) + beta) / b
     start = where(lower, lax.min(left, mean), lax.max(-right, mean))
@@ -162,7 +162,7 @@ def _student(df: Any, t: Any) -> Any:
     t_square = t * t
     total, half = df + t_square, lax.full_like(df, 0.5)
     near = t_square < 1
-    # Of the beta variable and its complement to 1, the smaller has the digits.
+    # The smaller of the beta variable and its complement is accurate.
     beyond = lax.betainc(df / 2, half, where(near, 0.5, df / total))
     within = lax.betainc(half, df / 2, where(near, t_square / total, 0.5))
     tail = where(t_square == np.inf, lax.full_like(t, 0), where(near, 1 - within, beyond) / 2)
@@ -170,14 +170,14 @@ def _student(df: Any, t: Any) -> Any:
 
 
 def _log_normal_root(y: Any) -> Any:
-    """Where the logarithm of the normal distribution function is ``y``, by Newton's method.
+    """The point where the logarithm of the normal distribution function is ``y``, by Newton's method.
 
-    That logarithm is concave, so from below each step goes towards the root and none beyond it.
+    The logarithm is concave, so from below the steps increase monotonically towards the root.
     """
     usual = lax.bitwise_and(y < 0, y > -np.inf)
     wanted = where(usual, y, -1.0)
     low = wanted < -0.5
-    # Near 0 it is the quantile of the other tail; else no less than where a density without its factor is as small.
+    # Near 0 the quantile of the other tail; else a bound from the density without its factor.
     start = where(low, -math.sqrt(2) * lax.sqrt(-wanted), -jsp.ndtri(where(low, 0.5, -lax.expm1(wanted))))
 
     def step(_: Any, x: Any) -> Any:
@@ -191,7 +191,7 @@ def _log_normal_root(y: Any) -> Any:
 
 
 def _inverse(name: str, root: Callable[..., Any], slopes: tuple[Callable[..., Any], ...]) -> Any:
-    """A primitive of parameters and, last, a probability; ``slopes`` of the result and these."""
+    """A primitive of parameters and, last, a probability; ``slopes`` take the result and these."""
     rules = [lambda g, out, *xs, slope=slope: mul(g, slope(out, *xs)) for slope in slopes]
     return elementwise(name, widened(root, np.float64), tuple(rules), accepts="float")
 
@@ -199,12 +199,12 @@ def _inverse(name: str, root: Callable[..., Any], slopes: tuple[Callable[..., An
 def _inverses(
     name: str, root: Callable[..., Any], by_parameters: tuple[Callable[..., Any], ...], density: Callable[..., Any]
 ) -> tuple[Any, Any]:
-    """The inverse of a function and of its complement to 1.
+    """The inverses of a function and of its complement.
 
     Args:
-        root: of the parameters, the probability below and that above.
-        by_parameters: the derivatives of the function by its parameters, functions of these and the place.
-        density: that by the place, likewise.
+        root: a function of the parameters, the lower and the upper probability.
+        by_parameters: the function's derivatives with respect to its parameters, as functions of these and the point.
+        density: the derivative with respect to the point, likewise.
     """
 
     def moved(by: Callable[..., Any]) -> Callable[..., Any]:
@@ -245,7 +245,7 @@ def _student_density(df: Any, t: Any) -> Any:
 
 
 def _student_by_df(df: Any, t: Any) -> Any:
-    """Through the parameter of the incomplete beta function, and through the place where it is taken."""
+    """Through the parameter of the incomplete beta function, and through its argument."""
     half = scale(df, 0.5)
     by_parameter = betainc_by_parameters(half, number(0.5, half), div(df, add(df, square(t))), orders=(1, 0))
     through_place = div(mul(_student_density(df, t), t), df)

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials of a degree that is an operand, by their recurrences. Source: Abramowitz and Stegun, 22.7."""
+"""Orthogonal polynomials whose degree is an operand, by recurrence. Source: Abramowitz and Stegun, 22.7."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _chebyshev(x: Any, k: Any, now: Any, before: Any) -> Any:
     return 2 * x * now - before
 
 
-#: By name: the polynomial of degree 1, and the one of degree ``k + 1`` from those of ``k`` and ``k - 1``.
+#: By name: the polynomial of degree 1, and the recurrence from degrees ``k`` and ``k - 1`` to ``k + 1``.
 FAMILIES: dict[str, tuple[Callable[[Any], Any], Step]] = {
     "chebyshev_t": (lambda x: x, _chebyshev),
     "chebyshev_u": (lambda x: 2 * x, _chebyshev),
@@ -41,7 +41,7 @@ def _lower(x: Any, n: Any, *, family: str) -> Any:
     def body(k: Any, state: tuple[Any, Any]) -> tuple[Any, Any]:
         now, before = state
         after = step(x, lax.convert_element_type(k, x.dtype), now, before)
-        # Those that have got to their degree wait for the others.
+        # Elements that have reached their degree wait for the others.
         going = lax.broadcast(k, degree.shape) < degree
         return where(going, after, now), where(going, now, before)
 
@@ -55,5 +55,5 @@ def _unknown(*_: Any, **__: Any) -> Any:
     raise NonDifferentiableError("the derivative of orthogonal polynomials is not known")
 
 
-# The polynomial of ``family`` and degree ``n``, cut to an integer; 0 for negative degrees.
+# The polynomial of ``family`` and degree ``n``, truncated to an integer; 0 for negative degrees.
 orthogonal_polynomial = elementwise("orthogonal_polynomial", widened(_lower), (_unknown, _unknown), accepts="float")

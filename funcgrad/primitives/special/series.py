@@ -1,8 +1,8 @@
-"""Functions computed as power series together with their derivatives by parameters, up to the second.
+"""Power series, and their derivatives with respect to parameters up to the second.
 
-A term of such a series is positive, or of one sign after a few, and its logarithm has simple derivatives by the
-parameters; so the derivative of a sum is the sum of the same terms, each times a factor. Sums go on until no element of
-the arrays changes. These are functions of JAX arrays, for lowering.
+The terms of these series are positive, or of one sign after a few, and their logarithms have simple derivatives with
+respect to the parameters; so the derivative of a sum is the sum of the same terms times factors. Summation continues
+until no element of the arrays changes. These are functions of JAX arrays, for lowering.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jax import lax
 from funcgrad.primitives.complex_lowering import where
 from funcgrad.primitives.special.bessel import widened
 
-#: How many terms a sum may have.
+#: The maximum number of terms of a sum.
 _MOST = 20_000
 
 Orders = tuple[int, ...]
@@ -29,15 +29,15 @@ def _sum(
     step: Callable[[Any], tuple[Any, Sequence[Any], Sequence[Any]]],
     wanted: Sequence[int],
 ) -> Any:
-    """The sum of terms, each times what a derivative by parameters makes of it.
+    """The sum of terms, each times the factor for its derivative with respect to parameters.
 
     Args:
         first: the first term.
-        slopes: the derivatives of its logarithm by the parameters in ``wanted``.
+        slopes: the derivatives of its logarithm with respect to the parameters in ``wanted``.
         bends: the second derivative of its logarithm, if two parameters are wanted.
-        step: from the number ``k`` of a term, as an array: the ratio to it of the next, and what is added to the slopes
-            and to the bend on the way there.
-        wanted: the parameters to differentiate by, none to two of them.
+        step: maps the index ``k`` of a term, as an array, to the ratio of the next term to it, and the increments of
+            the slopes and of the bend.
+        wanted: the parameters to differentiate with respect to, at most two.
     """
 
     def factor(slopes: Sequence[Any], bends: Sequence[Any]) -> Any:
@@ -56,7 +56,7 @@ def _sum(
         slopes = tuple(s + m for s, m in zip(slopes, more, strict=True))
         bends = tuple(b + m for b, m in zip(bends, bend, strict=True))
         added = term * factor(slopes, bends)
-        # A slope may pass through 0: the term itself says when to stop.
+        # A slope may pass through 0, so the term itself decides convergence.
         weight = 1 + sum((lax.abs(s) for s in slopes), 0.0) ** 2
         least = lax.abs(total) * np.finfo(term.dtype).eps / 4
         growing = lax.abs(ratio) > 0.999
@@ -69,7 +69,7 @@ def _sum(
 
 
 def _of(orders: Orders) -> list[int]:
-    """The parameters to differentiate by, one by one: (1, 0, 2) is [0, 2, 2]."""
+    """Expands derivative orders to parameters: (1, 0, 2) gives [0, 2, 2]."""
     if sum(orders) > 2:
         raise ValueError(f"derivatives by parameters are known up to the second, got orders {orders}")
     return [i for i, n in enumerate(orders) for _ in range(n)]
@@ -87,7 +87,7 @@ def _trigamma(x: Any) -> Any:
 
 
 def _igamma(a: Any, x: Any, *, order: int) -> Any:
-    """The ``order``-th derivative by ``a`` of the regularized lower incomplete gamma function.
+    """The ``order``-th derivative with respect to ``a`` of the regularized lower incomplete gamma function.
 
     The terms are ``x**(a+k) exp(-x) / gamma(a+k+1)``. Source: Abramowitz and Stegun, 6.5.29.
     """
@@ -112,7 +112,7 @@ igamma_by_a = widened(_igamma, np.float64)
 
 
 def _ibeta(a: Any, b: Any, x: Any, orders: Orders) -> Any:
-    """Derivatives by ``a`` and ``b`` of the regularized incomplete beta function, where ``x`` is not too large.
+    """Derivatives with respect to ``a`` and ``b`` of the regularized incomplete beta function, for moderate ``x``.
 
     The terms are ``x**a (1-x)**b gamma(a+b+k) / (gamma(b) gamma(a+1+k)) x**k``. Source: Abramowitz and Stegun, 26.5.4.
     """
@@ -151,9 +151,9 @@ betainc_by_parameters = widened(_betainc, np.float64)
 
 
 def _hypergeometric(upper: Sequence[Any], lower: Sequence[Any], x: Any, orders: Orders) -> Any:
-    """Derivatives of ``sum((a)_k ... / ((b)_k ...) x**k / k!)`` by its parameters and by ``x``, ``orders``'s last.
+    """Derivatives of ``sum((a)_k ... / ((b)_k ...) x**k / k!)`` with respect to its parameters and, last, to ``x``.
 
-    That by ``x`` is the same kind of series again, from a later term on, with larger parameters.
+    That with respect to ``x`` is a series of the same kind from a later term on, with shifted parameters.
     """
     *by, times = orders
     wanted = _of(tuple(by))
@@ -164,7 +164,7 @@ def _hypergeometric(upper: Sequence[Any], lower: Sequence[Any], x: Any, orders: 
     bends = [lax.full_like(x, 0)] if len(wanted) == 2 else []
 
     def rates(k: Any) -> tuple[Any, list[Any], list[Any]]:
-        """What ``(a)_k`` and all like it gain from ``k`` to the next: a factor, and in slopes and bend."""
+        """The step of ``(a)_k`` and its like from ``k`` to the next: a factor, and increments of slopes and bend."""
         ratio: Any = 1.0
         for sign, p in zip(signs, parameters, strict=True):
             ratio = ratio * (p + k) if sign > 0 else ratio / (p + k)
@@ -201,7 +201,7 @@ hyp1f1, hyp2f1 = widened(_hyp1f1, np.float64), widened(_hyp2f1, np.float64)
 
 
 def _ive(v: Any, x: Any) -> Any:
-    """``exp(-|x|) I_v(x)``, by its power series, from its largest term to both sides.
+    """``exp(-|x|) I_v(x)``, by its power series, from its largest term in both directions.
 
     Source: Abramowitz and Stegun, 9.6.10.
     """

@@ -1,12 +1,12 @@
-"""Programs evaluated by NumPy, for operations that are not compiled yet.
+"""The NumPy backend: evaluates programs that are not compiled yet.
 
 XLA takes some ten milliseconds to compile the smallest program for new shapes, and NumPy some microseconds to run a
-small operation. So what is met for the first time, and is small, runs here; what comes again is compiled meanwhile.
-Text generated token by token, batches of all lengths, tests and the prompt live on it.
+small operation. So small programs run here until they have run often, and are compiled meanwhile. Token-by-token
+generation, batches of varying lengths, tests and interactive use benefit.
 
-A rule is a function of NumPy arrays and the primitive's parameters, in the table of its family. Where it would not mean
-what XLA means (integers divided by zero, numbers too large for an integer dtype) it raises ``NotHere``, and so does a
-primitive without a rule: the operation is compiled then. Results agree with XLA's up to rounding.
+A rule is a function of NumPy arrays and the primitive's parameters, in the table of its family. If it would differ from
+XLA (integer division by zero, numbers too large for an integer dtype) it raises ``NotHere``, as do primitives without a
+rule: the operation is then compiled. Results agree with XLA's up to rounding.
 """
 
 from funcgrad.runtime.numpy_backend.evaluate import elements, evaluate, fit, function, milliseconds, steps

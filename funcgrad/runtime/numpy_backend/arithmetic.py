@@ -28,7 +28,7 @@ def _lgamma(x: Any) -> Any:
     return special("gammaln")(np.where(np.isneginf(x), -x, x))  # where SciPy has minus infinity
 
 
-#: NumPy's functions that mean the same for all dtypes that the primitive takes.
+#: NumPy functions that agree with the primitive for all its dtypes.
 _SAME: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "square": np.square, "max": np.maximum,
     "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
@@ -37,7 +37,7 @@ _SAME: dict[str, Callable[..., Any]] = {
     "abs": np.abs, "complex_abs": np.abs, "real": np.real, "imag": np.imag, "conj": np.conj, "gcd": np.gcd,
 }  # fmt: skip
 
-#: Those that mean the same for floating dtypes. Of complex numbers NumPy's lose digits, so these are compiled.
+#: Those that agree for floating dtypes. NumPy's are less accurate for complex numbers, so these are compiled.
 _FLOATING: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
@@ -49,7 +49,7 @@ _FLOATING: dict[str, Callable[..., Any]] = {
 
 
 def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function in float32 for shorter dtypes, as XLA has it."""
+    """The function computed in float32 for shorter dtypes, as XLA does."""
 
     def run(*xs: Any) -> Any:
         dtype = xs[0].dtype
@@ -91,7 +91,7 @@ def _themselves(*xs: Any) -> list[Any]:
 
 @rule("integer_pow")
 def _integer_pow(x: Any, *, exponent: int) -> Any:
-    """By repeated multiplication, as XLA is given it."""
+    """By repeated multiplication, as XLA's lowering does."""
     if exponent < 0:
         if x.dtype.kind != "f":
             raise NotHere
@@ -113,7 +113,7 @@ SHORT["div"] = _short_of(np.divide)
 
 @rule("div")
 def _div(x: Any, y: Any) -> Any:
-    """Of integers towards zero."""
+    """Integer division rounds towards zero."""
     if x.dtype.kind not in "iu":
         return _quotient(x, y)
     if not y.all():

@@ -1,4 +1,4 @@
-"""Evaluating a program by NumPy, and how long that would take."""
+"""Evaluates programs with NumPy, and estimates their run time."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PRODUCTS = 16
 def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
     """The program's results on NumPy arrays. They may be views of the arguments and of each other.
 
-    NumPy warns of what XLA passes over: the caller may be ``quiet``.
+    NumPy may warn of overflow and division by zero, which XLA ignores: enter ``quiet`` around it.
 
     Raises:
-        NotHere: if some operation has no rule here, or not for these values.
+        NotHere: if an operation has no rule here, or none for these values.
     """
     return function(program)(arguments)
 
@@ -58,7 +58,7 @@ def steps(program: Program) -> Steps:
     """The program's steps.
 
     Raises:
-        NotHere: if some operation has no rule here.
+        NotHere: if an operation has no rule here.
     """
     made = _Steps(program)
     for e in program.equations:
@@ -140,7 +140,7 @@ def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
     ready = []
     for call, reads, writes, dtypes in calls:
         one = len(writes) == 1 and len(reads) in (1, 2)
-        # Most operations have an operand or two and a result; ``first`` distinguishes them from the others.
+        # Most operations have one or two operands and one result; ``first`` marks them.
         first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
         ready.append((call, first, second, writes[0], dtypes[0], reads, tuple(zip(writes, dtypes))))
 
@@ -174,7 +174,7 @@ def _products(equation: Equation) -> int:
 
 
 def _convolved(equation: Equation) -> int:
-    """All windows are materialized, and then multiplied."""
+    """im2col followed by a product."""
     x, w = (a.type for a in equation.inputs)
     out, layout = equation.outputs[0].type, equation.params["config"].layout
     places, window = (math.prod(t.shape[d] for d in dims[2:]) for t, dims in ((out, layout.out), (w, layout.w)))
@@ -200,7 +200,7 @@ def _reordered(equation: Equation) -> int:
     return 10_000 + 2_000 * equation.inputs[0].type.size
 
 
-#: What takes longer than its operands and results are large, in elements.
+#: Primitives whose cost is not given by the sizes of operands and results: their cost in elements.
 _WORK: dict[str, Callable[[Equation], int]] = {"dot": _products, "dot_in_single": _products, "conv": _convolved}
 _WORK.update(dict.fromkeys(linalg.ON_MATRICES, _on_matrices), permutation=_reordered)
 _WORK.update(dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), _windows))
@@ -208,7 +208,7 @@ _WORK.update(dict.fromkeys(("window_sum", "window_max", "window_min", "window_ar
 
 @kept_with_program
 def milliseconds(program: Program) -> float:
-    """About how long it takes; infinite if it cannot be done."""
+    """The estimated run time; infinite if the program cannot be evaluated here."""
     return sum(map(_cost, program.equations))
 
 
@@ -221,7 +221,7 @@ def _cost(equation: Equation) -> float:
 
 @kept_with_program
 def elements(program: Program) -> int:
-    """The elements of each equation's largest operand or result, or what it does instead of so many, in all."""
+    """The total of the elements of each equation's largest operand or result, or of its equivalent cost."""
     return sum(_elements(e) + e.params.get("length", 1) * sum(map(elements, _programs(e))) for e in program.equations)
 
 

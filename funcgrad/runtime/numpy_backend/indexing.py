@@ -14,8 +14,8 @@ Dims = tuple[int, ...]
 
 
 def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tuple[list[Any], Any]:
-    """For each axis of an operand the coordinates of the windows' elements, of shapes that broadcast to that of the
-    result; and where windows lie inside, or None if all do."""
+    """For each axis of an operand the coordinates of the windows' elements, in shapes that broadcast to the result's;
+    and a mask of windows in bounds, or None if all are."""
     window, collapsed, operand_batch, _, index_map = dims
     rows = indices.shape[:-1]
     ndim = len(rows) + len(window)
@@ -59,7 +59,7 @@ def _is_take(shape: Dims, rows: int, dims: Any, sizes: Dims) -> bool:
 
 
 def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
-    """Where windows begin, along the axes where that is not 0: an array over the rows of coordinates."""
+    """The start of each window along the axes where it is not 0: an array over the rows of coordinates."""
     starts = {d: indices[..., i].astype(np.int64) for i, d in enumerate(dims.index_map)}
     for d, axis in zip(dims.operand_batch, dims.indices_batch):
         along = [1] * len(rows)
@@ -118,7 +118,7 @@ def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:
 
 
 def _flat(places: list[Any], shape: Dims) -> Any:
-    """Coordinates in an array as positions in its elements, row by row."""
+    """Coordinates in an array as row-major flat indices."""
     found: Any = np.zeros((), np.intp)
     stride = 1
     for at, n in zip(reversed(places), reversed(shape)):
@@ -138,7 +138,7 @@ RULES.update({
 })  # fmt: skip
 
 
-# ---------------------------------------------------------------- one window
+# ---------------------------------------------------------------- dynamic slices
 
 
 def _window(x: Any, starts: Any, sizes: Dims) -> tuple[slice, ...]:

@@ -1,4 +1,4 @@
-"""Rules of linear algebra, by the LAPACK routines that XLA's operations are made of, which it has from SciPy."""
+"""Rules of linear algebra, by the LAPACK routines that XLA also uses, from SciPy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _by_matrix(name: str, always: int, part: float) -> Callable[[Callable[..., A
 
 
 def _unless(info: int, *found: Any) -> list[Any]:
-    """A routine's result, or NaN throughout where it reports a failure."""
+    """A routine's result, or NaN throughout if it reports a failure."""
     return [np.full_like(x, np.nan) for x in found] if info else list(found)
 
 

@@ -13,7 +13,7 @@ Rule = Callable[..., Any]
 #: can be said in fewer calls; None otherwise.
 Short = Callable[..., Rule | None]
 
-#: By the primitive's name: a function of arrays and parameters that gives an array, or a list of them.
+#: By the primitive's name: a function of arrays and parameters that returns an array, or a list of them.
 RULES: dict[str, Rule] = {}
 #: By the primitive's name, for those that come often.
 SHORT: dict[str, Short] = {}
@@ -24,7 +24,7 @@ class NotHere(Exception):
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Enters the function for primitives of these names; a decorator."""
+    """A decorator that registers the rule of primitives with these names."""
 
     def enter(function: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, function))

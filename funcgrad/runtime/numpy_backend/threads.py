@@ -1,8 +1,8 @@
-"""How many threads NumPy's matrix products use.
+"""The number of threads of NumPy's matrix products.
 
-Products that run operation by operation are small. OpenBLAS divides them among all cores all the same, and its threads
-spin while they wait for each other: where another process, or the compiler behind the program, has one of the cores, a
-training step of a small transformer takes four times as long with two threads as with one.
+Products that run operation by operation are small. OpenBLAS divides them among all cores nevertheless, and its threads
+spin while they wait: if another process, or the background compiler, occupies a core, a training step of a small
+transformer takes four times as long with two threads as with one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 @cache
 def _libraries() -> tuple[Any, ...]:
-    """The libraries of matrix products that are loaded."""
-    from threadpoolctl import ThreadpoolController  # takes some milliseconds, and not every program gets here
+    """The loaded BLAS libraries."""
+    from threadpoolctl import ThreadpoolController  # lazy: takes some milliseconds
 
     return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 class quiet(np.errstate):
-    """Within it, NumPy says nothing of overflows and divisions by zero, and its matrix products use one thread.
+    """Context in which NumPy does not warn of overflow and division by zero, and matrix products use one thread.
 
     Example:
         >>> with quiet():
@@ -44,7 +44,7 @@ class quiet(np.errstate):
         for library in _libraries():
             threads = library.get_num_threads()
             if threads is not None and threads > 1:
-                self._before.append((library, threads))  # first, so that an interrupt leaves nothing set
+                self._before.append((library, threads))  # first, so that an interrupt leaves nothing changed
                 library.set_num_threads(1)
 
     def __exit__(self, *exc: Any) -> None:

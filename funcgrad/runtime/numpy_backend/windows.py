@@ -1,4 +1,4 @@
-"""Rules of convolutions and of reductions over windows: all windows as one view, with strides of its own."""
+"""Rules of convolutions and windowed reductions: all windows as one strided view."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
 
 def _views(x: Any, axes: Sequence[Any], value: Any) -> Any:
-    """All windows over the last axes of ``x``: its axes, those over places in place of those, and those in a window."""
+    """All windows over the last axes of ``x``: its leading axes, the window positions, and the window's axes."""
     lead = x.ndim - len(axes)
     idle = (0,) * lead
     x = pad(

@@ -1,7 +1,7 @@
-"""Linear algebra under SciPy's names and with its arguments; all of it takes batches, ``(*, n, n)``.
+"""Linear algebra with SciPy's names and arguments, batched: ``(*, n, n)``.
 
-``overwrite_a``, ``overwrite_b`` and ``check_finite`` are accepted and of no consequence: arrays never change, and under
-``jit`` there are no numbers to check.
+``overwrite_a``, ``overwrite_b`` and ``check_finite`` are accepted and ignored: arrays are immutable, and under ``jit``
+there are no values to check.
 """
 
 from funcgrad.numpy.linalg import LinAlgError as LinAlgError

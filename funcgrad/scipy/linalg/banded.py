@@ -1,7 +1,7 @@
-"""Systems whose matrix has few diagonals: time and memory grow with its length times their number.
+"""Banded systems: time and memory are proportional to the size times the bandwidth.
 
-Gaussian elimination with row interchanges, column by column. Of the rows that a column reaches, ``below + 1`` at a
-time, a window is carried along; the row that is chosen leaves it, and the next one of the matrix comes in.
+Gaussian elimination with row interchanges, column by column. A window of the ``below + 1`` rows that a column reaches
+is carried along; the pivot row leaves it, and the next row of the matrix enters.
 
 Source: G. Golub, C. Van Loan, "Matrix Computations" (4th ed., 2013), section 4.3.
 """
@@ -32,7 +32,7 @@ __all__ = ["solve_banded", "solveh_banded"]
 
 
 def _rows(diagonals: Any, below: int, above: int) -> Any:
-    """``rows[i, j] = a[i, i - below + j]``, zero outside of the matrix; ``below`` rows more at the end."""
+    """``rows[i, j] = a[i, i - below + j]``, zero outside the matrix; with ``below`` additional rows at the end."""
     n = type_of(diagonals).shape[-1]
     row, place = np.arange(n + below)[:, None], np.arange(below + above + 1)[None, :]
     column = row - below + place
@@ -42,7 +42,7 @@ def _rows(diagonals: Any, below: int, above: int) -> Any:
 
 
 def _first_window(rows: Any, below: int) -> Any:
-    """The first ``below + 1`` rows, each from the matrix's first column on."""
+    """The first ``below + 1`` rows, each from the first column on."""
     count, width = below + 1, type_of(rows).shape[-1]
     place = np.arange(width)[None, :] + below - np.arange(count)[:, None]
     picked = getitem(rows, (np.arange(count)[:, None], np.minimum(place, width - 1)))
@@ -50,7 +50,7 @@ def _first_window(rows: Any, below: int) -> Any:
 
 
 def _eliminated(rows: Any, b: Any, below: int) -> tuple[Any, Any]:
-    """The rows of the triangular factor, each from its pivot on, and the right-hand side that goes with them."""
+    """The rows of the triangular factor, each from its pivot on, and the transformed right-hand side."""
     n, k = type_of(b).shape
     padded = concatenate([b, zeros((below + 1, k), type_of(b).dtype)])
     later = concatenate([rows, zeros((1, type_of(rows).shape[-1]), type_of(rows).dtype)])
@@ -75,7 +75,7 @@ def _eliminated(rows: Any, b: Any, below: int) -> tuple[Any, Any]:
 
 
 def _substituted(upper: Any, right: Any) -> Any:
-    """The solution of a triangular system, given by rows from the diagonal on; the last unknown first."""
+    """Back substitution in a triangular system given by rows from the diagonal on."""
     reach, k = type_of(upper).shape[-1] - 1, type_of(right).shape[-1]
 
     def step(known: Any, xs: Any) -> Any:
@@ -95,21 +95,21 @@ def solve_banded(
     overwrite_b: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """``x`` with ``a @ x = b``, for a matrix that is given by its diagonals.
+    """``x`` with ``a @ x = b``, for a banded matrix given by its diagonals.
 
     Args:
-        l_and_u: how many diagonals there are below the main one, and above.
+        l_and_u: the numbers of diagonals below and above the main one.
         ab: ``(*, l + u + 1, n)``, a diagonal per row, the topmost first: ``ab[u + i - j, j] = a[i, j]``.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
-        overwrite_ab, overwrite_b, check_finite: of no consequence.
+        overwrite_ab, overwrite_b, check_finite: ignored.
 
     Returns:
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where ``ab`` has another number of diagonals, or ``b`` does not fit.
-        LinAlgError: for a singular matrix, unless under ``jit``.
+        ValueError: if ``ab`` has a wrong number of diagonals, or ``b`` an incompatible shape.
+        LinAlgError: for a singular matrix, except under ``jit``.
 
     Example:
         >>> ab = np.array([[0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
@@ -151,23 +151,23 @@ def solveh_banded(
     ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
     check_finite: bool = True,
 ) -> Any:  # fmt: skip
-    """``x`` with ``a @ x = b``, for a Hermitian matrix that is given by its diagonals on one side.
+    """``x`` with ``a @ x = b``, for a Hermitian banded matrix given by its diagonals on one side.
 
-    It is solved as one that is not known to be positive definite.
+    Positive definiteness is not used.
 
     Args:
         ab: ``(*, u + 1, n)``: as for ``solve_banded``, without the diagonals below the main one.
         b: ``(n,)`` or ``(*, n, k)``.
-        lower: ``ab`` has the diagonals below instead: ``ab[i - j, j] = a[i, j]``.
-        overwrite_ab, overwrite_b, check_finite: of no consequence.
+        lower: whether ``ab`` has the diagonals below instead: ``ab[i - j, j] = a[i, j]``.
+        overwrite_ab, overwrite_b, check_finite: ignored.
 
     Returns:
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
         TypeError: for operands that are not arrays.
-        ValueError: where ``ab`` has less than two axes, or ``b`` does not fit.
-        LinAlgError: for a singular matrix, unless under ``jit``.
+        ValueError: if ``ab`` has fewer than two axes, or ``b`` an incompatible shape.
+        LinAlgError: for a singular matrix, except under ``jit``.
 
     Example:
         >>> ab = np.array([[0.0, 1.0], [2.0, 2.0]])
@@ -179,12 +179,12 @@ def solveh_banded(
         raise ValueError(f"solveh_banded: ab must have diagonals along its last two axes, got {type_of(ab)}")
     reach, n = type_of(ab).shape[-2] - 1, type_of(ab).shape[-1]
     away, column = np.arange(1, reach + 1)[:, None], np.arange(n)[None, :]
-    # A diagonal on the other side begins as many columns further on, or earlier.
+    # A diagonal on the other side is shifted by as many columns.
     start = column - away if lower else column + away
     inside, row = (start >= 0) & (start < n), away - 1 if lower else reach - away
     given = getitem(ab, (..., slice(1, None) if lower else slice(None, -1), slice(None)))
     other = e.where(inside, e.conj(getitem(given, (..., row, np.clip(start, 0, n - 1)))), 0)
-    # The main diagonal of a Hermitian matrix is real, whatever is written there.
+    # The main diagonal of a Hermitian matrix is real: imaginary parts are ignored.
     main = astype(e.real(getitem(ab, (..., slice(0, 1) if lower else slice(-1, None), slice(None)))), type_of(ab).dtype)
     parts = [getitem(other, (..., slice(None, None, -1), slice(None))), main, given] if lower else [given, main, other]
     return _solved("solveh_banded", reach, reach, concatenate(parts, axis=-2), b)

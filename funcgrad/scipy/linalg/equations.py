@@ -1,4 +1,4 @@
-"""Equations with structure: Toeplitz systems, and Sylvester's, whose unknown is a matrix."""
+"""Structured equations: Toeplitz systems and Sylvester's equation."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
         q: ``(*, m, n)``.
 
     Returns:
-        ``(*, m, n)``, of the promoted floating dtype; not finite where an eigenvalue of ``a`` is one of ``-b``.
+        ``(*, m, n)``, of the promoted floating dtype; nonfinite if ``a`` and ``-b`` have a common eigenvalue.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats alone.
-        LinAlgError: where ``a`` or ``b`` is not square, and for less than two axes.
-        ValueError: for shapes that do not fit.
+        LinAlgError: if ``a`` or ``b`` is not square, and for fewer than two axes.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> import numpy as np
@@ -45,20 +45,20 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """``x`` with ``a @ x = b``, for a matrix with constant diagonals.
 
-    The matrix is put together and solved as a general one: the time is that of ``solve``.
+    The matrix is built and solved as a general one.
 
     Args:
-        c_or_cr: its first column, or a tuple of that and its first row, as for ``toeplitz``; no 16-bit floats.
+        c_or_cr: its first column, or a tuple of its first column and row, as for ``toeplitz``; no 16-bit floats.
         b: ``(n,)`` or ``(*, n, k)``.
-        check_finite: of no consequence.
+        check_finite: ignored.
 
     Returns:
         ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for a singular matrix, unless under ``jit``, and for one that is not square.
-        ValueError: where ``b`` does not fit.
+        LinAlgError: for a singular matrix, except under ``jit``, and for one that is not square.
+        ValueError: if ``b`` has an incompatible shape.
 
     Example:
         >>> import numpy as np

@@ -1,4 +1,4 @@
-"""Factorizations of matrices."""
+"""Matrix factorizations."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     """The triangular factor of Hermitian positive definite matrices: ``a = u.conj().mT @ u``.
 
     Args:
-        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
-        lower: the lower triangular factor ``l`` instead, ``a = l @ l.conj().mT``.
-        overwrite_a, check_finite: of no consequence.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers are converted to float32.
+        lower: whether to return the lower triangular factor ``l``, ``a = l @ l.conj().mT``.
+        overwrite_a, check_finite: ignored.
 
     Returns:
         ``(*, n, n)``, of the dtype of ``a``, with zeros in the other triangle.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
-            definite, unless under ``jit``.
+        LinAlgError: for matrices that are not square, and for fewer than two axes; for a matrix that is not positive
+            definite, except under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -59,8 +59,8 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
-            definite, unless under ``jit``.
+        LinAlgError: for matrices that are not square, and for fewer than two axes; for a matrix that is not positive
+            definite, except under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -76,9 +76,9 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     """``p``, ``l`` and ``u`` with ``a = p @ l @ u``.
 
     Args:
-        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
-        permute_l: return ``p @ l`` and ``u`` instead.
-        overwrite_a, check_finite: of no consequence.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers are converted to float32.
+        permute_l: whether to return ``p @ l`` and ``u``.
+        overwrite_a, check_finite: ignored.
 
     Returns:
         ``(*, m, m)``, ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is the smaller of ``m`` and ``n``, of the dtype of
@@ -86,7 +86,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for less than two axes.
+        LinAlgError: for fewer than two axes.
 
     Example:
         >>> import numpy as np
@@ -102,19 +102,19 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
 
 @composite
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """The factors in one matrix, and with which row each row was interchanged, for ``lu_solve``.
+    """The LU factors in one matrix, and the pivots, for ``lu_solve``.
 
     Args:
-        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32; for ``lu_solve`` square.
-        overwrite_a, check_finite: of no consequence.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers are converted to float32; for ``lu_solve`` square.
+        overwrite_a, check_finite: ignored.
 
     Returns:
-        ``(*, m, n)`` of the dtype of ``a``, ``l`` without its diagonal of ones under ``u``; and int32 ``(*, k)``, where
+        ``(*, m, n)`` of the dtype of ``a``, ``l`` without its unit diagonal below ``u``; and int32 ``(*, k)``, where
         ``k`` is the smaller of ``m`` and ``n``.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for less than two axes.
+        LinAlgError: for fewer than two axes.
 
     Example:
         >>> import numpy as np
@@ -132,10 +132,9 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     """``q`` and ``r`` with ``a = q @ r``.
 
     Args:
-        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
-        mode: ``"full"``, ``"r"`` for a tuple of ``r`` alone, or ``"economic"`` for no more columns of ``q`` than ``a``
-            has.
-        overwrite_a, lwork, check_finite: of no consequence.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers are converted to float32.
+        mode: ``"full"``, ``"r"`` for a tuple of only ``r``, or ``"economic"`` for at most ``n`` columns of ``q``.
+        overwrite_a, lwork, check_finite: ignored.
 
     Returns:
         ``(*, m, m)`` and ``(*, m, n)``; if ``"economic"``, ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is the smaller
@@ -143,8 +142,8 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for less than two axes.
-        ValueError: for another mode.
+        LinAlgError: for fewer than two axes.
+        ValueError: for an unknown mode.
 
     Example:
         >>> import numpy as np
@@ -158,22 +157,22 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
 
 
 def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
-    """``t`` and unitary ``z`` with ``a = z @ t @ z.conj().mT``; they have no derivative.
+    """``t`` and unitary ``z`` with ``a = z @ t @ z.conj().mT``; not differentiable.
 
     Args:
-        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
-        output: ``"complex"`` for upper triangular ``t``; ``"real"``, of real ``a``, for real factors, where a pair of
-            complex eigenvalues is a block of two rows.
-        overwrite_a, check_finite: of no consequence.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers are converted to float32.
+        output: ``"complex"`` for upper triangular ``t``; ``"real"``, for real ``a``, for real factors, with a 2x2 block
+            for each pair of complex eigenvalues.
+        overwrite_a, check_finite: ignored.
 
     Returns:
-        Two of ``(*, n, n)``, of the dtype of ``a``; if ``"complex"``, of the complex dtype as precise.
+        Two of ``(*, n, n)``, of the dtype of ``a``; if ``"complex"``, of the complex dtype of the same precision.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        ValueError: for another output.
-        LinAlgError: for matrices that are not square, and for less than two axes.
-        NonDifferentiableError: where the factors are differentiated.
+        ValueError: for an unknown output.
+        LinAlgError: for matrices that are not square, and for fewer than two axes.
+        NonDifferentiableError: if the factors are differentiated.
 
     Example:
         >>> import numpy as np
@@ -192,13 +191,13 @@ def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite:
 def svd(
     a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """``u``, the singular values and ``vh``, or the values alone.
+    """``u``, the singular values and ``vh``, or only the values.
 
     Args:
-        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
-        full_matrices: as many vectors as there are rows and columns.
-        compute_uv: False for the values alone.
-        overwrite_a, check_finite: of no consequence.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers are converted to float32.
+        full_matrices: whether ``u`` and ``vh`` are square.
+        compute_uv: False returns only the values.
+        overwrite_a, check_finite: ignored.
 
     Returns:
         ``(*, m, m)``, ``(*, k)`` and ``(*, n, n)``, where ``k`` is the smaller of ``m`` and ``n``; without
@@ -207,7 +206,7 @@ def svd(
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
+        LinAlgError: for fewer than two axes, and for NaN elements, except under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -219,7 +218,7 @@ def svd(
 
 
 def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
-    """The Hermitian matrix that has the eigenvalues of ``a`` in the metric ``b``, and the factor of ``b``."""
+    """The Hermitian matrix with the generalized eigenvalues of ``a`` and ``b``, and the factor of ``b``."""
     a, b = promoted(matrices(a, "eigh", square=True), matrices(b, "eigh", square=True))
     factor = linalg.cholesky(b)
     whole = (
@@ -238,8 +237,8 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     Args:
         a: ``(*, n, n)``, of which one triangle is read, of any dtype but 16-bit floats; integers count as float32.
         b: Hermitian and positive definite: solves ``a @ v = w * (b @ v)``, where vectors have ``v.conj() @ b @ v = 1``.
-        lower: which triangle of ``a``.
-        eigvals_only: return the values alone.
+        lower: whether the lower triangle of ``a`` is read.
+        eigvals_only: whether to return only the values.
 
     Returns:
         The values, ``(*, n)`` and real, and the vectors, the columns of ``(*, n, n)``, of the promoted dtype.
@@ -247,8 +246,8 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
-            unless under ``jit``.
-        ValueError: where ``a`` and ``b`` do not fit.
+            except under ``jit``.
+        ValueError: if ``a`` and ``b`` are incompatible.
 
     Example:
         >>> import numpy as np
@@ -273,13 +272,13 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
         a, b, lower: as for ``eigh``.
 
     Returns:
-        The values, ``(*, n)`` and real, as precise as the promoted dtype.
+        The values, ``(*, n)`` and real, in the precision of the promoted dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
-            unless under ``jit``.
-        ValueError: where ``a`` and ``b`` do not fit.
+            except under ``jit``.
+        ValueError: if ``a`` and ``b`` are incompatible.
 
     Example:
         >>> import numpy as np
@@ -294,7 +293,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """``u`` with orthonormal rows or columns and Hermitian ``p`` with ``a = u @ p``.
 
     Args:
-        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers are converted to float32.
         side: ``"right"``, or ``"left"`` for ``a = p @ u``.
 
     Returns:
@@ -302,8 +301,8 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
-        ValueError: for another side.
+        LinAlgError: for fewer than two axes, and for NaN elements, except under ``jit``.
+        ValueError: for an unknown side.
 
     Example:
         >>> import numpy as np

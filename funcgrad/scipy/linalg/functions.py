@@ -1,4 +1,4 @@
-"""Functions of whole matrices."""
+"""Matrix functions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["coshm", "cosm", "expm_frechet", "funm", "sinhm", "sinm", "sqrtm", "t
 
 
 def _known_real(values: Any, found: Any) -> bool:
-    """Whether a function of a real matrix is real: of its eigenvalues, and what the function is of them and of their
-    conjugates; False where these are not known."""
+    """Whether a function of a real matrix is known to be real: from its concrete eigenvalues, and the function's values
+    there and at their conjugates."""
     known = [v for v in map(value_of, (values, *found)) if v is not None]
     if len(known) < 3:
         return False
@@ -36,15 +36,14 @@ def sqrtm(A: Any) -> Any:
     """The principal square roots of square matrices.
 
     Args:
-        A: ``(*, n, n)``, not singular where it is differentiated.
+        A: ``(*, n, n)``, nonsingular if it is differentiated.
 
     Returns:
-        ``(*, n, n)``: of real matrices real, unless one has a negative eigenvalue; complex where the numbers are not
-        known, under ``jit``.
+        ``(*, n, n)``: real for real matrices without negative eigenvalues; always complex under ``jit``.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for matrices that are not square, and for less than two axes.
+        LinAlgError: for matrices that are not square, and for fewer than two axes.
 
     Example:
         >>> import numpy as np
@@ -65,17 +64,17 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     """A function of square matrices, by their eigenvalues.
 
     Args:
-        A: ``(*, n, n)``, with as many eigenvectors as rows.
-        func: of arrays, element by element; for complex numbers too, and analytic.
-        disp: of no consequence.
+        A: ``(*, n, n)``, diagonalizable.
+        func: an elementwise analytic function, for complex arrays too.
+        disp: ignored.
 
     Returns:
-        ``(*, n, n)``: real where ``A`` is and the result is seen to be, from numbers that are known; else complex.
+        ``(*, n, n)``: real if ``A`` and, by its concrete values, the result is real; else complex.
 
     Raises:
-        TypeError: for operands that are not arrays, and for 16-bit floats; for a ``func`` that is no function, or
-            returns no array.
-        LinAlgError: for matrices that are not square, and for less than two axes.
+        TypeError: for operands that are not arrays, and for 16-bit floats; for a ``func`` that is not a function, or
+            does not return an array.
+        LinAlgError: for matrices that are not square, and for fewer than two axes.
         ValueError: for a ``func`` that returns an array of another shape.
 
     Example:
@@ -104,7 +103,7 @@ def _exponentials(A: Any, name: str, turn: complex) -> tuple[Any, Any, bool]:
 
 
 def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: str) -> Callable[[Any], Any]:
-    """A function of square matrices; ``value`` is its value at the 1 x 1 identity."""
+    """Declares a function of square matrices; ``value`` is its value at the 1 x 1 identity."""
 
     def function(A: Any) -> Any:
         return compute(A)
@@ -161,13 +160,13 @@ tanhm = _of_matrices("tanhm", "hyperbolic tangent", _quotient("tanhm", sinhm, co
 
 
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
-    """The exponentials of square matrices, and their derivatives in a direction.
+    """The exponentials of square matrices, and their directional derivatives.
 
     Args:
         A, E: ``(*, n, n)``, the matrix and the direction, of any dtype but 16-bit floats; integers count as
             float32; leading axes broadcast.
-        method, check_finite: of no consequence.
-        compute_expm: False for the derivative alone.
+        method, check_finite: ignored.
+        compute_expm: False returns only the derivative.
 
     Returns:
         The exponentials and the derivatives, ``(*, n, n)`` each, of the promoted floating dtype.
@@ -175,7 +174,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats; for matrices and directions of different
             sizes.
-        LinAlgError: for matrices that are not square, and for less than two axes.
+        LinAlgError: for matrices that are not square, and for fewer than two axes.
 
     Example:
         >>> import numpy as np

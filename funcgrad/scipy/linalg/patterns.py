@@ -1,4 +1,4 @@
-"""Matrices that are made of vectors, or of other matrices."""
+"""Structured matrices made from vectors, or from other matrices."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with constant diagonals.
 
     Args:
-        c: its first column; an array of any other number of axes counts as flat.
-        r: its first row, of which the first element does not count; by default the conjugate of ``c``.
+        c: its first column; arrays of other ranks are flattened.
+        r: its first row, whose first element is ignored; by default the conjugate of ``c``.
 
     Returns:
         ``(len(c), len(r))``, of the promoted dtype.
@@ -60,8 +60,8 @@ def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with constant antidiagonals.
 
     Args:
-        c: its first column; an array of any other number of axes counts as flat.
-        r: its last row, of which the first element does not count; by default zeros.
+        c: its first column; arrays of other ranks are flattened.
+        r: its last row, whose first element is ignored; by default zeros.
 
     Returns:
         ``(len(c), len(r))``, of the promoted dtype.
@@ -83,10 +83,10 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 def circulant(c: Any) -> Any:
-    """The matrix whose columns are a vector, turned by one more place each.
+    """The matrix whose columns are cyclic shifts of a vector.
 
     Args:
-        c: its first column; an array of any other number of axes counts as flat.
+        c: its first column; arrays of other ranks are flattened.
 
     Returns:
         ``(len(c), len(c))``, of the dtype of ``c``.
@@ -109,7 +109,7 @@ def hilbert(n: int) -> Any:
     """The matrix with ``1 / (i + j + 1)`` at row ``i`` and column ``j``, float32.
 
     Args:
-        n: how many rows and columns, an int.
+        n: the number of rows and columns, an int.
 
     Returns:
         ``(n, n)``, float32.
@@ -129,13 +129,14 @@ def hilbert(n: int) -> Any:
 
 @composite
 def block_diag(*arrs: Any) -> Any:
-    """Matrices along the diagonal of a large one, with zeros elsewhere.
+    """A block-diagonal matrix.
 
     Args:
-        arrs: matrices; a vector is a row, a number a matrix of one.
+        arrs: matrices; a vector is a row, a number a 1x1 matrix.
 
     Returns:
-        As many rows and columns as all of them have together, of the promoted dtype; ``(1, 0)`` and float32 of none.
+        A matrix whose sizes are the sums of the blocks', of the promoted dtype; ``(1, 0)`` and float32 without
+        arguments.
 
     Raises:
         TypeError: for operands that are not arrays.

@@ -1,4 +1,4 @@
-"""Systems of linear equations."""
+"""Linear systems."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ def solve(
     """``x`` with ``a @ x = b``.
 
     Args:
-        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers are converted to float32.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
-        lower: which triangle is read, of a positive definite matrix.
-        overwrite_a, overwrite_b, check_finite: of no consequence.
-        assume_a: ``"pos"`` (positive definite) is solved by its Cholesky factor, ``"upper triangular"`` and ``"lower
-            triangular"`` as such; any other structure as a general matrix.
-        transposed: solve ``a.mT @ x = b``.
+        lower: whether the lower triangle is read, for positive definite matrices.
+        overwrite_a, overwrite_b, check_finite: ignored.
+        assume_a: ``"pos"`` (positive definite) is solved by Cholesky factorization, ``"upper triangular"`` and ``"lower
+            triangular"`` by substitution; any other structure as a general matrix.
+        transposed: whether to solve ``a.mT @ x = b``.
 
     Returns:
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for matrices that are not square, and for less than two axes; for a singular matrix, or one that is
-            not positive definite though said to be, unless triangular or under ``jit``.
-        ValueError: where ``b`` does not fit ``a``.
+        LinAlgError: for matrices that are not square, and for fewer than two axes; for a singular matrix, or one that
+            is not positive definite with ``"pos"``, except for triangular ones or under ``jit``.
+        ValueError: if ``b`` is incompatible with ``a``.
 
     Example:
         >>> import numpy as np
@@ -87,20 +87,20 @@ def solve_triangular(
     """``x`` with ``a @ x = b``, for triangular matrices.
 
     Args:
-        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32; one triangle of it is read.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers are converted to float32; one triangle of it is read.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
-        lower: which triangle.
-        unit_diagonal: take the diagonal for ones.
-        overwrite_b, check_finite: of no consequence.
+        lower: whether the lower triangle is read.
+        unit_diagonal: whether the diagonal is one; it is then not read.
+        overwrite_b, check_finite: ignored.
 
     Returns:
-        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where a matrix is singular.
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; nonfinite for a singular matrix.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        LinAlgError: for matrices that are not square, and for less than two axes.
-        ValueError: for another ``trans``, and where ``b`` does not fit ``a``.
+        LinAlgError: for matrices that are not square, and for fewer than two axes.
+        ValueError: for an unknown ``trans``, and if ``b`` is incompatible with ``a``.
 
     Example:
         >>> import numpy as np
@@ -118,9 +118,9 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     """``x`` with ``a @ x = b``, by the Cholesky factor of ``a``.
 
     Args:
-        c_and_lower: as ``cho_factor`` returns them.
+        c_and_lower: the result of ``cho_factor``.
         b: ``(n,)``, for one matrix, or ``(*, n, k)``; leading axes broadcast.
-        overwrite_b, check_finite: of no consequence.
+        overwrite_b, check_finite: ignored.
 
     Returns:
         ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
@@ -128,7 +128,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
         LinAlgError: for a factor that is not square.
-        ValueError: where ``b`` does not fit the factor.
+        ValueError: if ``b`` is incompatible with the factor.
 
     Example:
         >>> import numpy as np
@@ -148,21 +148,21 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
 def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """``x`` with ``a @ x = b``, by the factors of ``a``.
+    """``x`` with ``a @ x = b``, by the LU factors of ``a``.
 
     Args:
-        lu_and_piv: as ``lu_factor`` returns them, of square matrices; the second of integers.
+        lu_and_piv: the result of ``lu_factor`` for square matrices; integer pivots.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
-        overwrite_b, check_finite: of no consequence.
+        overwrite_b, check_finite: ignored.
 
     Returns:
-        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where ``a`` is singular.
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; nonfinite if ``a`` is singular.
 
     Raises:
-        TypeError: for operands that are not arrays, and for 16-bit floats; for pivots that are no integers.
+        TypeError: for operands that are not arrays, and for 16-bit floats; for pivots that are not integers.
         LinAlgError: for factors that are not square.
-        ValueError: for another ``trans``, or shapes that do not fit.
+        ValueError: for an unknown ``trans``, or incompatible shapes.
 
     Example:
         >>> import numpy as np

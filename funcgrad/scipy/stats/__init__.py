@@ -1,8 +1,8 @@
 """Probability distributions, each a module of functions with the arguments of ``scipy.stats``.
 
-``x`` is where a function is asked, ``q`` a probability, ``loc`` and ``scale`` shift and stretch the distribution: it is
-that of ``loc + scale * z``, where ``z`` has the distribution without them. They are arrays that broadcast together, of
-floating dtype or promoted to one; parameters of a distribution are named in its module's docstring.
+``x`` is the argument of a function, ``q`` a probability; ``loc`` and ``scale`` give the distribution of ``loc + scale *
+z``, where ``z`` has the standard one. They are arrays that broadcast together, of floating dtype or promoted to one;
+parameters of a distribution are named in its module's docstring.
 
 Example:
     >>> import funcgrad as fg

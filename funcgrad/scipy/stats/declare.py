@@ -1,6 +1,6 @@
-"""Declaring distributions by the few functions that make them: the others follow from these.
+"""Declares distributions by a few functions, from which the others are derived.
 
-A distribution's functions take where they are asked, its parameters, ``loc`` and, if it is continuous, ``scale``; by
+A distribution's functions take their argument, its parameters, ``loc`` and, if it is continuous, ``scale``; by
 position, in this order, or by name.
 """
 
@@ -46,7 +46,7 @@ _MEANING = {
 
 
 def _plain(xs: Sequence[Any]) -> list[Any]:
-    """Operands as arrays that no Python number is among, so that Python's operators leave their dtype."""
+    """Operands as arrays without Python numbers, so that operators preserve their dtype."""
     return [cast(typed(x), dtype=type_of(x).dtype) for x in xs]
 
 
@@ -54,9 +54,9 @@ class _Distribution:
     """Base of continuous and discrete distributions.
 
     Attributes:
-        name: as SciPy has it.
-        parameters: its parameters, by name, with what they are.
-        formulas: by name, the functions that follow from no others; there may be none of some.
+        name: SciPy's name.
+        parameters: its parameters, by name, with descriptions.
+        formulas: the given functions by name; optional ones may be missing.
     """
 
     #: The names of the arguments after the parameters, with their defaults and descriptions.
@@ -73,11 +73,11 @@ class _Distribution:
         return f"<distribution {self.name}({', '.join((*self.parameters, *self._LAST))})>"
 
     def function(self, name: str, example: str) -> Function:
-        """One of its functions as that of a module which has the distribution's name.
+        """One of its functions, as a member of the module of the distribution's name.
 
         Args:
-            name: of the function.
-            example: a doctest for its docstring, the lines after the first one indented by four.
+            name: the name of the function.
+            example: a doctest for its docstring, with the lines after the first one indented by four.
         """
         method = getattr(self, name)
         first = next(iter(inspect.signature(method).parameters))
@@ -105,7 +105,7 @@ class _Distribution:
         return self.formulas[function]
 
     def _given(self, function: str, args: tuple, kwargs: dict[str, Any]) -> list[Any]:
-        """The parameters, ``loc`` and ``scale``, of the arguments of a call."""
+        """The parameters, ``loc`` and ``scale``, from the arguments of a call."""
         names = [*self.parameters, *self._LAST]
         what = f"{self.name}.{function}"
         if len(args) > len(names) or not kwargs.keys() <= set(names[len(args) :]):
@@ -140,11 +140,11 @@ class Continuous(_Distribution):
     ):
         """
         Args:
-            name, parameters, words: its name, or its module's; its parameters, with what they are; what it is.
-            density: the logarithm of the density, of the standardized variable and the parameters.
-            support: between which numbers the standardized variable is.
-            functions: ``cdf``, ``sf``, ``logcdf``, ``logsf`` of the same, ``ppf`` and ``isf`` of a probability and the
-                parameters.
+            name, parameters, words: its name, or its module's; its parameters, with descriptions; a description of it.
+            density: the log density, as a function of the standardized variable and the parameters.
+            support: the bounds of the standardized variable.
+            functions: ``cdf``, ``sf``, ``logcdf``, ``logsf`` of the same arguments, ``ppf`` and ``isf`` of a
+                probability and the parameters.
         """
         super().__init__(name, parameters, words, functions)
         self._density = density
@@ -170,7 +170,7 @@ class Continuous(_Distribution):
         if np.isinf(low) and np.isinf(high):
             return n.subtract(self._density(z, *shapes), n.log(scale))
         outside = (z < low) | (z > high)
-        # Elsewhere the formula is asked of a number that is inside, for the sake of derivatives.
+        # Outside the support the formula is evaluated at a point inside, for finite derivatives.
         some = low + 1 if np.isinf(high) else (low + high) / 2
         found = n.subtract(self._density(n.where(outside, some, z), *shapes), n.log(scale))
         return n.where(outside, -np.inf, found)
@@ -182,12 +182,12 @@ class Continuous(_Distribution):
 
     @composite
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The probability to be below ``x``."""
+        """The probability of at most ``x``."""
         return self._of("cdf", x, args, kwargs)
 
     @composite
     def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The probability to be above ``x``."""
+        """The probability of more than ``x``."""
         return self._of("sf", x, args, kwargs)
 
     @composite
@@ -213,7 +213,7 @@ class Continuous(_Distribution):
         """The inverse of ``cdf``.
 
         Raises:
-            AttributeError: for a distribution of which there is no formula for it.
+            AttributeError: for a distribution without a formula for it.
         """
         return self._inverse("ppf", q, args, kwargs)
 
@@ -222,7 +222,7 @@ class Continuous(_Distribution):
         """The inverse of ``sf``.
 
         Raises:
-            AttributeError: for a distribution of which there is no formula for it.
+            AttributeError: for a distribution without a formula for it.
         """
         return self._inverse("isf", q, args, kwargs)
 
@@ -232,7 +232,7 @@ def _from_zero(*parameters: Any) -> tuple[float, float]:
 
 
 class Discrete(_Distribution):
-    """A distribution of whole numbers.
+    """A distribution of integers.
 
     Example:
         >>> from funcgrad.scipy.stats import binom
@@ -254,9 +254,9 @@ class Discrete(_Distribution):
     ):
         """
         Args:
-            name, parameters, words: its name, or its module's; its parameters, with what they are; what it is.
-            mass: the logarithm of a number's probability, of the number and the parameters.
-            support: the smallest number and the largest one, of the parameters; all from 0 on if not given.
+            name, parameters, words: its name, or its module's; its parameters, with descriptions; a description of it.
+            mass: the log probability, as a function of the number and the parameters.
+            support: the smallest and the largest number, as functions of the parameters; by default all from 0.
             functions: ``cdf`` and ``sf`` of a number in the support and the parameters, if there are formulas.
         """
         super().__init__(name, parameters, words, functions)
@@ -273,7 +273,7 @@ class Discrete(_Distribution):
         """The logarithm of the probability of ``k``."""
         k, shapes, low, high = self._operands("logpmf", k, args, kwargs)
         there = (k >= low) & (k <= high) & n.equal(floor(k), k)
-        # Elsewhere the formula is asked of a number that is there, for the sake of derivatives.
+        # Outside the support the formula is evaluated at a number inside, for finite derivatives.
         return n.where(there, self._mass(n.where(there, k, n.add(n.multiply(k, 0), low)), *shapes), -np.inf)
 
     @composite
@@ -293,7 +293,7 @@ class Discrete(_Distribution):
         """The probability of at most ``k``.
 
         Raises:
-            AttributeError: for a distribution of which there is no formula for it.
+            AttributeError: for a distribution without a formula for it.
         """
         return self._of("cdf", 0.0, k, args, kwargs)
 
@@ -302,6 +302,6 @@ class Discrete(_Distribution):
         """The probability of more than ``k``.
 
         Raises:
-            AttributeError: for a distribution of which there is no formula for it.
+            AttributeError: for a distribution without a formula for it.
         """
         return self._of("sf", 1.0, k, args, kwargs)

@@ -1,4 +1,4 @@
-"""Distributions that have no module of their own, each declared by the few functions that make it."""
+"""Distributions without a module of their own, each declared by a few functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from funcgrad.special import (
     xlogy,
 )
 
-# ---------------------------------------------------------------- continuous ones
+# ---------------------------------------------------------------- continuous
 
 _HALF_LOG_TAU = math.log(2 * math.pi) / 2
 
@@ -34,7 +34,7 @@ def _flip(f: Function) -> Function:
 
 
 def _cauchy_cdf(z: Any) -> Any:
-    # By the other angle, which is exact where the probability is small.
+    # By the complementary angle, which is accurate for small probabilities.
     return n.atan2(1.0, -z) / math.pi
 
 
@@ -92,7 +92,7 @@ gennorm = Continuous(
 
 
 def _log_mass(a: Any, b: Any) -> Any:
-    """The logarithm of what a normal variable has between two bounds, from the side where it has less."""
+    """The log probability of a normal variable between two bounds, computed in the lighter tail."""
     mirrored = a > 0
     low, high = n.where(mirrored, -b, a), n.where(mirrored, -a, b)
     upper = log_ndtr(high)
@@ -126,7 +126,7 @@ wrapcauchy = Continuous(
     (0.0, 2 * math.pi),
 )  # fmt: skip
 
-# ---------------------------------------------------------------- discrete ones
+# ---------------------------------------------------------------- discrete
 
 
 def _log_choose(count: Any, k: Any) -> Any:

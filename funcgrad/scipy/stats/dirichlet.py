@@ -1,4 +1,4 @@
-"""The Dirichlet distribution of vectors of probabilities."""
+"""The Dirichlet distribution of probability vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: probabilities along the first axis; the last of them may be left out.
+        x: probabilities along the first axis; the last one may be omitted.
         alpha: the parameters, a vector.
 
     Returns:
@@ -26,7 +26,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or complex ones.
-        ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
+        ValueError: if the numbers of probabilities and parameters differ, or ``alpha`` is not a vector.
 
     Example:
         >>> print(logpdf([0.25, 0.75], [1.0, 1.0]))
@@ -57,7 +57,7 @@ def pdf(x: Any, alpha: Any) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, or complex ones.
-        ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
+        ValueError: if the numbers of probabilities and parameters differ, or ``alpha`` is not a vector.
 
     Example:
         >>> print(pdf([0.25, 0.75], [1.0, 1.0]))

@@ -1,4 +1,4 @@
-"""The exponential distribution, of mean ``scale`` from ``loc`` on."""
+"""The exponential distribution, with mean ``loc + scale`` and support from ``loc``."""
 
 from __future__ import annotations
 

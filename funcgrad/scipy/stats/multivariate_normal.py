@@ -1,4 +1,4 @@
-"""Normal vectors with a mean and a covariance."""
+"""The multivariate normal distribution."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
         x: vectors along the last axis.
         mean: a vector.
         cov: a positive definite matrix, its diagonal, or a number.
-        allow_singular: whether the matrix may be semi-definite; the density is then that on its range, of which the
-            derivative by ``cov`` is known once.
+        allow_singular: whether the matrix may be semi-definite; the density is then that on its range, with only a
+            first derivative with respect to ``cov``.
 
     Returns:
-        ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
+        ``x.shape[:-1]``, of the promoted floating dtype; a scalar for a single covariance.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
         LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
     Example:
@@ -61,7 +61,7 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
     if allow_singular:
         inverse, logdet, rank = _on_range(cov)
     else:
-        # A matrix that is not positive definite has no such root, which is not a number then.
+        # A matrix that is not positive definite has no Cholesky factor: the result is NaN.
         root = linalg.cholesky(cov)
         inverse = linalg.inv(cov)
         logdet = n.multiply(sum(n.log(linalg.diagonal(root))), 2)
@@ -71,9 +71,9 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
 
 
 def _on_range(cov: Any) -> tuple[Any, Any, Any]:
-    """The pseudo-inverse, the logarithm of the determinant on the range, and the rank.
+    """The pseudoinverse, the log determinant on the range, and the rank.
 
-    With the pseudo-inverse held fixed, both have the first derivative that they have among matrices of that rank.
+    With the pseudoinverse as a constant, both have the correct first derivative among matrices of that rank.
     """
     fixed = stop_gradient(cov)
     values, vectors = linalg.eigh(fixed)
@@ -95,11 +95,11 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
         x, mean, cov, allow_singular: as for ``logpdf``.
 
     Returns:
-        ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
+        ``x.shape[:-1]``, of the promoted floating dtype; a scalar for a single covariance.
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
         LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
     Example:
@@ -121,7 +121,7 @@ def entropy(mean: Any = 0.0, cov: Any = 1.0) -> Any:
 
     Raises:
         TypeError: for operands that are not arrays, and for 16-bit floats.
-        ValueError: for shapes that do not fit.
+        ValueError: for incompatible shapes.
 
     Example:
         >>> print(entropy(np.zeros(2), np.eye(2)).round(4))

@@ -169,7 +169,7 @@ ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
     "a coordinate outside": (lambda xp: xp.ravel_multi_index(([1], [5]), (2, 3)), ValueError),
     "a number outside": (lambda xp: xp.unravel_index(7, (2, 3)), ValueError),
     "an axis of size two": (lambda xp: xp.squeeze(np.ones((2, 3)), 0), ValueError),
-    "an axis that is not there": (lambda xp: xp.moveaxis(np.ones((2, 3)), 0, 5), IndexError),
+    "an axis out of range": (lambda xp: xp.moveaxis(np.ones((2, 3)), 0, 5), IndexError),
     "no conditions": (lambda xp: xp.select([], []), ValueError),
     "a partition outside": (lambda xp: xp.partition(np.ones(3), 7), ValueError),
     "negative counts": (lambda xp: xp.bincount(np.array([-1])), ValueError),

@@ -1,4 +1,4 @@
-"""Ways to exchange gradients, for ``DistributedDataParallel.register_comm_hook``."""
+"""Communication hooks for ``DistributedDataParallel.register_comm_hook``."""
 
 from compat.distributed.algorithms.ddp_comm_hooks import default_hooks
 from compat.nn.parallel._reducer import GradBucket

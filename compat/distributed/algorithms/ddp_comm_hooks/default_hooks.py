@@ -1,4 +1,4 @@
-"""Averages of gradients, in their own dtype or in a smaller one."""
+"""Averages of gradients, in their own or a narrower dtype."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Any:
     """Averages a bucket over the processes.
 
     Args:
-        process_group: which; all if None.
+        process_group: the group; all processes if None.
         bucket: the gradients.
 
     Returns:
@@ -67,10 +67,10 @@ def _first(found: Any) -> Any:
 
 
 def fp16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """A hook that gives another one the gradients rounded to ``float16``."""
+    """Wraps a hook: its gradients are rounded to ``float16``."""
     return _wrapped(NAMES["float16"], hook)
 
 
 def bf16_compress_wrapper(hook: Callable[[Any, GradBucket], Any]) -> Callable[[Any, GradBucket], Any]:
-    """A hook that gives another one the gradients rounded to ``bfloat16``."""
+    """Wraps a hook: its gradients are rounded to ``bfloat16``."""
     return _wrapped(NAMES["bfloat16"], hook)

@@ -1,1 +1,1 @@
-"""How errors of processes are told."""
+"""Error reporting of processes."""

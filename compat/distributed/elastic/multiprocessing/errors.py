@@ -1,4 +1,4 @@
-"""How errors of processes are told to who started them."""
+"""Reports errors of processes to the launcher."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _FILE = "TORCHELASTIC_ERROR_FILE"
 
 @dataclass
 class ProcessFailure:
-    """How a process ended that did not end well.
+    """The failure of a process.
 
     Attributes:
-        local_rank: its number on this host.
-        pid: its number in the operating system.
-        exitcode: its exit status; negative for a signal's number.
-        error_file: where ``record`` has written its error, if it has.
-        timestamp: when it was noticed.
-        message: its error, with the traceback if that was written.
+        local_rank: its rank on this host.
+        pid: its process id.
+        exitcode: its exit status; the negative signal number if it was killed.
+        error_file: the file in which ``record`` stored its error, if any.
+        timestamp: when the failure was detected.
+        message: its error, with the traceback if recorded.
     """
 
     local_rank: int
@@ -49,7 +49,7 @@ class ProcessFailure:
         return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
 
     def signal_name(self) -> str:
-        """The name of the signal that ended it; nothing if none did."""
+        """The name of the signal that killed it, or ""."""
         import signal
 
         return signal.Signals(-self.exitcode).name if self.exitcode < 0 else ""
@@ -64,11 +64,11 @@ def _told(path: str) -> str:
 
 
 class ChildFailedError(Exception):
-    """Processes that a launcher has started did not end well.
+    """Processes started by a launcher have failed.
 
     Args:
         name: of the program.
-        failures: by the rank of each.
+        failures: the failures by rank.
     """
 
     def __init__(self, name: str, failures: Mapping[int, ProcessFailure]):
@@ -76,13 +76,13 @@ class ChildFailedError(Exception):
         super().__init__(self.format_msg())
 
     def get_first_failure(self) -> tuple[int, ProcessFailure]:
-        """The rank of the process that failed first, and how."""
-        # Of failures noticed together, a killed process did not fail as a consequence of another one.
+        """The rank of the process that failed first, and its failure."""
+        # Of failures detected together, prefer one that was not killed.
         rank = min(self.failures, key=lambda r: (self.failures[r].timestamp, self.failures[r].exitcode > 0, r))
         return rank, self.failures[rank]
 
     def format_msg(self) -> str:
-        """All failures, the first one last, as a report."""
+        """A report of all failures, the first one last."""
         root, _ = self.get_first_failure()
         others = [self._one(i, r) for i, r in enumerate(r for r in self.failures if r != root)]
         line = "-" * 60
@@ -103,11 +103,11 @@ class ChildFailedError(Exception):
 
 
 def record(fn: F, error_handler: Any = None) -> F:
-    """Makes a function write the error that it raises to the file that the launcher reads, before it is raised.
+    """Makes a function store its exception in the file that the launcher reads.
 
     Args:
         fn: the function that a process runs.
-        error_handler: changes nothing.
+        error_handler: ignored.
     """
 
     @functools.wraps(fn)

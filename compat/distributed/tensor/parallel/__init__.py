@@ -1,4 +1,4 @@
-"""``torch.distributed.tensor.parallel``: layers whose products are divided among devices."""
+"""``torch.distributed.tensor.parallel``: tensor parallelism."""
 
 from compat.distributed.tensor.parallel.style import (
     ColwiseParallel,

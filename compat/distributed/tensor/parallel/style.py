@@ -1,7 +1,6 @@
-"""How a module's parameters, arguments and results lie on a mesh.
+"""Parallel styles: the placements of a module's parameters, arguments and results.
 
-A style divides parameters, and says of arguments and results how they are to lie. What has to be exchanged for it XLA
-finds out.
+A style shards parameters and defines the placements of arguments and results. XLA inserts the communication.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ Layouts = Placement | Sequence[Placement | None] | None
 
 
 class ParallelStyle(ABC):
-    """How a module lies on a mesh."""
+    """The placements of a module on a mesh."""
 
     @abstractmethod
     def _apply(self, module: Module, device_mesh: DeviceMesh) -> Module:
-        """Makes it so."""
+        """Applies the style."""
 
 
 def laid(values: Any, layouts: Layouts, mesh: DeviceMesh) -> Any:
-    """Tensors as ``layouts`` says: one for all, or one for each; None leaves what it is for as it is."""
+    """Redistributes tensors to ``layouts``: one for all, or one for each; None leaves a tensor unchanged."""
     several = isinstance(values, tuple | list)
     items = list(values) if several else [values]
     wanted = list(layouts) if isinstance(layouts, Sequence) else [layouts] * len(items)
@@ -65,12 +64,12 @@ def _rest(module: Module, mesh: DeviceMesh) -> None:
 
 
 class ColwiseParallel(ParallelStyle):
-    """Divides a ``Linear`` by its outputs, or an ``Embedding`` by the embedding's dimension.
+    """Shards a ``Linear`` along its outputs, or an ``Embedding`` along the embedding's dimension.
 
     Args:
-        input_layouts: how arguments come; on each device by default.
-        output_layouts: how results are to lie; divided along the last dimension by default.
-        use_local_output: changes nothing: results have the size of the whole.
+        input_layouts: the placement of arguments; replicated by default.
+        output_layouts: the desired placement of results; sharded along the last dimension by default.
+        use_local_output: ignored: results have their global size.
 
     Example:
         >>> from compat.distributed.tensor import init_device_mesh
@@ -99,12 +98,12 @@ class ColwiseParallel(ParallelStyle):
 
 
 class RowwiseParallel(ParallelStyle):
-    """Divides a ``Linear`` by its inputs, or an ``Embedding`` by its rows; the parts of results are added up.
+    """Shards a ``Linear`` along its inputs, or an ``Embedding`` along its rows; partial results are reduced.
 
     Args:
-        input_layouts: how arguments come; divided along the last dimension by default.
-        output_layouts: how results are to lie; on each device by default.
-        use_local_output: changes nothing.
+        input_layouts: the placement of arguments; sharded along the last dimension by default.
+        output_layouts: the desired placement of results; replicated by default.
+        use_local_output: ignored.
     """
 
     def __init__(
@@ -128,11 +127,11 @@ class RowwiseParallel(ParallelStyle):
 
 
 class SequenceParallel(ParallelStyle):
-    """Makes a normalization or dropout work on tensors that are divided along the sequence.
+    """Applies a normalization or dropout to tensors that are sharded along the sequence.
 
     Args:
-        sequence_dim: which dimension that is.
-        use_local_output: changes nothing.
+        sequence_dim: the sequence dimension.
+        use_local_output: ignored.
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False):
@@ -146,13 +145,13 @@ class SequenceParallel(ParallelStyle):
 
 
 class PrepareModuleInput(ParallelStyle):
-    """Says how a module's arguments are to lie.
+    """Redistributes a module's arguments.
 
     Args:
-        input_layouts: how they come, which tensors know themselves.
-        desired_input_layouts: how they are to lie; None for what stays as it is.
-        input_kwarg_layouts, desired_input_kwarg_layouts: the same for arguments by name.
-        use_local_output: changes nothing.
+        input_layouts: their placements, which tensors know themselves.
+        desired_input_layouts: the desired placements; None for no change.
+        input_kwarg_layouts, desired_input_kwarg_layouts: the same for keyword arguments.
+        use_local_output: ignored.
     """
 
     def __init__(
@@ -172,12 +171,12 @@ class PrepareModuleInput(ParallelStyle):
 
 
 class PrepareModuleOutput(ParallelStyle):
-    """Says how a module's results are to lie.
+    """Redistributes a module's results.
 
     Args:
-        output_layouts: how they come, which tensors know themselves.
-        desired_output_layouts: how they are to lie.
-        use_local_output: changes nothing.
+        output_layouts: their placements, which tensors know themselves.
+        desired_output_layouts: the desired placements.
+        use_local_output: ignored.
     """
 
     def __init__(self, *, output_layouts: Layouts, desired_output_layouts: Layouts, use_local_output: bool = True):
@@ -192,19 +191,20 @@ def parallelize_module(
     module: Module, device_mesh: DeviceMesh | None = None,
     parallelize_plan: ParallelStyle | Mapping[str, ParallelStyle] | None = None, *, src_data_rank: Any = 0,
 ) -> Module:  # fmt: skip
-    """Divides a module among the devices of a mesh of one axis.
+    """Parallelizes a module over a 1-d mesh.
 
     Args:
         module: the module; its parameters stay the same objects.
-        device_mesh: the devices.
-        parallelize_plan: a style, or one for each submodule by name, in which ``*`` stands for any part.
-        src_data_rank: changes nothing.
+        device_mesh: the mesh.
+        parallelize_plan: a style, or styles by submodule name, where ``*`` matches any part.
+        src_data_rank: ignored.
 
     Returns:
-        The module. What the plan does not name is put on each device when a tensor of the mesh meets it.
+        The module. Parameters that the plan does not name are replicated when they are combined with a tensor of the
+        mesh.
 
     Raises:
-        ValueError: for a mesh of several axes, or a name that fits no submodule.
+        ValueError: for a mesh of several axes, or a name that matches no submodule.
     """
     if device_mesh is None or device_mesh.ndim != 1:
         raise ValueError(f"parallelize_module: device_mesh must be a mesh of one axis, got {device_mesh}")
@@ -228,7 +228,7 @@ def _fits(name: str, path: str) -> bool:
 
 
 def _onto_mesh(module: Module, mesh: DeviceMesh) -> None:
-    """Has tensors of one device put on each device of the mesh before the forward pass."""
+    """Registers a forward pre-hook that replicates single-device tensors over the mesh."""
     move = lambda x: redistribute(x, mesh, [Replicate()] * mesh.ndim) if _loose(x) else x
     module.register_forward_pre_hook(lambda m, args, named: trees.tree_map(move, (args, named)), with_kwargs=True)
 

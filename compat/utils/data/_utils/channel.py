@@ -1,4 +1,4 @@
-"""Pipes between a loader and its workers, over which tensors go as memory that both have.
+"""Pipes between a loader and its workers, which send tensors as shared memory.
 
 The descriptors of shared memory go beside the pickle, over the same socket: once a batch is sent it is there, whatever
 becomes of the worker, and unreceived data is freed with the pipe.
@@ -16,12 +16,12 @@ from typing import Any
 
 from compat._core.memory.shared_storage import luggage
 
-#: How many descriptors one message takes; Linux allows 253.
+#: The maximum number of descriptors in a message; Linux allows 253.
 _MOST = 200
 
 
 class Channel:
-    """One end of a pipe that is open both ways."""
+    """One end of a bidirectional pipe."""
 
     def __init__(self, connection: Connection):
         self.connection = connection
@@ -90,7 +90,7 @@ _mine: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
 def pipe(context: Any) -> tuple[Channel, Connection]:
-    """A new pipe: the end here, and the connection that is the worker's."""
+    """A new pipe: the local end, and the connection for the worker."""
     here, there = context.Pipe(duplex=True)
     _mine.add(here)
     return Channel(here), there

@@ -1,4 +1,4 @@
-"""Samples into a batch."""
+"""Collating samples into batches."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from compat._operators.create.from_data import tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
-#: The kinds of NumPy's dtypes of which no tensors can be made, by PyTorch's name, which packages import.
+#: The kinds of NumPy dtypes that have no tensors; PyTorch's name, which packages import.
 np_str_obj_array_pattern = re.compile("[SaUO]")
-#: What makes a batch of samples of a type: called with the samples and, by name, the map that it was found in.
+#: A function that collates samples of a type: called with the samples and, by name, the map that contains it.
 Collating = Mapping[Any, Callable[..., Any]]
 
 
 def collate(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Makes a batch of samples, within tuples, lists and mappings, by functions for their types.
+    """Collates samples into a batch, recursively in tuples, lists and mappings, by functions for their types.
 
     Args:
         batch: the samples.
-        collate_fn_map: a function for each type, or tuple of types: of ``default_collate_fn_map``, and of one's own.
+        collate_fn_map: a function for each type, or tuple of types, such as ``default_collate_fn_map``.
 
     Raises:
-        TypeError: for a type that there is no function for.
+        TypeError: for a type without a function.
         RuntimeError: for sequences of different sizes.
 
     Example:
@@ -64,33 +64,33 @@ def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None 
 
 
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Stacks arrays, unless they hold text or objects."""
+    """Stacks arrays; raises for text and objects."""
     if batch[0].dtype.kind not in "biufc":
         raise TypeError(_WRONG.format(batch[0].dtype))
     return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Puts NumPy's numbers into a tensor."""
+    """Converts NumPy scalars to a tensor."""
     return as_tensor(np.asarray(batch))
 
 
 def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Puts floats into a tensor, in double precision, which is theirs."""
+    """Converts floats to a float64 tensor."""
     return tensor(list(batch), dtype=dtypes.float64)
 
 
 def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Puts integers into a tensor."""
+    """Converts integers to a tensor."""
     return tensor(list(batch))
 
 
 def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
-    """Leaves texts as they are."""
+    """Leaves strings unchanged."""
     return batch
 
 
-#: What ``default_collate`` goes by; a program may add types of its own.
+#: The functions of ``default_collate``; a program may add types.
 default_collate_fn_map: dict[Any, Callable[..., Any]] = {
     Tensor: collate_tensor_fn,
     np.ndarray: collate_numpy_array_fn,
@@ -103,10 +103,11 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stacks samples: tensors, arrays and numbers along a new first dimension, within tuples, lists and mappings.
+    """Stacks samples: tensors, arrays and numbers along a new first dimension, recursively in tuples, lists and
+    mappings.
 
     Raises:
-        TypeError: for a kind of sample that cannot be stacked.
+        TypeError: for an unsupported type of sample.
         RuntimeError: for samples of different sizes.
 
     Example:
@@ -117,7 +118,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays as tensors, within tuples, lists and mappings; anything else as it is.
+    """Converts arrays to tensors, recursively in tuples, lists and mappings; other values are unchanged.
 
     Example:
         >>> import numpy as np
@@ -128,7 +129,7 @@ def default_convert(data: Any) -> Any:
 
 
 def default_convert_one(data: Any) -> Any:
-    """One array as a tensor, unless it holds text or objects; anything else as it is."""
+    """Converts an array to a tensor, unless it contains text or objects; other values are unchanged."""
     if isinstance(data, np.ndarray | np.generic) and data.dtype.kind in "biufc":
         return as_tensor(data)
     return data
@@ -146,7 +147,7 @@ def _map(convert: Callable[[Any], Any], data: Any) -> Any:
 
 
 def _like_mapping(like: Any, entries: dict) -> Any:
-    """The entries in a mapping of the same kind, where one can be made."""
+    """The entries in a mapping of the same type, if one can be constructed."""
     try:
         if isinstance(like, MutableMapping):
             made = copy.copy(like)
@@ -158,7 +159,7 @@ def _like_mapping(like: Any, entries: dict) -> Any:
 
 
 def _like_sequence(like: Any, items: list) -> Any:
-    """The items in a sequence of the same kind, where one can be made."""
+    """The items in a sequence of the same type, if one can be constructed."""
     try:
         if isinstance(like, MutableSequence):
             made = copy.copy(like)

@@ -1,4 +1,4 @@
-"""The worker processes of a loader: how they are started, given tasks, heard and ended."""
+"""The pool of a loader's worker processes: starting, sending tasks, receiving results, stopping."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compat.utils.data._utils.channel import Channel, pipe
 from compat.utils.data._utils.fetch import Recipe
 from compat.utils.data._utils.worker import Job, Resume, work
 
-#: How long a worker gets to come to its end before it is ended, in seconds.
+#: The seconds for a worker to exit before it is terminated.
 _GRACE = 5.0
-#: How often workers are looked after while nothing comes, in seconds.
+#: The interval of checks for dead workers, in seconds.
 _WATCH = 5.0
 _NOT_PICKLED = (
     "Got pickle error when attempting to start a worker Process. This might be because the worker Process arguments "
@@ -30,11 +30,11 @@ class Crew:
     """The workers of a loader.
 
     Args:
-        recipe: how they make batches.
-        count: how many.
+        recipe: the settings for making batches.
+        count: the number of workers.
         base_seed: the seed that the loader drew for all of them.
-        context: how processes are started.
-        timeout: how long a batch may take, in seconds; 0 for as long as it takes.
+        context: the multiprocessing context.
+        timeout: the seconds to wait for a batch; 0 for no limit.
     """
 
     def __init__(self, recipe: Recipe, count: int, base_seed: int, context: Any, timeout: float):
@@ -65,12 +65,12 @@ class Crew:
         self.processes.append(process)
 
     def tell(self, worker: int, task: Any) -> None:
-        """Gives a worker a task: a number that its answer will have, and the numbers of the samples."""
-        with suppress(OSError):  # it is dead, which is told when its answer is wanted
+        """Sends a task to a worker: the task's id, and the indices of the samples."""
+        with suppress(OSError):  # the worker is dead, reported when its result is needed
             self.channels[worker].send(task)
 
     def resume(self) -> None:
-        """Begins another epoch: requests of the last one are dropped."""
+        """Starts another epoch: outstanding tasks of the last one are dropped."""
         for worker in range(len(self.channels)):
             self.tell(worker, Resume())
         left = len(self.channels)
@@ -79,10 +79,10 @@ class Crew:
             left -= isinstance(number, Resume)
 
     def hear(self, workers: Any) -> tuple[int, Any, Any]:
-        """The next answer of any of some workers: which one, the number of the task, and what was made.
+        """The next result of some workers: the worker, the task's id, and the batch.
 
         Raises:
-            RuntimeError: if one of them has ended, or none answers within the loader's timeout.
+            RuntimeError: if a worker has died, or none answers within the timeout.
         """
         until = time.monotonic() + self.timeout
         connections: dict[Any, int] = {self.channels[worker].connection: worker for worker in workers}
@@ -95,7 +95,7 @@ class Crew:
                 with suppress(EOFError, OSError):
                     number, made = self.channels[worker].receive()
                     return worker, number, made
-                # Nobody is at the other end any more.
+                # The other end is closed.
                 self.processes[worker].join(_GRACE)
             dead = [self.processes[w] for w in connections.values() if not self.processes[w].is_alive()]
             if dead:
@@ -104,7 +104,7 @@ class Crew:
                 raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds")
 
     def stop(self) -> None:
-        """Ends the workers, and waits until they have ended."""
+        """Stops the workers, and waits until they have exited."""
         if self._stopped or os.getpid() != self._owner:
             return
         self._stopped = True
@@ -122,7 +122,7 @@ class Crew:
 
 
 def _ended(dead: list[Any]) -> RuntimeError:
-    """The complaint about workers that are not there any more."""
+    """The error for workers that have died."""
     pids = ", ".join(str(process.pid) for process in dead)
     error = RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
     status = dead[0].exitcode or 0

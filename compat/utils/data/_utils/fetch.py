@@ -1,4 +1,4 @@
-"""Batches of a data set, made in whatever process asks for them."""
+"""Fetching batches of a dataset, in any process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from compat.utils.data.dataset import IterableDataset
 
 @dataclass(frozen=True)
 class Recipe:
-    """How batches are made: the part of a loader that its workers get.
+    """The settings for making batches, which are sent to workers.
 
     Attributes:
         dataset: the data set of the samples.
         collate_fn: makes a batch of a list of samples.
-        batched: whether there are batches; else each sample is given as it comes.
-        drop_last: whether a shorter last batch is left out.
-        worker_init_fn: called in each worker with its number.
+        batched: whether samples are batched.
+        drop_last: whether to omit a last batch that is incomplete.
+        worker_init_fn: called in each worker with its index.
     """
 
     dataset: Any
@@ -30,7 +30,7 @@ class Recipe:
     worker_init_fn: Callable[[int], None] | None
 
     def fetcher(self) -> Fetcher:
-        """The function that makes the batches of an epoch."""
+        """The fetcher of an epoch."""
         return Fetcher(self)
 
 
@@ -43,14 +43,14 @@ class Fetcher:
         if isinstance(recipe.dataset, IterableDataset):
             self.samples = iter(recipe.dataset)
         whole = recipe.batched and recipe.collate_fn is default_collate and recipe.worker_init_fn is None
-        #: The method of a data set that makes a whole batch, equal to one made of samples.
+        #: The method of a dataset that returns a whole batch, equal to the collated samples.
         self.stacked = getattr(recipe.dataset, "stacked", None) if whole else None
 
     def fetch(self, index: Any) -> Any:
-        """The batch of these numbers, or the next one of an iterable data set.
+        """The batch of these indices, or the next one of an iterable dataset.
 
         Raises:
-            StopIteration: if that has no more.
+            StopIteration: at the end of an iterable dataset.
         """
         return self._by_number(index) if self.samples is None else self._in_turn(index)
 

@@ -19,20 +19,20 @@ from compat.utils.data._utils.channel import Channel
 from compat.utils.data._utils.fetch import Fetcher, Recipe
 from compat.utils.data.dataset import IterableDataset
 
-#: How often a worker looks whether its loader's process is still there, in seconds, should its pipe not say so.
+#: The interval in seconds at which a worker checks that its loader's process is alive, in addition to the pipe.
 _WATCH = 1.0
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Facts about a worker.
+    """Information about a worker.
 
     Attributes:
-        id: its number, from 0.
-        num_workers: how many there are.
+        id: its index.
+        num_workers: the number of workers.
         seed: its random seed.
-        dataset: its copy of the data set.
-        rng: None; where PyTorch keeps the generators of threads.
+        dataset: its copy of the dataset.
+        rng: None; in PyTorch the generators of threads.
         worker_method: how it runs.
     """
 
@@ -45,7 +45,7 @@ class WorkerInfo:
 
 
 class _Known:
-    """Facts about this process."""
+    """The information about this process."""
 
     info: WorkerInfo | None = None
 
@@ -54,26 +54,26 @@ _known = _Known()
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Facts about this worker process; None in any other process."""
+    """The information about this worker process; None in any other process."""
     return _known.info
 
 
 class Resume:
-    """Tells a worker, and is its answer, that another epoch begins."""
+    """The message that starts another epoch, and its acknowledgement."""
 
 
 class Ended:
-    """Marks the end of the worker's part of an iterable data set, in place of a batch."""
+    """The result that marks the end of a worker's part of an iterable dataset."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """The task of a worker.
+    """The arguments of a worker.
 
     Attributes:
-        recipe: how it makes batches.
-        number: its own.
-        count: how many workers there are.
+        recipe: the settings for making batches.
+        number: its index.
+        count: the number of workers.
         base_seed: the seed that the loader drew for all of them.
     """
 
@@ -87,19 +87,19 @@ class Job:
         seed = self.base_seed + self.number
         random.seed(seed)
         manual_seed(seed)
-        np.random.seed(_generate_state(self.base_seed, self.number))  # noqa: NPY002  # what programs draw from
+        np.random.seed(_generate_state(self.base_seed, self.number))  # noqa: NPY002  # the global generator
         return seed
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:
-    """What a worker seeds NumPy's numbers with: four words."""
+    """The seed of NumPy's generator in a worker: four words."""
     entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     words: list[int] = np.random.SeedSequence(entropy).generate_state(4).tolist()
     return words
 
 
 def work(job: Job, connection: Connection) -> None:
-    """Runs in the worker's process until its loader needs it no more, or is not there."""
+    """The main function of a worker process: runs until the loader stops it, or has died."""
     channel = Channel(connection)
     try:
         set_num_threads(1)
@@ -109,11 +109,11 @@ def work(job: Job, connection: Connection) -> None:
     except KeyboardInterrupt:
         pass  # the loader's process was interrupted, too
     except (BrokenPipeError, ConnectionResetError):
-        pass  # the loader is gone
+        pass  # the loader's process has died
 
 
 class _Worker:
-    """A worker at work."""
+    """The state of a worker process."""
 
     def __init__(self, job: Job, channel: Channel):
         self.job, self.channel = job, channel
@@ -124,7 +124,7 @@ class _Worker:
         self.failed: ExceptionWrapper | None = None
 
     def run(self) -> None:
-        """Does the tasks that come, until there are no more."""
+        """Executes tasks until there are no more."""
         threading.Thread(target=self._listen, args=(os.getppid(),), daemon=True).start()
         try:
             if self.job.recipe.worker_init_fn is not None:
@@ -142,10 +142,10 @@ class _Worker:
                 made = self._make(index)
                 ended = isinstance(made, Ended)
                 self._send(number, made)
-                del made  # its memory is the loader's from here on
+                del made  # its memory is owned by the loader from here on
 
     def _listen(self, parent: int) -> None:
-        """Takes the tasks out of the pipe as they come, so that the loader never waits to send one."""
+        """Reads tasks from the pipe as they arrive, so that the loader never blocks in sending."""
         connection = self.channel.connection
         try:
             while True:
@@ -176,5 +176,5 @@ class _Worker:
             self.channel.send((number, made))
         except OSError:
             raise
-        except Exception:  # it cannot be pickled
+        except Exception:  # not picklable
             self.channel.send((number, ExceptionWrapper(where=self.where)))

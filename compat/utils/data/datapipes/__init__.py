@@ -1,4 +1,4 @@
-"""``torch.utils.data.datapipes``: data sets made of data sets, ``IterDataPipe`` and ``MapDataPipe``."""
+"""``torch.utils.data.datapipes``: composable datasets, ``IterDataPipe`` and ``MapDataPipe``."""
 
 from compat.utils.data.datapipes import datapipe, iter, map
 from compat.utils.data.datapipes._decorator import functional_datapipe

@@ -1,4 +1,4 @@
-"""How a class of data pipes becomes a method of all others."""
+"""``functional_datapipe``: registers a class of data pipes as a method."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["functional_datapipe"]
 
 
 def functional_datapipe(name: str, enable_df_api_tracing: bool = False) -> Callable[[Any], Any]:
-    """Makes a class a method of its kind of data pipes, which makes one of the class from the pipe.
+    """Registers a class as a method of its kind of data pipes.
 
     Args:
         name: the method's name.
-        enable_df_api_tracing: accepted.
+        enable_df_api_tracing: ignored.
 
     Raises:
-        TypeError: for what is no class of data pipes.
+        TypeError: if it is not a class of data pipes.
 
     Example:
         >>> from compat.utils.data import IterDataPipe, functional_datapipe

@@ -1,4 +1,4 @@
-"""``IterDataPipe`` and ``MapDataPipe``: data sets whose methods make others of them."""
+"""``IterDataPipe`` and ``MapDataPipe``: composable datasets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
 
 
 class _Functional:
-    """Methods that are classes: ``pipe.map(f)`` is ``Mapper(pipe, f)``."""
+    """Methods that construct classes: ``pipe.map(f)`` is ``Mapper(pipe, f)``."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]]
 
@@ -24,17 +24,17 @@ class _Functional:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
-        """Makes a function a method."""
+        """Registers a function as a method."""
         cls.functions[function_name] = function
 
     @classmethod
     def register_datapipe_as_function(
         cls, function_name: str, cls_to_register: type, enable_df_api_tracing: bool = False
     ) -> None:
-        """Makes a class a method.
+        """Registers a class as a method.
 
         Raises:
-            Exception: if there is such a method.
+            Exception: if the method exists.
         """
         if function_name in cls.functions:
             raise Exception(f"Unable to add DataPipe function name {function_name} as it is already taken")
@@ -51,7 +51,7 @@ class _Functional:
 
 
 class IterDataPipe(_Functional, IterableDataset[Any]):
-    """Samples one after the other, made of other pipes: subclasses define ``__iter__``.
+    """An iterable pipe, composed of other pipes: subclasses define ``__iter__``.
 
     Example:
         >>> from compat.utils.data.datapipes.iter import IterableWrapper
@@ -62,15 +62,15 @@ class IterDataPipe(_Functional, IterableDataset[Any]):
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
 
     def reset(self) -> None:
-        """Called by pipes that begin again; nothing is kept here."""
+        """Called when iteration restarts; there is no state here."""
 
 
 class DFIterDataPipe(IterDataPipe):
-    """The class of pipes of data frames, for programs that ask whether they have one."""
+    """The class of pipes of data frames, for ``isinstance`` checks of programs."""
 
 
 class MapDataPipe(_Functional, Dataset[Any]):
-    """Samples by number or key, made of other pipes: subclasses define ``__getitem__`` and ``__len__``."""
+    """A map-style pipe, composed of other pipes: subclasses define ``__getitem__`` and ``__len__``."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
 

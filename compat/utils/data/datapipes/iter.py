@@ -1,4 +1,4 @@
-"""Pipes of samples one after the other."""
+"""Iterable pipes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 
 
 class IterableWrapper(IterDataPipe):
-    """The elements of an iterable; a copy of it is gone through, unless ``deepcopy`` is False."""
+    """The elements of an iterable, of a deep copy unless ``deepcopy`` is False."""
 
     def __init__(self, iterable: Iterable[Any], deepcopy: bool = True):
         self.iterable, self.deepcopy = iterable, deepcopy
@@ -27,7 +27,7 @@ class IterableWrapper(IterDataPipe):
     def __iter__(self) -> Iterator[Any]:
         try:
             return iter(copy.deepcopy(self.iterable) if self.deepcopy else self.iterable)
-        except TypeError:  # it cannot be copied
+        except TypeError:  # not copyable
             return iter(self.iterable)
 
     def __len__(self) -> int:
@@ -46,11 +46,11 @@ class _Of(IterDataPipe):
 
 @functional_datapipe("map")
 class Mapper(_Of):
-    """What a function makes of each sample, or of a part of it.
+    """The results of a function for each sample, or for a part of it.
 
     Args:
-        input_col: the parts of a sample that the function takes: a number or key, or several.
-        output_col: where the result goes; where it came from by default.
+        input_col: the parts of a sample that are passed to the function: an index or key, or several.
+        output_col: the part that the result replaces; by default the input's.
     """
 
     def __init__(self, datapipe: Any, fn: Callable[..., Any], input_col: Any = None, output_col: Any = None):
@@ -98,9 +98,9 @@ class Batcher(IterDataPipe):
     """Batches of samples.
 
     Args:
-        batch_size: how many.
-        drop_last: whether a last batch of fewer is left out.
-        wrapper_class: what a batch is.
+        batch_size: the number of samples.
+        drop_last: whether to omit a last batch that is incomplete.
+        wrapper_class: the type of a batch.
     """
 
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk):
@@ -126,7 +126,7 @@ class Batcher(IterDataPipe):
 
 @functional_datapipe("unbatch")
 class UnBatcher(IterDataPipe):
-    """The samples of batches; of batches of batches those of ``unbatch_level`` levels, all for -1."""
+    """The samples of batches, unbatched by ``unbatch_level`` levels, all for -1."""
 
     def __init__(self, datapipe: Any, unbatch_level: int = 1):
         self.datapipe, self.unbatch_level = datapipe, unbatch_level
@@ -147,7 +147,7 @@ class UnBatcher(IterDataPipe):
 
 @functional_datapipe("collate")
 class Collator(_Of):
-    """Batches of samples as samples of tensors."""
+    """Batches collated into tensors."""
 
     def __init__(self, datapipe: Any, conversion: Any = None, collate_fn: Callable[[Any], Any] | None = None):
         super().__init__(datapipe)
@@ -159,7 +159,7 @@ class Collator(_Of):
 
 @functional_datapipe("concat")
 class Concater(IterDataPipe):
-    """The samples of several pipes, one pipe after the other."""
+    """The concatenated samples of several pipes."""
 
     def __init__(self, *datapipes: Any):
         if not datapipes:
@@ -175,7 +175,7 @@ class Concater(IterDataPipe):
 
 @functional_datapipe("zip")
 class Zipper(IterDataPipe):
-    """Tuples of a sample of each pipe, as many as the shortest has."""
+    """Tuples of a sample of each pipe, up to the length of the shortest."""
 
     def __init__(self, *datapipes: Any):
         self.datapipes = datapipes
@@ -189,11 +189,11 @@ class Zipper(IterDataPipe):
 
 @functional_datapipe("shuffle")
 class Shuffler(_Of):
-    """Samples in an order by chance, as far as a buffer goes.
+    """Samples shuffled with a buffer.
 
     Args:
-        buffer_size: how many samples wait, of which one is drawn.
-        unbatch_level: batches are taken apart so far first.
+        buffer_size: the number of samples in the buffer, from which one is drawn.
+        unbatch_level: the levels of batches to unbatch first.
     """
 
     def __init__(self, datapipe: Any, *, buffer_size: int = 10000, unbatch_level: int = 0):
@@ -203,12 +203,12 @@ class Shuffler(_Of):
         self.buffer_size, self._enabled, self._seed = buffer_size, True, None
 
     def set_shuffle(self, shuffle: bool = True) -> Shuffler:
-        """Whether the order is by chance; returns the pipe."""
+        """Sets whether to shuffle; returns the pipe."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> Shuffler:
-        """What the next order starts from; returns the pipe."""
+        """Sets the seed of the next order; returns the pipe."""
         self._seed = seed  # type: ignore[assignment]
         return self
 
@@ -237,14 +237,14 @@ class Shuffler(_Of):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilter(_Of):
-    """Of the samples those of one worker: every so many-th, from its number on."""
+    """The samples of one worker: every n-th, starting at its index."""
 
     def __init__(self, datapipe: Any):
         super().__init__(datapipe)
         self.num_of_instances, self.instance_id = 1, 0
 
     def apply_sharding(self, num_of_instances: int, instance_id: int, sharding_group: Any = None) -> None:
-        """Of how many workers it is which."""
+        """Sets the number of workers and the index of this one."""
         self.num_of_instances, self.instance_id = num_of_instances, instance_id
 
     def __iter__(self) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Pipes of samples by number."""
+"""Map-style pipes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Batcher", "Concater", "Mapper", "SequenceWrapper", "Zipper"]
 
 
 class SequenceWrapper(MapDataPipe):
-    """The elements of a sequence or dictionary; of a copy of it, unless ``deepcopy`` is False."""
+    """The elements of a sequence or dictionary, of a deep copy unless ``deepcopy`` is False."""
 
     def __init__(self, sequence: Any, deepcopy: bool = True):
         self.sequence = copy.deepcopy(sequence) if deepcopy else sequence
@@ -27,7 +27,7 @@ class SequenceWrapper(MapDataPipe):
 
 @functional_datapipe("map")
 class Mapper(MapDataPipe):
-    """What a function makes of each sample."""
+    """The results of a function for each sample."""
 
     def __init__(self, datapipe: Any, fn: Callable[[Any], Any] = lambda x: x):
         self.datapipe, self.fn = datapipe, fn
@@ -41,7 +41,7 @@ class Mapper(MapDataPipe):
 
 @functional_datapipe("batch")
 class Batcher(MapDataPipe):
-    """Batches of samples; the last one may have fewer, or be left out by ``drop_last``."""
+    """Batches of samples; the last one may be incomplete, or omitted by ``drop_last``."""
 
     def __init__(self, datapipe: Any, batch_size: int, drop_last: bool = False, wrapper_class: Any = DataChunk):
         if batch_size <= 0:
@@ -68,7 +68,7 @@ class Batcher(MapDataPipe):
 
 @functional_datapipe("concat")
 class Concater(MapDataPipe):
-    """The samples of several pipes, one pipe after the other."""
+    """The concatenated samples of several pipes."""
 
     def __init__(self, *datapipes: Any):
         self.datapipes: Sequence[Any] = datapipes

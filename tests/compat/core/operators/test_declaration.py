@@ -46,7 +46,7 @@ CONTRADICTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "overlap without an in-place variant": (TWO, dict(names="torch.odd", overlap=Overlap(inputs=True))),
     "layout names 'mat'": (TWO, dict(layout="like:mat")),
     "layout is 'pointwise'": (TWO, dict(layout="elementwise")),
-    "its first argument is no tensor": ("odd(int n, Tensor self, int dim) -> Tensor", dict(names="Tensor.odd_")),
+    "its first argument is not a tensor": ("odd(int n, Tensor self, int dim) -> Tensor", dict(names="Tensor.odd_")),
     "its body is called with": ("odd(Tensor self) -> Tensor", {}),
     "which it does not take": ("odd(Tensor self, Tensor other, *, int dim) -> Tensor", {}),
 }
