@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from compat._core.config.threads import get_num_interop_threads, get_num_threads
+from compat._threads import get_num_interop_threads, get_num_threads
 
 _PARTS = ("funcgrad", "jax", "jaxlib", "numpy")
 

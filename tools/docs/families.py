@@ -96,7 +96,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_core.types.dtype _core.types.device _core.types.size _symint _core.memory storage types "
      "_core.types.memory_format _operators.tensor.size_helpers"),
     ("torch/settings", "Settings, checks and threads", "tensor",
-     "_core.config.flags _core.config.threads _operators.tensor.format _operators.tensor.asserting __config__ "
+     "_core.config.flags _threads _operators.tensor.format _operators.tensor.asserting __config__ "
      "utils.deterministic"),
     ("torch/gradients", "torch.autograd: gradients on and off", "tensor",
      "autograd.grad_mode _core.transforms.grad_mode _core.autograd.anomaly_mode autograd.anomaly_mode "

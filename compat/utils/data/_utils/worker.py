@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from compat._core.config.threads import set_num_threads
+from compat._threads import set_num_threads
 from compat._utils import ExceptionWrapper
 from compat.random import manual_seed
 from compat.utils.data._utils.channel import Channel
