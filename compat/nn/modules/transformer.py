@@ -53,7 +53,7 @@ def _is_causal(mask: Any, hint: bool | None, size: int) -> bool:
 # ---------------------------------------------------------------- layers
 
 
-def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
@@ -93,7 +93,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **made))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _attended(
         self, attention: Any, drop: Any, x: Tensor, memory: Tensor, mask: Any, padding: Any, is_causal: bool

@@ -11,6 +11,9 @@ import compat._dynamo
 import compat.nn.utils.stateless
 from compat.autograd.function import FunctionCtx, _ContextMethodMixin
 from compat.cuda.amp.grad_scaler import GradScaler, OptState
+from compat.nn import _reduction
+from compat.nn.modules.transformer import _get_activation_fn
+from compat.optim.optimizer import _default_to_fused_or_foreach, _use_grad_for_differentiable
 from compat.utils import hooks
 from tests.compat.packages.test_install import run
 
@@ -149,6 +152,37 @@ def test_masks_of_copied_attention_modules() -> None:
     assert F._none_or_dtype(mask) is torch.bool
     with pytest.raises(RuntimeError, match=r"must be None or torch\.Tensor"):
         F._none_or_dtype(1)
+
+
+class _Halved(torch.optim.Optimizer):
+    """An optimizer as packages write them after PyTorch's own."""
+
+    def __init__(self, params: list[torch.Tensor], differentiable: bool = False):
+        super().__init__(params, {"differentiable": differentiable})
+
+    @_use_grad_for_differentiable
+    def step(self, closure: None = None) -> None:
+        fused, foreach = _default_to_fused_or_foreach(self.param_groups[0]["params"], differentiable=False)
+        assert not fused and not foreach
+        self.recorded = torch.is_grad_enabled()
+
+
+def test_helpers_of_optimizers() -> None:
+    for differentiable in (False, True):
+        optimizer = _Halved([torch.ones(1, requires_grad=True)], differentiable)
+        optimizer.step()
+        assert optimizer.recorded is differentiable
+    assert torch.is_grad_enabled()
+
+
+def test_helpers_of_layers_and_losses() -> None:
+    x = torch.tensor([-1.0, 2.0])
+    assert _get_activation_fn("relu")(x).tolist() == [0.0, 2.0]
+    with pytest.raises(RuntimeError, match="relu/gelu, not tanh"):
+        _get_activation_fn("tanh")
+    assert [_reduction.get_enum(r) for r in ("none", "mean", "sum")] == [0, 1, 2]
+    with pytest.warns(UserWarning, match="reduction='sum'"):
+        assert _reduction.legacy_get_string(False, True) == "sum"
 
 
 def test_arguments_for_making_tensors() -> None:
