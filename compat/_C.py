@@ -43,6 +43,8 @@ __all__ = [
 ]
 
 globals().update(names_of("_C"))
+_get_privateuse1_backend_name = answering("_get_privateuse1_backend_name", lambda: "privateuseone", "there is no other")
+_is_tracing = answering("_is_tracing", lambda: False, "no trace is ever recorded for TorchScript")
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -68,6 +68,27 @@ def set_device_index(device: Any, /) -> None:
 set_device_idx = set_device_index
 
 
+class device_index:
+    """A ``with`` block in which an accelerator is the current one.
+
+    Args:
+        device: its number; None for none.
+    """
+
+    def __init__(self, device: int | None, /):
+        self.idx = device
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        if self.idx is not None:
+            self.prev_idx = current_device_index()
+            set_device_index(self.idx)
+
+    def __exit__(self, *exc: object) -> None:
+        if self.idx is not None:
+            set_device_index(self.prev_idx)
+
+
 def current_stream(device: Any = None, /) -> Any:
     """The queue of an accelerator.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat._compile import compile
+from compat._compile.stance import set_stance
 from funcgrad import runtime
 
 __all__ = [
@@ -19,7 +20,9 @@ __all__ = [
     "is_dynamo_compiling",
     "is_exporting",
     "list_backends",
+    "nested_compile_region",
     "reset",
+    "set_stance",
 ]
 
 
@@ -52,6 +55,11 @@ def assume_constant_result(fn: Callable[..., Any]) -> Callable[..., Any]:
 def allow_in_graph(fn: Any) -> Any:
     """Returns the function unchanged."""
     return fn
+
+
+def nested_compile_region(fn: Any = None) -> Any:
+    """Leaves a function as it is: what is captured of a compiled function is one program, whose parts XLA compiles."""
+    return nested_compile_region if fn is None else fn
 
 
 def _mark(t: Any, *args: Any, **kwargs: Any) -> None:

@@ -105,6 +105,7 @@ ao.nn.qat: Linear Conv2d
 ao.ns.fx.utils: compute_sqnr
 ao.pruning: WeightNormSparsifier
 ao.quantization: QuantStub DeQuantStub QuantWrapper QConfig MinMaxObserver PlaceholderObserver FakeQuantize
+    FakeQuantizeBase
     ObserverBase HistogramObserver MovingAverageMinMaxObserver PerChannelMinMaxObserver UniformQuantizationObserverBase
     QConfigMapping prepare prepare_qat convert fuse_modules fuse_modules_qat quantize quantize_dynamic
     get_default_qconfig get_default_qat_qconfig get_default_qconfig_mapping float_qparams_weight_only_qconfig
@@ -130,6 +131,8 @@ nn.quantized: FloatFunctional
     COMPILER: """
 _inductor: compile aot_compile list_options
 _inductor.config:
+_inductor.config.triton:
+_inductor.config.cpp:
 _inductor.utils: do_bench_using_profiling is_big_gpu
 _inductor.cudagraph_trees: cudagraph_mark_step_begin
 _inductor.fx_passes:
@@ -169,7 +172,6 @@ utils.cpp_extension: BuildExtension CppExtension CUDAExtension load load_inline 
     - CUDA_HOME
 library: triton_op wrap_triton
 compiler: - load_compiled_function
-_dynamo: - nonstrict_trace reset_code_caches
 """,
     SCRIPT: """
 : TensorType
@@ -201,7 +203,7 @@ sparse._triton_ops_meta: optimize_bsr_dense_addmm
 mtia: is_available
 cuda.profiler:
 cuda.sparse:
-cuda: - cudart default_generators
+cuda: - cudart
 xpu: Event Stream - device set_device get_rng_state get_rng_state_all set_rng_state set_rng_state_all
     mem_get_info memory_allocated memory_reserved max_memory_allocated reset_peak_memory_stats
 mps: event - get_rng_state set_rng_state driver_allocated_memory recommended_max_memory

@@ -15,6 +15,7 @@ from typing import Any
 
 from compat._compile.capture import Capturing, NotReplayable, ValueNeeded, single
 from compat._compile.replay import Replay
+from compat._compile.stance import current as now
 from compat._core.transforms.grad_mode import mode
 from compat.nn.modules.module import Module
 from compat._core.tensor.registry import function
@@ -50,7 +51,7 @@ class Compiled:
         self.reason: str | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if runtime.capturing() or runtime.settings.limit == 1:
+        if now.eager or runtime.capturing() or runtime.settings.limit == 1:
             return self.function(*args, **kwargs)
         leaves, shape = _flat(args, kwargs)
         key = (shape, *_kind(leaves))
@@ -61,7 +62,10 @@ class Compiled:
         return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
-        tries = self._tries[key] = (self._tries.get(key) or self._tries.again(key) or 0) + 1
+        before = self._tries.get(key) or self._tries.again(key) or 0
+        if now.runs_eagerly(known=before > 0):
+            return self.function(*args, **kwargs)
+        tries = self._tries[key] = before + 1
         # The first call creates lazy state: an optimizer's state, lazily initialized parameters.
         if (tries == 1 and not self.fullgraph) or tries > TRIES:
             return self.function(*args, **kwargs)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["BackendCompilerFailed", "InvalidBackend", "TorchDynamoException", "Unsupported", "UserError"]
+__all__ = [
+    "BackendCompilerFailed",
+    "InvalidBackend",
+    "TorchDynamoException",
+    "TorchRuntimeError",
+    "Unsupported",
+    "UserError",
+]
 
 
 class TorchDynamoException(RuntimeError):
     """Base of compilation errors."""
+
+
+class TorchRuntimeError(TorchDynamoException):
+    """A call raised while it was compiled."""
 
 
 class InvalidBackend(TorchDynamoException):

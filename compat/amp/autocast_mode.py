@@ -45,8 +45,8 @@ def set_autocast_enabled(device_type: str, enabled: bool) -> None:
     enable(Device(device_type).type, bool(enabled))
 
 
-def _deprecated(name: str, other: str) -> None:
-    warn(f"torch.{name}() is deprecated. Please use torch.{other}('cpu') instead.", DeprecationWarning)
+def _deprecated(name: str, other: str, device: str = "cpu") -> None:
+    warn(f"torch.{name}() is deprecated. Please use torch.{other}('{device}') instead.", DeprecationWarning)
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -59,6 +59,12 @@ def get_autocast_cpu_dtype() -> Dtype:
     """The dtype that ``autocast`` computes in on the CPU."""
     _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype")
     return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Dtype:
+    """The dtype that ``autocast`` computes in on GPUs."""
+    _deprecated("get_autocast_gpu_dtype", "get_autocast_dtype", "cuda")
+    return get_autocast_dtype("cuda")
 
 
 def is_autocast_cache_enabled() -> bool:

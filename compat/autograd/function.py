@@ -100,6 +100,10 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
+#: The name that objects which were saved by older versions of PyTorch refer to.
+_ContextMethodMixin = FunctionCtx
+
+
 class WriteOnly:
     """A boolean of ``ctx`` that users can set but not read.
 

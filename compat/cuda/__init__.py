@@ -89,6 +89,23 @@ def init() -> None:
     check_available()
 
 
+_lazy_init = init
+
+#: The generators of GPUs; empty until there is one.
+default_generators: tuple[Any, ...] = ()
+
+
+class device_of(device):
+    """A ``with`` block in which the GPU of a tensor is the current one; nothing changes for a tensor on the CPU.
+
+    Args:
+        obj: the tensor.
+    """
+
+    def __init__(self, obj: Any):
+        super().__init__(obj.get_device() if obj.is_cuda else -1)
+
+
 def ipc_collect() -> None:
     """Does nothing: GPU memory is not shared between processes.
 

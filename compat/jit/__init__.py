@@ -22,12 +22,13 @@ from compat.nn.modules.module import Module
 
 __all__ = [
     "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning",
-    "annotate", "export", "fork", "freeze", "ignore", "interface",
-    "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
-    "trace", "trace_module", "unused", "wait",
+    "annotate", "enable_onednn_fusion", "export", "fork", "freeze", "ignore", "interface",
+    "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "save",
+    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 F = TypeVar("F")
+_onednn = False
 
 
 class ScriptFunction:
@@ -237,6 +238,22 @@ def _records(f: Any) -> list[str]:
     finally:
         if at is not None:
             f.seek(at)
+
+
+def script_method(fn: F) -> F:
+    """Marks a method of a ``ScriptModule`` that is to be run as TorchScript: it is given back, and runs as Python."""
+    return fn
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Says whether traced modules are fused by oneDNN; kept, as XLA fuses by itself."""
+    global _onednn
+    _onednn = enabled
+
+
+def onednn_fusion_enabled() -> bool:
+    """What ``enable_onednn_fusion`` was told last."""
+    return _onednn
 
 
 def script_if_tracing(fn: F) -> F:

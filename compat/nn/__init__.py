@@ -9,6 +9,33 @@ from compat.nn.parameter import Buffer, Parameter
 from compat.nn.modules import *
 
 
+def factory_kwargs(kwargs: dict[str, _Any] | None) -> dict[str, _Any]:
+    """What of a module's keyword arguments is for the functions that make its tensors.
+
+    Args:
+        kwargs: ``device``, ``dtype`` and ``memory_format``, alone or as a dictionary named ``factory_kwargs``.
+
+    Raises:
+        TypeError: for other names, and for one that is given in both ways.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.factory_kwargs({"dtype": torch.float64})
+        {'dtype': torch.float64}
+    """
+    if kwargs is None:
+        return {}
+    own = dict(kwargs)
+    made = dict(own.pop("factory_kwargs", {}))
+    unknown = own.keys() - {"device", "dtype", "memory_format"}
+    if unknown:
+        raise TypeError(f"unexpected kwargs {unknown}")
+    twice = sorted(own.keys() & made.keys())
+    if twice:
+        raise TypeError(f"{twice[0]} specified twice, in {kwargs} and in factory_kwargs")
+    return made | own
+
+
 def __getattr__(name: str) -> _Any:
     # These override functions of tensors, which costs a little from then on.
     if name in ("UninitializedBuffer", "UninitializedParameter"):

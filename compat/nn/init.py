@@ -101,6 +101,9 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
         return tensor.normal_(mean, std, generator=generator)
 
 
+_no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
+
+
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
@@ -132,6 +135,9 @@ def constant_(tensor: Any, val: float) -> Any:
     """
     with no_grad():
         return tensor.fill_(val)
+
+
+_no_grad_fill_ = constant_
 
 
 def ones_(tensor: Any) -> Any:

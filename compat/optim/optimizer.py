@@ -451,3 +451,25 @@ def real(t: Tensor) -> Tensor:
 def number_tensor(value: float = 0.0) -> Tensor:
     """A step count, or another number that changes with the steps, in float32; equal ones share a buffer at first."""
     return full((), float(value), dtype=dtypes.float32)
+
+
+# ---------------------------------------------------------------- for optimizers written like PyTorch's own
+
+
+def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a ``step`` record operations only where the optimizer was made with ``differentiable=True``."""
+
+    @functools.wraps(func)
+    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with enable_grad() if self.defaults["differentiable"] else no_grad():
+            return func(self, *args, **kwargs)
+
+    return step
+
+
+def _default_to_fused_or_foreach(
+    params: list[Tensor], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether to take the fused implementation of a step, and whether the one of many tensors, where neither was asked
+    for: neither on a CPU."""
+    return False, False

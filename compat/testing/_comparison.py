@@ -12,6 +12,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.dtype import promote_types
+from compat._core.types.errors import warn
 from compat._operators.create.from_data import tensor
 
 #: Relative and absolute tolerances by dtype; other dtypes are compared exactly.
@@ -283,3 +284,18 @@ def _rounded(value: Any, dtype: Dtype) -> Any:
     if dtype.category < dtypes.FLOATING:
         return np.float32(value).item()
     return tensor(value.item(), dtype=dtype).item() if dtype is dtypes.bfloat16 else value.item()
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True,
+    msg: str = "",
+) -> None:  # fmt: skip
+    """As ``assert_close``, which is to be used instead; dtypes may differ, and NaN is close to NaN."""
+    warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. Please "
+        "use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "
+        "https://github.com/pytorch/pytorch/issues/61844.",
+        FutureWarning,
+    )
+    given = [x if isinstance(x, Tensor) else tensor(x) for x in (actual, expected)]
+    assert_close(*given, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)

@@ -95,6 +95,35 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     return np.subtract(ct, np.multiply(e.exp(result), total))
 
 
+# ---------------------------------------------------------------- backwards, as functions
+
+
+@aten(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    node="SoftmaxBackwardDataBackward0", saves="dim grad_output input_dtype output",
+    names="torch._softmax_backward_data",
+)  # fmt: skip
+def softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of a softmax's input.
+
+    Args:
+        grad_output: the gradient of its result.
+        output: its result.
+        dim: the dimension along which it was taken.
+        input_dtype: the dtype of its input.
+    """
+    return e.cast(softmax_backward(grad_output, output, dim), dtype=input_dtype.numpy)
+
+
+@aten(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    node="LogSoftmaxBackwardDataBackward0", saves="dim grad_output output", names="torch._log_softmax_backward_data",
+)  # fmt: skip
+def log_softmax_backward_data(grad_output, output, dim, input_dtype):
+    """The gradient of the input of a softmax's logarithm; the arguments are those of ``_softmax_backward_data``."""
+    return e.cast(log_softmax_backward(grad_output, output, dim), dtype=input_dtype.numpy)
+
+
 # ---------------------------------------------------------------- public functions
 
 

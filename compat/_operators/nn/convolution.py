@@ -243,6 +243,21 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return add(out, broadcast(bias, shape=type_of(out).shape, dims=(1,)))
 
 
+@composite(
+    "_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
+    "bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, "
+    "bool allow_tf32) -> Tensor",
+    names="torch._convolution",
+)
+def convolution_with_settings(
+    input: Tensor, weight: Tensor, bias: Tensor | None, stride: Dims, padding: Dims, dilation: Dims, transposed: bool,
+    output_padding: Dims, groups: int, benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool,
+) -> Tensor:  # fmt: skip
+    """``torch.convolution``, with the settings of GPUs besides, which change nothing."""
+    result: Tensor = convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    return result
+
+
 def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> Any:
     """The input dilated by ``stride``, convolved with the reversed kernel with swapped channels."""
     inputs, outputs, *kernel = type_of(w).shape

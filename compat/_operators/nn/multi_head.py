@@ -17,13 +17,33 @@ from compat._operators.shape.cat_stack import cat
 # ---------------------------------------------------------------- masks
 
 
+@function("nn.functional._none_or_dtype")
+def none_or_dtype(input: Tensor | None) -> dtypes.dtype | None:
+    """The dtype of a mask; None of none.
+
+    Raises:
+        RuntimeError: for what is neither.
+    """
+    if input is None:
+        return None
+    if not isinstance(input, Tensor):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return input.dtype
+
+
+@function("nn.functional._canonical_mask")
 def canonical_mask(
-    mask: Tensor | None, name: str, other: Tensor | None, other_name: str, dtype: dtypes.dtype
-) -> Tensor | None:
-    """A mask as numbers to add: ``-inf`` where a boolean mask is True.
+    mask: Tensor | None, mask_name: str, other_type: dtypes.dtype | None, other_name: str, target_type: dtypes.dtype,
+    check_other: bool = True,
+) -> Tensor | None:  # fmt: skip
+    """A mask as numbers to add: of booleans, ``-inf`` where they are True.
 
     Args:
-        other: another mask, which should have the same dtype.
+        mask_name: what messages call it.
+        other_type: the dtype of another mask, which should be the same.
+        other_name: what messages call that one.
+        target_type: the dtype of the numbers.
+        check_other: whether to warn where dtypes differ.
 
     Raises:
         AssertionError: for a mask of integers.
@@ -32,10 +52,10 @@ def canonical_mask(
         return None
     floating = mask.dtype.is_floating_point
     if not floating and mask.dtype is not dtypes.bool_:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    if other is not None and other.dtype is not mask.dtype:
-        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
-    return mask if floating else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and other_type is not mask.dtype:
+        warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.")
+    return mask if floating else zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
 
 
 def _batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any, num_heads: int) -> bool:
@@ -216,7 +236,7 @@ def multi_head_attention_forward(
         query, key, value = _with_batch(query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     rows, n, width = query.shape
-    padding = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+    padding = canonical_mask(key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype)
     if is_causal and attn_mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "

@@ -11,6 +11,7 @@ from compat._core.tensor.registry import function, names_of, publish
 from compat._core.tensor.tensor import Tensor, from_array
 from compat._core.types.device import place
 from compat._core.types.dtype import dtype as Dtype
+from compat._core.types.dtype import int64
 from compat._core.types.errors import size_text, wrong_combination
 from compat._core.types.size import Size
 from compat._operators.arguments import tensor_argument
@@ -42,6 +43,13 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
         tensor_argument("is_same_size", "input", 1, input).shape
         == tensor_argument("is_same_size", "other", 2, other).shape
     )
+
+
+@composite("_shape_as_tensor(Tensor self) -> Tensor", names="torch._shape_as_tensor")
+def shape_as_tensor(self: Tensor) -> Tensor:
+    """The size of a tensor, as a tensor."""
+    made: Tensor = names_of("torch")["tensor"](list(self.shape), dtype=int64)
+    return made
 
 
 @function("torch.broadcast_shapes")

@@ -159,6 +159,8 @@ class Hooks:
             _run_always_called(self, args, kwargs, done)
             raise
 
+    _call_impl = _wrapped_call_impl = __call__
+
 
 def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:
     args, kwargs = _before(module, args, kwargs)

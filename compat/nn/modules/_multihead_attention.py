@@ -6,7 +6,7 @@ from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import mode
-from compat._operators.nn.multi_head import canonical_mask
+from compat._operators.nn.multi_head import canonical_mask, none_or_dtype
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.linear import NonDynamicallyQuantizableLinear
@@ -135,7 +135,9 @@ class MultiheadAttention(Module):
         Returns:
             The output, of the size of ``query``, and the weights, ``(n, l, s)`` or ``(n, num_heads, l, s)``, or None.
         """
-        padding = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+        padding = canonical_mask(
+            key_padding_mask, "key_padding_mask", none_or_dtype(attn_mask), "attn_mask", query.dtype
+        )
         mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         together = self._inference(query, key, value)
         turned = self.batch_first and query.dim() == 3

@@ -14,7 +14,7 @@ from typing import Any
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
 from compat._operators.create.factories import full
-from compat._operators.nn.multi_head import canonical_mask
+from compat._operators.nn.multi_head import canonical_mask, none_or_dtype
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules._multihead_attention import MultiheadAttention, recorded
@@ -53,7 +53,7 @@ def _is_causal(mask: Any, hint: bool | None, size: int) -> bool:
 # ---------------------------------------------------------------- layers
 
 
-def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
         return given
     if given not in ("relu", "gelu"):
@@ -93,7 +93,7 @@ class _Layer(Module):
             setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **made))
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     def _attended(
         self, attention: Any, drop: Any, x: Tensor, memory: Tensor, mask: Any, padding: Any, is_causal: bool
@@ -149,7 +149,9 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         """The output, of the size of ``src``; masks as for ``MultiheadAttention``."""
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", src_mask, "src_mask", src.dtype)
+        padding = canonical_mask(
+            src_key_padding_mask, "src_key_padding_mask", none_or_dtype(src_mask), "src_mask", src.dtype
+        )
         mask = canonical_mask(src_mask, "src_mask", None, "", src.dtype)
         if self.norm_first:
             x = src + self._sa_block(self.norm1(src), mask, padding, is_causal)
@@ -268,7 +270,7 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:  # fmt: skip
         """The output, of the size of ``src``; masks as for ``MultiheadAttention``."""
-        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", mask, "mask", src.dtype)
+        padding = canonical_mask(src_key_padding_mask, "src_key_padding_mask", none_or_dtype(mask), "mask", src.dtype)
         mask = canonical_mask(mask, "mask", None, "", src.dtype)
         skipped = self._skipped(src, mask, padding)
         causal = _is_causal(mask, is_causal, _length(src, self.layers[0].self_attn.batch_first))

@@ -68,6 +68,9 @@ def reparametrized(
                 table[key] = value
 
 
+_reparametrize_module = reparametrized
+
+
 _ABSENT = object()
 
 
