@@ -284,7 +284,7 @@ def _code(primitive: Primitive, params: dict[str, Any], kinds: Sequence[Any]) ->
 
 _eager = Eager()
 set_base(_eager)
-Deferred.interpreter = _eager  # on the class: the same for all instances
+Deferred.interpreter = _eager  # type: ignore[misc]  # on the class: the same for all instances
 
 
 def as_array(x: Any) -> jax.Array:

@@ -374,7 +374,7 @@ _copy_same = aten(_COPY, node="CopyBackwards", names="", dtypes=Dtypes(converts=
 
 for _declared in (copy, _copy_same):
     assert _declared.node is not None
-    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # the engine's
+    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # the engine's
 
 
 def _check_fill(self: Tensor, value: Tensor) -> None:
