@@ -241,7 +241,7 @@ def _records(f: Any) -> list[str]:
 
 
 def script_method(fn: F) -> F:
-    """Marks a method of a ``ScriptModule`` that is to be run as TorchScript: it is given back, and runs as Python."""
+    """Marks a method of a ``ScriptModule`` for TorchScript: it is returned unchanged, and runs as Python."""
     return fn
 
 
