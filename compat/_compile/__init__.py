@@ -2,7 +2,8 @@
 
 The first call runs normally, deferred. The next one is captured (``capture``): all its operations are recorded before
 any of them runs. If its effects can be described completely (otherwise ``capture.NotReplayable`` gives the reason),
-later calls are replayed (``replay``) as one compiled program, as long as the guards hold (``guards``).
+later calls are replayed (``replay``) as one compiled program, as long as the guards hold (``guards``). A function whose
+results are differentiated later, such as a model alone, is replayed as two operations (``backward``).
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from compat._compile.capture import Capturing, NotReplayable, ValueNeeded, single
-from compat._compile.replay import Replay
+from compat._compile.backward import NotReplayable
+from compat._compile.capture import Capturing, ValueNeeded, single
+from compat._compile.replay import replay_of
 from compat._compile.stance import current as now
 from compat._core.transforms.grad_mode import mode
 from compat.nn.modules.module import Module
@@ -58,7 +60,7 @@ class Compiled:
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for found in self._kinds.get(key) or self._kinds.again(key) or ():
             if found.holds(tensors):
-                return found(tensors)
+                return found(tensors, lambda: self.function(*args, **kwargs))
         return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
@@ -71,7 +73,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         capturing = Capturing(self.function, args, kwargs, tensors, others)
         try:
-            made = Replay(capturing.run())
+            made = replay_of(capturing.run())
         except ValueNeeded as why:
             self.reason = str(why)
             if self.fullgraph:
@@ -176,9 +178,10 @@ def compile(
     A call is captured, and further calls are replayed as one compiled program: the forward and the backward pass, the
     optimizer's step, random numbers, and writes to parameters and buffers. It is captured again when its guards fail:
     sizes and dtypes, ``training``, ``requires_grad``, reachable attributes and globals, settings of an optimizer
-    (learning rates and other numbers are inputs). A call that cannot be replayed (it reads a tensor's value, returns a
-    tensor whose graph is still needed, stores results elsewhere) runs deferred, as without ``compile``. So compile the
-    step rather than the model::
+    (learning rates and other numbers are inputs). A call that cannot be replayed (it reads a tensor's value, stores
+    results elsewhere) runs deferred, as without ``compile``. A function whose results are differentiated later, a model
+    alone in training, becomes two operations, its forward and its backward pass; its results have one node,
+    ``CompiledFunctionBackward``. Compile the whole step where you can, as that leaves no Python at all::
 
         @torch.compile
         def step(x, y):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compat._compile.backward import Backward, NotReplayable, Trial, live_results, split
 from compat._compile.guards import TensorState, Watch
 from compat._core.memory.strides import Layout
 from compat._core.operators.value_checks import Inspection, inspections
@@ -23,10 +24,6 @@ from funcgrad import runtime, trees
 def single(x: Any) -> bool:
     """Whether it is a leaf among arguments or results, for funcgrad, which treats tensors as pytrees."""
     return isinstance(x, Tensor)
-
-
-class NotReplayable(Exception):
-    """Why a call cannot be replayed, as text."""
 
 
 class ValueNeeded(NotReplayable):
@@ -51,6 +48,7 @@ class Returned:
         result: the index of the operation result that is its buffer.
         argument: the argument number, if it is an argument instead.
         requires_grad: whether it requires grad.
+        output: its number among the results whose graph is still needed, if it is one of them.
     """
 
     layout: Layout
@@ -58,6 +56,7 @@ class Returned:
     result: int | None
     argument: int | None
     requires_grad: bool
+    output: int | None = None
 
 
 @dataclass
@@ -125,6 +124,7 @@ class Call:
         results: the return value, with a ``Returned`` for each tensor.
         watch: the guards.
         checks: the checks of values: of arguments before each run, of results after it.
+        backward: the backward pass of results whose graph is still needed.
     """
 
     window: Any
@@ -135,6 +135,7 @@ class Call:
     results: Any
     watch: Watch
     checks: list[Check] = field(default_factory=list)
+    backward: Backward | None = None
 
 
 class Capturing:
@@ -157,6 +158,8 @@ class Capturing:
         self.arguments = [TensorState(t) for t in tensors]
         self.capture = runtime.Capture()
         self.result: Any = None
+        #: The results whose graph is still needed.
+        self.live: list[Tensor] = []
 
     def run(self) -> Call:
         """Calls the function; sets ``result``, even if this raises.
@@ -179,10 +182,12 @@ class Capturing:
                 self.result = self.function(*self.args, **self.kwargs)
                 if self.capture.stopped is None:
                     found = self._study(before, checks)
+                    if self.live:
+                        self._study_backward(*found, before, checks)
             finally:
                 for inspection in checks:  # of this call; those of later calls are run by the replay
                     runtime.later(inspection.now())
-        if found is None:
+        if found is None or self.capture.stopped is not None:
             raise ValueNeeded(f"the value of a tensor was needed at {self.capture.stopped}")
         call, recording = found
         self._finish(call, recording)
@@ -199,6 +204,7 @@ class Capturing:
         """The effects of the call, by input and result indices, before the operations run."""
         recording = self.capture.recording()
         places = {id(d): i for i, d in enumerate(recording.pending)}
+        self.live = live_results(self.result, self.tensors)
         call = Call(None, [], list(recording.numbers), [], [], None, self.watch)
         call.sources = [self._source(b, before) for b in recording.inputs]
         numbers = {id(s): i for i, s in enumerate(self.arguments)}
@@ -261,12 +267,43 @@ class Capturing:
             return value
         argument = next((i for i, t in enumerate(self.tensors) if t is value), None)
         result = places.get(id(value._storage.buffer))
-        if argument is None and (result is None or value._is_view() or type(value) is not Tensor):
+        if argument is None and (result is None or type(value) is not Tensor or self._shared(value)):
             raise NotReplayable("it returns a tensor that was there before, or a view")
         node = value.grad_fn if argument is None else None
-        if node is not None and not _released(node):
-            raise NotReplayable("it returns a tensor whose graph is still to be used")
-        return Returned(value._layout, value._offset, result, argument, node is not None)
+        output = next((i for i, t in enumerate(self.live) if t is value), None)
+        return Returned(value._layout, value._offset, result, argument, node is not None, output)
+
+    def _shared(self, value: Tensor) -> bool:
+        """Whether it is a view, of something else than memory that only this result whose graph is needed has."""
+        if not value._is_view():
+            return False
+        others = [t for t in trees.leaves(self.result, is_leaf=single) if isinstance(t, Tensor) and t is not value]
+        known = [state.tensor for state in (*self.arguments, *self.watch.tensors.values())]
+        alone = all(t._storage is not value._storage for t in (*others, *known))
+        return not alone or not any(t is value for t in self.live)
+
+    def _study_backward(
+        self, call: Call, forward: runtime.Recording, before: list[tuple[TensorState, Any]], checks: list[Inspection]
+    ) -> None:
+        """The backward pass of the results whose graph is still needed, recorded and discarded."""
+        if call.gradients or any(type(n) is Given for n in call.numbers):
+            raise NotReplayable("it runs a backward pass or an optimizer, and returns a tensor whose graph is needed")
+        if any(check.late for check in call.checks):
+            raise NotReplayable("it checks values of results that it returns with their graph")
+        drawn, looked = len(self.capture.draws), len(checks)
+        trial = Trial(self.live, [*self.arguments, *self.watch.tensors.values()])
+        try:
+            trial.run()
+            if self.capture.stopped is not None or len(self.capture.draws) > drawn or len(checks) > looked:
+                raise NotReplayable("its backward pass needs values or random numbers")
+            whole = self.capture.recording()
+            call.backward = split(
+                call, forward, whole, trial, self.arguments, lambda buffer: self._source(buffer, before)
+            )
+        finally:
+            del checks[looked:]
+            if self.capture.stopped is None:
+                self.capture.discard(len(forward.codes))
 
     def _finish(self, call: Call, recording: runtime.Recording) -> None:
         """Runs the operations."""
@@ -274,7 +311,7 @@ class Capturing:
         needed |= {result for check in call.checks for _, result in check.places if result is not None}
         needed |= {r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None}
         window = self.capture.run(recording)
-        if set(window.outputs) != needed:
+        if call.backward is None and set(window.outputs) != needed:  # a graph holds others
             raise NotReplayable("a result is kept somewhere that the function does not return")
         call.window = window
 
@@ -304,17 +341,3 @@ class Capturing:
         state = next((s for s, b in before if b is buffer or runtime.computed(b) is buffer), None)
         number = next((i for i, s in enumerate(self.arguments) if s is state), None)
         return (None if state is None else state.storage) if number is None else number, None
-
-
-def _released(node: Any) -> bool:
-    """Whether a backward pass has freed a node."""
-    seen, stack = set(), [node]
-    while stack:
-        node = stack.pop()
-        if getattr(node, "saved", ()) is None:
-            return True
-        for following, _ in node._edges:
-            if following is not None and following not in seen:
-                seen.add(following)
-                stack.append(following)
-    return False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+from compat._compile.backward import record
 from compat._compile.capture import Call, Constant, Gradient, Returned
 from compat._core.autograd.node import NO_EDGE, Node
 from compat._core.random.engine import Engine
@@ -19,7 +20,7 @@ from compat.random import default_generator
 from funcgrad import runtime, trees
 
 
-class CompiledFunctionBackward(Node):
+class FinishedBackward(Node):
     """The node of results of a compiled function that included backward: its graph is already freed."""
 
     __slots__ = ()
@@ -29,35 +30,27 @@ class CompiledFunctionBackward(Node):
         self._sequence = next_sequence()
         self._hooks = None
 
+    def name(self) -> str:
+        return "CompiledFunctionBackward"
+
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         raise RuntimeError(FREED)
 
 
-CompiledFunctionBackward.__module__ = "builtins"
+FinishedBackward.__name__ = FinishedBackward.__qualname__ = "CompiledFunctionBackward"
+FinishedBackward.__module__ = "builtins"
 
 
-class Replay:
-    """A captured call that can be replayed."""
+class Guarded:
+    """A captured call, with its guards."""
 
     def __init__(self, call: Call):
         self.call = call
-        results = {place: i for i, place in enumerate(call.window.outputs)}
-        self.written = [(target, results[place], count) for target, place, count in call.written]
-        self.gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
-        self._results = results
         self._storages = {id(s.storage) for s in call.watch.tensors.values()}
         self._common = [s for s in call.sources if isinstance(s, list) and len(s) > 1]
-        self._givens = [(i, n.path) for i, n in enumerate(call.numbers) if type(n) is Given]
-        self._numbers = [float(n) if type(n) is Given else n for n in call.numbers]
-        written = {id(target) for target, _, _ in call.written}
-        free = [i for i, s in enumerate(call.sources) if isinstance(s, list) and all(id(x) in written for x in s)]
-        self.lent = [(storage, i) for i in free for storage in call.sources[i]]
         for check in call.checks:
             check.forget()
         self._early = [check for check in call.checks if not check.late]
-        self._late = [check for check in call.checks if check.late]
-        self.run = runtime.Replay(call.window, free)
-        self.engines = _engines([s for s in call.sources if callable(s)])
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the guards hold, and no argument shares memory with guarded tensors."""
@@ -70,12 +63,52 @@ class Replay:
                     return False
         return True
 
-    def __call__(self, tensors: Sequence[Tensor]) -> Any:
+    def __call__(self, tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
         """Replays the call.
 
         Args:
             tensors: the arguments.
+            again: calls the function.
         """
+        raise NotImplementedError
+
+
+class Recorded(Guarded):
+    """A captured call whose results are differentiated later: a replay records its two operations."""
+
+    def __call__(self, tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
+        for check in self._early:
+            check.on(tensors, (), {})()
+        return record(self.call, [_buffer_of(source, tensors) for source in self.call.sources], tensors, again)
+
+
+def _buffer_of(source: Any, tensors: Sequence[Tensor]) -> Any:
+    if source.__class__ is list:
+        return source[0].buffer
+    if source.__class__ is int:
+        return tensors[source]._storage.buffer
+    return source.buffer if source.__class__ is Constant else runtime.drawn(source)
+
+
+class Replay(Guarded):
+    """A captured call that is replayed as one program."""
+
+    def __init__(self, call: Call):
+        super().__init__(call)
+        results = {place: i for i, place in enumerate(call.window.outputs)}
+        self.written = [(target, results[place], count) for target, place, count in call.written]
+        self.gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
+        self._results = results
+        self._givens = [(i, n.path) for i, n in enumerate(call.numbers) if type(n) is Given]
+        self._numbers = [float(n) if type(n) is Given else n for n in call.numbers]
+        written = {id(target) for target, _, _ in call.written}
+        free = [i for i, s in enumerate(call.sources) if isinstance(s, list) and all(id(x) in written for x in s)]
+        self.lent = [(storage, i) for i in free for storage in call.sources[i]]
+        self._late = [check for check in call.checks if check.late]
+        self.run = runtime.Replay(call.window, free)
+        self.engines = _engines([s for s in call.sources if callable(s)])
+
+    def __call__(self, tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
         call = self.call
         runtime.catch_up(recent=False)  # otherwise each step would wait for the previous one
         for check in self._early:
@@ -116,8 +149,13 @@ class Replay:
         assert value.result is not None
         t = from_buffer(found[self._results[value.result]], value.layout)
         if value.requires_grad:
-            t._rg, t._node = True, CompiledFunctionBackward()
+            t._rg, t._node = True, FinishedBackward()
         return t
+
+
+def replay_of(call: Call) -> Guarded:
+    """The replay of a captured call."""
+    return Replay(call) if call.backward is None else Recorded(call)
 
 
 class _Step:

@@ -40,15 +40,15 @@ from funcgrad.runtime.foresight import foreseen
 from funcgrad.runtime.programs import Executable, executable, from_numpy, on_host, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
-from funcgrad.runtime.segment import Segment, pending_count, segment
+from funcgrad.runtime.segment import Joined, Segment, pending_count, segment
 from funcgrad.runtime.recording import Recording
 from funcgrad.runtime.windows import clear, insist
 
 __all__ = [
-    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "accelerators", "backward_done",
-    "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable", "execute", "expected",
-    "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking",
-    "memory_stats", "moved", "on_host", "operands", "own", "pending_count", "place_of", "prefer_cpu", "put_on", "ready",
-    "record", "record_all", "scalar", "segment", "settings", "simulated", "stats", "synchronize", "table", "to_numpy",
-    "value_of", "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Joined", "Recording", "Replay", "Segment", "accelerators",
+    "backward_done", "capturing", "catch_up", "clear", "committed_to", "computed", "drawn", "due", "executable",
+    "execute", "expected", "explain", "filled", "flush", "flush_all", "foreseen", "from_numpy", "insist",
+    "is_constant", "later", "looking", "memory_stats", "moved", "on_host", "operands", "own", "pending_count",
+    "place_of", "prefer_cpu", "put_on", "ready", "record", "record_all", "scalar", "segment", "settings",
+    "simulated", "stats", "synchronize", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

@@ -55,6 +55,11 @@ class Capture(Hold):
                 run_entangled([queue for queue in queues if queue is not local.queue])
             return Recording(ops)
 
+    def discard(self, first: int) -> None:
+        """Removes the recorded operations from number ``first`` on; no result of theirs may be needed."""
+        with lock:
+            del local.queue.ops[first:]
+
     def run(self, recording: Recording) -> Window:
         """Runs the recorded operations; returns a function that replays them."""
         with lock:

@@ -347,11 +347,7 @@ def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> 
     for (node, at, present, views), end in zip(marks.entries, ends):
         if at == end or not node.saves:
             continue
-        plan: Any = node.plan  # type: ignore[attr-defined]
-        padded = present + (False,) * (plan.derivative.results - len(present))
-        backward = plan.derivative.backward(padded, plan.grad_strides)
-        places = [*[~i for i in backward.saved if i in views], *backward.numbers]
-        own[at] = [(index[node], place) for place in places]
+        own[at] = [(index[node], place) for place in node.places_of_numbers(present, views)]
     found: list[Any] = []
     for at, given in segment.numbers():
         mine = own.get(at, ())

@@ -125,6 +125,18 @@ class Node:
         result = tuple(self.apply(grads))
         return result[0] if len(result) == 1 else result
 
+    def places_of_numbers(self, present: tuple[bool, ...], views: set[int]) -> Sequence[int]:
+        """Where the last numbers of the operation that it records come from, if it is ``swept``.
+
+        Args:
+            present: for each incoming gradient, whether it is there.
+            views: the saved tensors that are not all of their storage.
+
+        Returns:
+            For each of them which of the node's numbers it is, or ``~i`` for the offset of saved tensor ``i``.
+        """
+        return ()
+
     def release(self) -> None:
         """Releases saved tensors; another backward through this node is then an error."""
 
@@ -220,7 +232,7 @@ InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 
 #: What nodes have for themselves.
 _HIDDEN = frozenset(
-    ["apply", "expects", "fitted", "hooks", "numbers", "plan", "program", "release"]
+    ["apply", "expects", "fitted", "hooks", "numbers", "places_of_numbers", "plan", "program", "release"]
     + ["saved", "saved_tensor", "saves", "swept", "thorough"]
 )
 #: Attributes of PyTorch's nodes that begin with an underscore, besides saved values.

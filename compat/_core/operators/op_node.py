@@ -52,6 +52,12 @@ class OpNode(Node):
             return None  # indices behind values, too, get no gradient
         return outputs[nr].size, outputs[nr].dtype
 
+    def places_of_numbers(self, present: tuple[bool, ...], views: set[int]) -> Sequence[int]:
+        plan = self.plan
+        padded = present + (False,) * (plan.derivative.results - len(present))
+        backward = plan.derivative.backward(padded, plan.grad_strides)
+        return [*[~i for i in backward.saved if i in views], *backward.numbers]
+
     def release(self) -> None:
         if self.saved or self.plan.derivative.keeps_numbers:
             self.saved = None

@@ -31,9 +31,9 @@ def replays(monkeypatch: pytest.MonkeyPatch) -> list[Replay]:
     seen: list[Replay] = []
     call = Replay.__call__
 
-    def counted(self: Replay, tensors: Any) -> Any:
+    def counted(self: Replay, tensors: Any, again: Any) -> Any:
         seen.append(self)
-        return call(self, tensors)
+        return call(self, tensors, again)
 
     monkeypatch.setattr(Replay, "__call__", counted)
     return seen
