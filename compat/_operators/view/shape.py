@@ -147,6 +147,7 @@ def _matrix(name: str, self: Tensor) -> Tensor:
 
 
 def _reversed(self: Tensor) -> Tensor:
+    """The dimensions in reverse order, as a view; of a matrix its transpose."""
     if self.dim() != 2:
         warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
