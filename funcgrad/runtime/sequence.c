@@ -82,8 +82,11 @@ static int run_steps(PyObject *program, PyObject **given, Py_ssize_t count, PyOb
     if (args != some) PyMem_Free(args);
     failed = put(values, PyTuple_GET_ITEM(step, 2), PyTuple_GET_ITEM(step, 3), found) < 0;
   }
-  for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(outputs); i++)
-    results[i] = Py_NewRef(values[small(outputs, i)]);
+  for (Py_ssize_t i = 0; !failed && i < PyTuple_GET_SIZE(outputs); i++) {
+    PyObject *value = values[small(outputs, i)];  // a number that is a result has no dimensions, either
+    results[i] = (PyObject *)Py_TYPE(value) == ndarray ? Py_NewRef(value) : PyObject_CallOneArg(asarray, value);
+    failed = results[i] == NULL;
+  }
   for (Py_ssize_t i = 0; i < size; i++) Py_XDECREF(values[i]);
   if (values != few) PyMem_Free(values);
   return failed ? -1 : 0;

@@ -156,7 +156,8 @@ def function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
             else:
                 x = call(values[first]) if second is None else call(values[first], values[second])
                 values[place] = x if x.__class__ is np.ndarray and x.dtype is dtype else fit(x, dtype)
-        return [values[i] for i in outputs]
+        # A number that is a result becomes an array as well.
+        return [x if x.__class__ is np.ndarray else np.asarray(x) for x in [values[i] for i in outputs]]
 
     return run
 

@@ -53,6 +53,14 @@ def test_results_are_wired_and_inputs_may_be_buffers() -> None:
 
 
 @pytest.mark.usefixtures("_each")
+def test_a_number_that_is_a_result_is_an_array() -> None:
+    given = small(lambda x, n: [n, x + n], X, ArrayType((), np.dtype("float32")), numbers=1)
+    number, _ = run([given], [~0], [np.ones(3, np.float32)], [2.0], [0, 1])
+    assert type(number) is np.ndarray
+    assert (number.shape, number.dtype, number) == ((), np.float32, 2)
+
+
+@pytest.mark.usefixtures("_each")
 def test_what_numpy_cannot_take_is_compiled() -> None:
     divided = small(lambda x, y: [fnp.floor_divide(x, y)], N, N)
     asked = []
