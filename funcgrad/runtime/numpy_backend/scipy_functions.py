@@ -39,8 +39,9 @@ def lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """A routine of LAPACK for a dtype.
 
     Example:
-        >>> lapack("potrf", np.dtype("float32")).typecode
-        's'
+        >>> factor, info = lapack("potrf", np.dtype("float32"))(4 * np.eye(1, dtype=np.float32))
+        >>> factor, info
+        (array([[2.]], dtype=float32), 0)
     """
     return _of_matrices("lapack", name, dtype)
 
@@ -49,8 +50,8 @@ def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
     """A routine of BLAS for a dtype.
 
     Example:
-        >>> blas("trsm", np.dtype("float64")).typecode
-        'd'
+        >>> blas("trsm", np.dtype("float64"))(1.0, 2 * np.eye(1), np.ones((1, 1)))
+        array([[0.5]])
     """
     return _of_matrices("blas", name, dtype)
 

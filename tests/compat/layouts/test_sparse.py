@@ -179,12 +179,12 @@ def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
 def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
     program = (
         "import compat as torch\n"
-        "from compat._core.dispatch import layout_tensor\n"
+        "from compat._core.dispatch import dispatcher, layout_tensor\n"
         "x = torch.ones(2, requires_grad=True)\n"
         "(x * 2).sum().backward()\n"
-        "assert not layout_tensor.enabled and not layout_tensor.kernels.askers\n"
+        "assert not layout_tensor.enabled and not dispatcher.kernel_overrides\n"
         "torch.eye(2).to_sparse()\n"
-        "assert layout_tensor.enabled and layout_tensor.kernels.askers\n"
+        "assert layout_tensor.enabled and dispatcher.kernel_overrides\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
