@@ -34,6 +34,26 @@ class NotReplayable(Exception):
 
 
 @dataclass
+class Returned:
+    """A tensor among a function's results.
+
+    Attributes:
+        layout, offset: the tensor's layout and offset in its buffer.
+        result: the index of the operation result that is its buffer.
+        argument: the argument number, if it is an argument instead.
+        requires_grad: whether it requires grad.
+        output: its number among the results whose graph is still needed, if it is one of them.
+    """
+
+    layout: Layout
+    offset: int
+    result: int | None
+    argument: int | None
+    requires_grad: bool
+    output: int | None = None
+
+
+@dataclass
 class Operand:
     """An operand of the backward program: a result of the forward program, a gradient that comes in, or a source.
 
@@ -108,8 +128,7 @@ class Trial:
     def run(self) -> None:
         """Records the pass; the graph stays as it is."""
         inputs = [state.tensor for state in self.states]
-        seeds = [t.resolve_conj() for t in self.seeds]
-        self.gradients = gradients_of(self.outputs, inputs, seeds, retain_graph=True, allow_unused=True)
+        self.gradients = gradients_of(self.outputs, inputs, self.seeds, retain_graph=True, allow_unused=True)
 
 
 def _seed(t: Tensor) -> Tensor:
@@ -177,7 +196,7 @@ def split(
             raise NotReplayable("a gradient is not computed by its backward pass")
         else:
             gradients.append((wanted.setdefault(place - made, len(wanted)), g._layout, g._offset))
-    needed = [r.result for r in trees.leaves(call.results) if type(r).__name__ == "Returned" and r.result is not None]
+    needed = [r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None]
     needed += [place for _, place, _ in call.written] + [w for w in slots if w >= 0]
     results = {place: i for i, place in enumerate(dict.fromkeys(needed))}
     seeds = {id(t._storage.buffer): i for i, t in enumerate(trial.seeds)}
@@ -334,7 +353,7 @@ def record(call: Any, buffers: Sequence[Any], tensors: Sequence[Tensor], again: 
     made: dict[int, Tensor] = {}
 
     def returned(value: Any) -> Any:
-        if type(value).__name__ != "Returned":
+        if not isinstance(value, Returned):
             return value
         if value.argument is not None:
             return tensors[value.argument]

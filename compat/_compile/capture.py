@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compat._compile.backward import Backward, NotReplayable, Trial, live_results, split
+from compat._compile.backward import Backward, NotReplayable, Returned, Trial, live_results, split
 from compat._compile.guards import TensorState, Watch
 from compat._core.memory.strides import Layout
 from compat._core.operators.value_checks import Inspection, inspections
@@ -37,26 +37,6 @@ class Gradient:
     leaf: Tensor | int
     layout: Layout | None
     result: int | None
-
-
-@dataclass
-class Returned:
-    """A tensor among a function's results.
-
-    Attributes:
-        layout, offset: the tensor's layout and offset in its buffer.
-        result: the index of the operation result that is its buffer.
-        argument: the argument number, if it is an argument instead.
-        requires_grad: whether it requires grad.
-        output: its number among the results whose graph is still needed, if it is one of them.
-    """
-
-    layout: Layout
-    offset: int
-    result: int | None
-    argument: int | None
-    requires_grad: bool
-    output: int | None = None
 
 
 @dataclass

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
-from compat._compile.backward import record
-from compat._compile.capture import Call, Constant, Gradient, Returned
+from compat._compile.backward import Returned, record
+from compat._compile.capture import Call, Constant, Gradient
 from compat._core.autograd.node import NO_EDGE, Node
 from compat._core.random.engine import Engine
 from compat._core.random.generator import Generator
@@ -41,7 +42,7 @@ FinishedBackward.__name__ = FinishedBackward.__qualname__ = "CompiledFunctionBac
 FinishedBackward.__module__ = "builtins"
 
 
-class Guarded:
+class Guarded(ABC):
     """A captured call, with its guards."""
 
     def __init__(self, call: Call):
@@ -63,6 +64,7 @@ class Guarded:
                     return False
         return True
 
+    @abstractmethod
     def __call__(self, tensors: Sequence[Tensor], again: Callable[[], Any]) -> Any:
         """Replays the call.
 
@@ -70,7 +72,6 @@ class Guarded:
             tensors: the arguments.
             again: calls the function.
         """
-        raise NotImplementedError
 
 
 class Recorded(Guarded):
