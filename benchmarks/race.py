@@ -33,6 +33,7 @@ class Rules:
         tolerance: the largest difference of these, relative to the larger one.
         second_process: whether each contestant's first step is measured in a second process as well.
         threads: for each contestant.
+        warm_steps, warm_seconds: each contestant runs so many steps before the rounds, or for so long.
         settle: idle seconds before each turn, in which the threads of the previous one go to sleep.
     """
 
@@ -43,6 +44,8 @@ class Rules:
     tolerance: float = 1e-3
     second_process: bool = True
     threads: int = 1
+    warm_steps: int = 500
+    warm_seconds: float = 6
     settle: float = 0.005
 
 
@@ -145,16 +148,17 @@ def _begin(
 
 
 def _warm_up(worker: Any, rules: Rules) -> int:
-    """The number of steps that fill a turn. Background compilation of repeated steps is finished after this."""
-    step = math.inf
-    for _ in range(3):
-        step = min(worker.ask("turn", count=3)["seconds"] / 3 for _ in range(2))
+    """Runs the program until it is in its steady state; returns the number of steps that fill a turn.
+
+    Deferred windows of small operations run one by one for some hundred steps before their compiled program is used.
+    Background compilation is finished after this.
+    """
+    step, done, spent = math.inf, 0, 0.0
+    while done < 18 or (done < rules.warm_steps and spent < rules.warm_seconds):
+        count = 3 if done < 18 else max(3, math.ceil(rules.turn_seconds / step))
+        taken = worker.ask("turn", count=count)["seconds"]
+        step, done, spent = taken / count, done + count, spent + taken
         worker.rest()
-    for _ in range(2):
-        steps = max(1, math.ceil(rules.turn_seconds / max(step, 1e-9)))
-        if steps > 3:
-            step = worker.ask("turn", count=steps)["seconds"] / steps
-            worker.rest()
     return max(1, math.ceil(rules.turn_seconds / max(step, 1e-9)))
 
 

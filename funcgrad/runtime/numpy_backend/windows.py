@@ -4,47 +4,98 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad.runtime.numpy_backend.shape import pad
+from funcgrad.primitives.geometry import Axis, Dims
 from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
+_Slices = tuple[slice, ...]
 
-def _views(x: Any, axes: Sequence[Any], value: Any) -> Any:
-    """All windows over the last axes of ``x``: its leading axes, the window positions, and the window's axes."""
-    lead = x.ndim - len(axes)
-    idle = (0,) * lead
-    x = pad(
-        x,
-        value,
-        low=(*idle, *[a.low for a in axes]),
-        high=(*idle, *[a.high for a in axes]),
-        interior=(*idle, *[a.base_dilation - 1 for a in axes]),
-    )
-    places = [s * a.stride for s, a in zip(x.strides[lead:], axes)]
-    inside = [s * a.window_dilation for s, a in zip(x.strides[lead:], axes)]
-    shape = (*x.shape[:lead], *[a.out for a in axes], *[a.window for a in axes])
-    return np.lib.stride_tricks.as_strided(x, shape, (*x.strides[:lead], *places, *inside), writeable=False)
+
+class _Geometry(NamedTuple):
+    """How windows over the last axes of an array are viewed.
+
+    Attributes:
+        shape: of the padded array.
+        inside: where the elements go in it.
+        kept: the elements that do, since negative padding crops.
+        views: the shape of the view: leading axes, window positions, the window's axes.
+        steps: the view's strides, in elements.
+    """
+
+    shape: Dims
+    inside: _Slices
+    kept: _Slices
+    views: Dims
+    steps: Dims
+
+
+@lru_cache(4096)
+def _geometry(shape: Dims, axes: tuple[Axis, ...]) -> _Geometry:
+    lead = len(shape) - len(axes)
+    sizes, inside, kept = list(shape[:lead]), [slice(None)] * lead, [slice(None)] * lead
+    for a in axes:
+        size = max(0, a.low + max(0, a.size - 1) * a.base_dilation + min(a.size, 1) + a.high)
+        first = max(0, -(a.low // a.base_dilation))  # the first element that is not cropped
+        begin = a.low + first * a.base_dilation
+        count = max(0, min(a.size - first, -(-(size - begin) // a.base_dilation)))
+        sizes.append(size)
+        inside.append(slice(begin, begin + count * a.base_dilation, a.base_dilation))
+        kept.append(slice(first, first + count))
+    steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    views = (*shape[:lead], *[a.out for a in axes], *[a.window for a in axes])
+    places = [s * a.stride for s, a in zip(steps[lead:], axes)]
+    within = [s * a.window_dilation for s, a in zip(steps[lead:], axes)]
+    return _Geometry(tuple(sizes), tuple(inside), tuple(kept), views, (*steps[:lead], *places, *within))
+
+
+def _views(x: Any, axes: Sequence[Axis], value: Any, order: Sequence[int] | None = None) -> Any:
+    """All windows over the last axes of ``x``: its leading axes, the window positions, and the window's axes; ``order``
+    permutes these."""
+    g = _geometry(x.shape, tuple(axes))
+    padded = np.full(g.shape, value, x.dtype)
+    padded[g.inside] = x[g.kept]
+    order = range(len(g.views)) if order is None else order
+    size = x.itemsize
+    return np.ndarray([g.views[i] for i in order], x.dtype, padded, 0, [g.steps[i] * size for i in order])
+
+
+@lru_cache(4096)
+def _convolution(x: Dims, w: Dims, config: Any) -> tuple[list[Axis], list[int], list[int]]:
+    """The spatial axes, the order of the windows' axes for a product, and the order of the result's axes."""
+    n, axes = len(x) - 2, config.axes(x, w)
+    order = [0, *range(2, 2 + n), 1, *range(2 + n, 2 + 2 * n)]
+    # The product has the features last.
+    back = [(0, n + 1, *range(1, n + 1))[i] for i in sorted(range(n + 2), key=config.layout.out.__getitem__)]
+    return axes, order, back
 
 
 @rule("conv")
 def _conv(x: Any, w: Any, *, config: Any) -> Any:
-    axes = config.axes(x.shape, w.shape)
+    axes, order, back = _convolution(x.shape, w.shape, config)
     if x.dtype.kind not in "fc" or 0 in (*x.shape, *w.shape) or any(a.out == 0 for a in axes):
         raise NotHere
-    layout, groups, n = config.layout, config.groups, len(axes)
     dtype = x.dtype
     if dtype == np.float16:
         x, w = x.astype(np.float32), w.astype(np.float32)
-    windows = _views(np.transpose(x, layout.x), axes, x.dtype.type(0))
-    kernels = np.split(np.transpose(w, layout.w), groups)
-    images = np.split(windows, groups, 1)
-    summed = ([1, *range(2 + n, 2 + 2 * n)], [1, *range(2, 2 + n)])
-    out = np.concatenate([np.tensordot(i, k, summed) for i, k in zip(images, kernels)], -1)
-    back = sorted(range(n + 2), key=layout.out.__getitem__)
-    return np.transpose(np.moveaxis(out, -1, 1), back).astype(dtype, copy=False)
+    windows = _views(x.transpose(config.layout.x), axes, 0, order)
+    kernels = w.transpose(config.layout.w)
+    places, groups = windows.shape[: len(axes) + 1], config.groups
+    if groups == 1:
+        out = _product(windows, kernels)
+    else:
+        images = np.split(windows, groups, len(places))
+        out = np.concatenate([_product(i, k) for i, k in zip(images, np.split(kernels, groups))], -1)
+    return out.reshape(*places, -1).transpose(back).astype(dtype, copy=False)
+
+
+def _product(windows: Any, kernels: Any) -> Any:
+    """Each window times each kernel."""
+    flat = kernels.reshape(len(kernels), -1)
+    return windows.reshape(-1, flat.shape[1]) @ flat.T
 
 
 def _reduction(function: Callable[..., Any], neutral: Callable[[np.dtype], Any]) -> Callable[..., Any]:
