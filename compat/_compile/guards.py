@@ -11,12 +11,16 @@ import functools
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from compat._core.memory.storage import UntypedStorage
+from compat._core.tensor.autograd_state import Autograd
 from compat._core.tensor.tensor import Tensor, sync
 from compat.nn.modules.module import Module
 from compat.optim._hyperparameters import Given, at, signs
 from compat.optim.optimizer import Optimizer
+from funcgrad.native.twins import twin
 
 #: Containers with more elements are not guarded: networks do not keep their parts in such long lists.
 _LONG = 1000
@@ -62,6 +66,12 @@ class TensorState:
         return t._layout is self.layout and t._offset == self.offset
 
 
+_native = twin(
+    Path(__file__).with_suffix(".c"),
+    Tensor=Tensor, UntypedStorage=UntypedStorage, TensorState=TensorState, Autograd=Autograd, get={}.get,
+)  # fmt: skip
+
+
 class Watch:
     """The values reachable from some roots.
 
@@ -82,6 +92,13 @@ class Watch:
 
     def holds(self) -> bool:
         """Whether everything but the contents of tensors is unchanged."""
+        if _native is not None:
+            found: bool = _native.holds(self._same, self._simple, self._lengths, list(self.tensors.values()))
+            return found
+        return self.holds_in_python()
+
+    def holds_in_python(self) -> bool:
+        """``holds`` without its C twin."""
         for get, key, expected in self._same:
             if get(key) is not expected:
                 return False

@@ -122,6 +122,8 @@ class Replay(Guarded):
             step.settle()
             raise
         runtime.due([check.on(tensors, step.found, self._results) for check in self._late])
+        if call.results.__class__ is Returned:
+            return self._returned(call.results, step.found, tensors)
         return trees.map(lambda x: self._returned(x, step.found, tensors), call.results)
 
     def current_numbers(self) -> list[Any]:
