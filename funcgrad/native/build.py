@@ -153,7 +153,16 @@ class Twin(Library):
 
     source: Path
     include = Path(__file__).parent / "include"
-    options = ("-O2", "-std=c11", "-fPIC", "-shared", "-w")
+    options = (
+        "-O3",
+        "-std=c11",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fPIC",
+        "-shared",
+        "-w",
+    )
     needs = "a C compiler (none of cc, gcc and clang is there, and no CC is set) and Python's headers"
 
     @property

@@ -14,10 +14,12 @@ float64 the three functions are the C library's.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 
 from compat._operators.samplers.exact import c_function, fma32, fma64
+from funcgrad.native.twins import twin
 
 __all__ = ["normals_from_bits32", "normals_from_uniform64"]
 
@@ -46,8 +48,20 @@ _COS = (_F(2.443315711809948e-5), _F(-1.388731625493765e-3), _F(4.16666456829882
 _SIN = (_F(-1.9515295891e-4), _F(8.3321608736e-3), _F(-1.6666654611e-1))
 
 
+_native = twin(Path(__file__).with_suffix(".c"))
+
+
 def normals_from_bits32(words: np.ndarray, mean: float, std: float) -> np.ndarray:
     """Float32 normals from as many 32-bit words (uint32, shape ``(16 * rows,)``), whose low 24 bits are used."""
+    if _native is not None:
+        found = np.empty(words.shape, np.float32)
+        _native.normals(np.ascontiguousarray(words, np.uint32), found, mean, std)
+        return found
+    return normals_by_numpy(words, mean, std)
+
+
+def normals_by_numpy(words: np.ndarray, mean: float, std: float) -> np.ndarray:
+    """``normals_from_bits32`` without its C twin."""
     rows = words.reshape(-1, 2, 8)
     out = np.empty(rows.shape, np.float32)
     step = _BLOCK // 8

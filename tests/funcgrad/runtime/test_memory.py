@@ -35,7 +35,7 @@ print(min(faults))
 def page_faults(**environment: str) -> int:
     """The fewest page faults of a step in a process of its own.
 
-    Not the median: where a small block has come to lie after a freed large one, a later step may extend the heap once more.
+    Not the median: where a small block lies behind a freed large one, a later step may extend the heap once more.
     """
     line = [sys.executable, "-c", PROGRAM]
     return int(subprocess.run(line, env={**os.environ, **environment}, check=True, capture_output=True).stdout)
