@@ -1,8 +1,8 @@
-"""``torch.jit`` as far as code that may be scripted needs it: TorchScript is Python, or part of it, and runs as Python.
+"""``torch.jit``: TorchScript is a subset of Python, and runs as Python here.
 
-A program that marks functions for TorchScript, or asks whether it is being scripted, works as it does in PyTorch before
-anything is scripted. ``script`` gives back what it is given: a program means the same either way. What makes one fast
-is ``compat.compile``.
+``script`` and ``trace`` return their argument unchanged, and ``is_scripting`` is False, so that a program computes what
+it computes in PyTorch without them; ``compat.compile`` makes it faster. ``load`` runs modules that PyTorch traced or
+scripted.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _onednn = False
 
 
 class ScriptFunction:
-    """The class of scripted functions, for programs that ask whether they have one; nothing here makes any."""
+    """The class of scripted functions, for ``isinstance``; there are no instances."""
 
 
 class TracerWarning(Warning):
-    """The warning of traces, for programs that silence it; never raised here."""
+    """The warning of traces, for filters of warnings; it is never raised here."""
 
 
 class Attribute(NamedTuple):
-    """A value of a module with its type as TorchScript is to see it.
+    """A value of a module with its TorchScript type.
 
     Example:
         >>> torch.jit.Attribute(0.1, float).value
@@ -52,20 +52,20 @@ class Attribute(NamedTuple):
 
 
 def is_scripting() -> bool:
-    """Whether the code that asks is being run as TorchScript: it never is."""
+    """Whether the calling code runs as TorchScript: always False."""
     return False
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being recorded for TorchScript: none ever is."""
+    """Whether a trace is being recorded for TorchScript: always False."""
     return False
 
 
 def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
-    """A future of a function's result; the function is called before this returns.
+    """The future of a function's result; the function is called at once.
 
     Raises:
-        Exception: any error of the function.
+        Exception: any exception of the function.
 
     Example:
         >>> import warnings
@@ -80,7 +80,7 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
 
 
 def wait(future: Future[Any]) -> Any:
-    """The result of a future, once it is there.
+    """Waits for a future and returns its result.
 
     Raises:
         RuntimeError: for None.
@@ -94,11 +94,11 @@ _fork, _wait = fork, wait
 
 
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:
-    """A function, a class or a module to be run as TorchScript: it is returned unchanged, and runs as Python.
+    """Returns a function, a class or a module unchanged: it runs as Python.
 
     Args:
         obj: the function, class or module.
-        example_inputs: not looked at, like what else there is.
+        example_inputs: ignored, as all other arguments are.
 
     Example:
         >>> @torch.jit.script
@@ -114,14 +114,14 @@ def trace(
     func: F, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
     check_tolerance: float = 1e-5, strict: bool = True, example_kwarg_inputs: Any = None, **kwargs: Any,
 ) -> F:  # fmt: skip
-    """A function or a module to be run as TorchScript traced it: it is returned unchanged, and runs as Python.
+    """Calls a function or a module with an example, and returns it unchanged: it runs as Python.
 
-    PyTorch keeps the way that the example took; here each call takes its own.
+    PyTorch's trace repeats the branches that the example took; here each call takes its own.
 
     Args:
-        func: the function or module; it is called with the example once. A module gets a method ``save``.
-        example_inputs: a tensor, or a tuple of operands.
-        example_kwarg_inputs: or operands by name.
+        func: the function or module. A module gets a method ``save``.
+        example_inputs: a tensor, or a tuple of positional arguments.
+        example_kwarg_inputs: keyword arguments.
 
     Raises:
         RuntimeError: without an example.
@@ -145,11 +145,11 @@ def trace(
 
 
 def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """A module whose methods are to be run as TorchScript traced them: it is returned unchanged, and runs as Python.
+    """Calls methods of a module with examples, and returns the module unchanged: it runs as Python.
 
     Args:
-        mod: the module; each method is called with its example once.
-        inputs: an example for each method by name, as for ``trace``.
+        mod: the module.
+        inputs: for the name of each method an example, as for ``trace``.
 
     Raises:
         AttributeError: if ``inputs`` is not a dictionary.
@@ -162,10 +162,10 @@ def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) ->
 
 
 def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) -> F:
-    """A scripted module whose parameters are constants from now on: it is returned unchanged.
+    """Returns a module unchanged; PyTorch makes its parameters constants.
 
     Raises:
-        RuntimeError: for a module in training.
+        RuntimeError: for a module in training mode.
     """
     if getattr(mod, "training", False):
         raise RuntimeError(
@@ -176,19 +176,19 @@ def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) 
 
 
 def optimize_for_inference(mod: F, other_methods: Any = None) -> F:
-    """A scripted module made fast: it is returned unchanged."""
+    """Returns a module unchanged; PyTorch optimizes it."""
     return mod
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
-    """Writes a module into a file, for ``torch.jit.load``.
+    """Writes a module into a file that ``torch.jit.load`` reads.
 
     Args:
-        m: a module. Of one that ``trace`` was given, the operators that the example ran are written
-            (``torch.export.save``), and who loads the file needs none of its classes; sizes that the program allows to
-            change may be others than the example's. Of any other module the file refers to the class, as
-            ``torch.save``'s does.
-        f: a path, or what is opened for writing bytes.
+        m: a module. If it was an argument of ``trace``, the file holds the operators that the example ran
+            (``torch.export.save``), and loading it needs none of the module's classes; dimensions that the program does
+            not fix may have other sizes than in the example. For any other module the file refers to its class, as
+            with ``torch.save``.
+        f: a path, or a file opened for writing bytes.
     """
     example = getattr(m, "_traced_example", None)
     if example is None:
@@ -206,8 +206,8 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
     A module that PyTorch has traced or scripted is run by its own code, operator by operator.
 
     Raises:
-        NotImplementedError: for what a file of PyTorch's has and is not supported; it is named, with its line. What the
-            code calls is an error when it is called.
+        NotImplementedError: for unsupported parts of a file by PyTorch; the message names them, with the line. For an
+            unsupported operator it is raised when the code calls it.
         ValueError: if there is no such file.
     """
     if isinstance(f, str | os.PathLike):
@@ -228,7 +228,7 @@ def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
 
 
 def _records(f: Any) -> list[str]:
-    """The names in a zip file; none of another one."""
+    """The names of a zip file's records; none for other files."""
     at = None if isinstance(f, str) else f.tell()
     try:
         with zipfile.ZipFile(f) as archive:
@@ -241,23 +241,23 @@ def _records(f: Any) -> list[str]:
 
 
 def script_method(fn: F) -> F:
-    """Marks a method of a ``ScriptModule`` for TorchScript: it is returned unchanged, and runs as Python."""
+    """Marks a method of a ``ScriptModule`` for TorchScript; returns it unchanged."""
     return fn
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Says whether traced modules are fused by oneDNN; kept, as XLA fuses by itself."""
+    """Stores a flag that has no effect: XLA fuses operators by itself."""
     global _onednn
     _onednn = enabled
 
 
 def onednn_fusion_enabled() -> bool:
-    """What ``enable_onednn_fusion`` was told last."""
+    """The last argument of ``enable_onednn_fusion``."""
     return _onednn
 
 
 def script_if_tracing(fn: F) -> F:
-    """A function to be scripted while a trace is recorded: it is returned unchanged."""
+    """Returns a function unchanged; PyTorch scripts it while a trace is recorded."""
     return fn
 
 
@@ -270,17 +270,17 @@ def _mark(fn: Any, modifier: str) -> Any:
 
 
 def unused(fn: F) -> F:
-    """Marks a method that TorchScript is to replace by an error."""
+    """Marks a method that TorchScript replaces by an error."""
     return _mark(fn, "unused (ignored and replaced with raising of an exception)")
 
 
 def export(fn: F) -> F:
-    """Marks a method that TorchScript is to compile though nothing calls it."""
+    """Marks a method that TorchScript compiles even if no other method calls it."""
     return _mark(fn, "export (compile this function even if nothing calls it)")
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Marks a function that TorchScript is to leave as Python; with ``drop``, to replace by an error.
+    """Marks a function that TorchScript calls as Python, or with ``drop`` replaces by an error.
 
     Raises:
         RuntimeError: for what is neither a function nor a bool.
@@ -295,7 +295,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 
 
 def _overload(func: F) -> F:
-    """Marks a signature that a function has besides others, for TorchScript to choose from."""
+    """Marks an overload of a function for TorchScript."""
     return func
 
 
@@ -303,17 +303,17 @@ _overload_method = _overload
 
 
 def interface(obj: F) -> F:
-    """Declares a class to be an interface of TorchScript's: it is returned unchanged."""
+    """Marks a class as a TorchScript interface; returns it unchanged."""
     return obj
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """The value, which TorchScript is to give that type."""
+    """Returns the value, whose type is ``the_type`` in TorchScript."""
     return the_value
 
 
 def _is(value: Any, kind: Any) -> bool:
-    """Whether a value is of a type as annotations write it, what containers hold included."""
+    """Whether a value, and the elements of a container, are of the type of an annotation."""
     from typing import Union, get_args, get_origin
 
     origin, arguments = get_origin(kind), get_args(kind)
@@ -331,7 +331,7 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether ``obj`` is of ``target_type``, or of one of several in a tuple; what a ``list[int]`` holds is looked at.
+    """Whether ``obj`` is of ``target_type``, or of one of a tuple of types, including the elements of containers.
 
     Example:
         >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "2"], list[int])

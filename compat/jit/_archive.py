@@ -1,7 +1,7 @@
 """Reading modules that PyTorch traced or scripted: their code, in TorchScript's subset of Python, and their state.
 
-The code is translated to Python (``_translation``) that calls the operators of ``_operators``, and compiled when it is
-asked for. Nothing else of the file is run: its pickles may name tensors and the file's own classes.
+The code is translated to Python (``_translation``) that calls the operators of ``_operators``, and compiled on first
+use. Nothing else of the file is run: its pickles may only refer to tensors and the file's own classes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ _PythonUnpickler: Any = pickle._Unpickler
 
 
 class _Unpickler(_PythonUnpickler):
-    """Makes tensors, and objects of the file's classes.
+    """Reads tensors, and objects of the file's classes.
 
-    It is the one in Python: members of enumerations are written as calls whose argument is in no tuple.
+    Its base is the unpickler written in Python, which can override how calls are read: those for members of
+    enumerations have an argument that is not a tuple.
     """
 
     dispatch: ClassVar[Any] = dict(_PythonUnpickler.dispatch)
@@ -69,7 +70,7 @@ class _Unpickler(_PythonUnpickler):
 
 
 class _File(dict[str, Any]):
-    """The definitions of a file by qualified name, each made when it is first asked for."""
+    """The definitions of a file by qualified name, compiled on first use."""
 
     def __init__(self, archive: _Archive):
         super().__init__()
@@ -84,8 +85,8 @@ class _Source:
     """One module of the file's code.
 
     Attributes:
-        statements: what it defines, by name.
-        scope: the names that its code sees.
+        statements: its definitions by name.
+        scope: the globals of its code.
     """
 
     def __init__(self, archive: _Archive, path: str, source: str):
@@ -100,7 +101,7 @@ class _Source:
     def function(self, statement: ast.FunctionDef) -> Any:
         """A function, or a method of a class."""
         made: dict[str, Any] = {}
-        exec(self.translation.compiled([statement]), self.scope, made)  # checked to be TorchScript's
+        exec(self.translation.compiled([statement]), self.scope, made)  # checked by ``Translation``
         return made[statement.name]
 
     def defined(self, name: str) -> Any:
@@ -116,11 +117,11 @@ class _Source:
 
 
 class _Archive:
-    """A file.
+    """A file that PyTorch's ``torch.jit.save`` wrote.
 
     Args:
-        reader: its records.
-        map_location: where tensors are to be.
+        reader: reads its records.
+        map_location: the device of tensors.
     """
 
     def __init__(self, reader: PyTorchFileReader, map_location: Any):
@@ -167,11 +168,11 @@ class _Archive:
         return within.defined(of)[own]
 
     def kind_of(self, tree: ast.AST) -> Kind:
-        """The type that an annotation names."""
+        """The type of an annotation."""
         return kind_of(tree, self.definition)
 
     def scope(self) -> dict[str, Any]:
-        """The names that code sees."""
+        """The globals that all code has."""
 
         def show(*values: Any) -> None:
             print(*map(text_of, values))
@@ -184,7 +185,7 @@ class _Archive:
         }  # fmt: skip
 
     def module(self) -> Module:
-        """The module."""
+        """The module that the file holds."""
         found: Module = self._unpickled("data")
         for module in found.modules():
             if isinstance(module, FileModule):
@@ -193,7 +194,7 @@ class _Archive:
 
 
 def _method(owner: Any, name: str) -> Any:
-    """A method such as ``__add__`` of an object of the file's classes, or what makes one."""
+    """A method such as ``__add__`` of an object of the file's classes, or for ``__new__`` a constructor."""
     kind = owner if isinstance(owner, type) else type(owner)
     if issubclass(kind, FileObject | FileModule):
         if name == "__new__" and kind is owner:
@@ -204,14 +205,14 @@ def _method(owner: Any, name: str) -> Any:
 
 
 def is_script_archive(reader: PyTorchFileReader) -> bool:
-    """Whether a file is of TorchScript's."""
+    """Whether a file was written by PyTorch's ``torch.jit.save``."""
     return reader.has_record("constants.pkl") or any(r.startswith("code/") for r in reader.get_all_records())
 
 
 def read(reader: PyTorchFileReader, map_location: Any = None) -> Module:
-    """The module of a file that ``torch.jit.save`` of PyTorch has written.
+    """The module in a file that PyTorch's ``torch.jit.save`` wrote.
 
     Raises:
-        Unsupported: for what is in the file and not supported, which it names.
+        Unsupported: for unsupported parts of the file, which the message names.
     """
     return _Archive(reader, map_location).module()

@@ -1,4 +1,4 @@
-"""Classes of TorchScript's modules, and the classes that a file of PyTorch's defines."""
+"""Classes of TorchScript modules, and the classes that a file by PyTorch defines."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ for _class in (Error, ScriptModule):
 
 
 class FileModule(ScriptModule):
-    """A module that a file describes.
+    """A module of a class that a file defines.
 
     Attributes:
         original_name: the class's name.
     """
 
     original_name: ClassVar[str]
-    #: What the class's code defines and declares.
+    #: The definitions and declarations in the class's code.
     _methods: ClassVar[frozenset[str]]
     _fields: ClassVar[dict[str, ast.expr]]
     _declared: ClassVar[dict[str, tuple[str, ...]]]
@@ -78,7 +78,7 @@ class FileModule(ScriptModule):
             self.register_forward_hook(getattr(type(self), name))
 
     def __getitem__(self, place: int | str) -> Module:
-        """A module of a container: of a list by its number, of a dictionary by its name."""
+        """A module of a container: of a list by index, of a dictionary by name."""
         found = self._modules[place] if isinstance(place, str) else list(self._modules.values())[place]
         assert found is not None
         return found
@@ -93,7 +93,7 @@ class FileModule(ScriptModule):
         return True
 
     def restore(self, kind_of: Callable[[ast.AST], Any]) -> None:
-        """Makes named tuples of the attributes that the file has as plain ones."""
+        """Converts attributes that the file stores as plain tuples to named tuples."""
         for name, tree in self._fields.items():
             value = self.__dict__.get(name)
             if isinstance(value, tuple | list | dict) and "__torch__" in ast.dump(tree):
@@ -101,7 +101,7 @@ class FileModule(ScriptModule):
 
 
 class FileObject:
-    """An object of a class of a file that is neither a module nor a tuple."""
+    """An object of a class, defined in a file, that is neither a module nor a tuple."""
 
     _methods: ClassVar[frozenset[str]]
 
@@ -110,7 +110,7 @@ class FileObject:
 
 
 class FileEnum(Enum):
-    """An enumeration of a file: its members equal those of the program's own class of that name."""
+    """An enumeration of a file; its members equal those of the program's class of the same name."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Enum) and (type(other).__name__, other.name, other.value) == (
@@ -121,12 +121,12 @@ class FileEnum(Enum):
 
 
 def class_of(tree: ast.ClassDef, module: str, method: Callable[[ast.FunctionDef], Any]) -> Any:
-    """The class of a definition in a file.
+    """Makes a class from its definition in a file.
 
     Args:
         tree: the definition.
-        module: the module that it is in.
-        method: makes a function of a method's definition.
+        module: the name of its module.
+        method: makes a function from a method's definition.
     """
     base = tree.bases[0].id if tree.bases and isinstance(tree.bases[0], ast.Name) else ""
     fields = {s.target.id: s for s in tree.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
@@ -147,7 +147,7 @@ def class_of(tree: ast.ClassDef, module: str, method: Callable[[ast.FunctionDef]
 
 
 def _constants(tree: ast.ClassDef) -> dict[str, Any]:
-    """What a class's body assigns to plain names."""
+    """The constants that a class's body assigns to names."""
     found = {}
     for s in tree.body:
         target = s.targets[0] if isinstance(s, ast.Assign) else s.target if isinstance(s, ast.AnnAssign) else None

@@ -1,4 +1,4 @@
-"""Operators of neural networks with the arguments of their schemas, which differ from those of the public functions."""
+"""Operators of neural networks whose schemas have other arguments than the public functions."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _attention(
     out_weight: Tensor, out_bias: Tensor, mask: Any = None, need_weights: bool = True, average: bool = True,
     mask_type: int | None = None,
 ) -> tuple[Tensor, Any]:  # fmt: skip
-    """Attention of batches of sequences, whose mask says what is left out: positions, or elements of each sequence."""
+    """Multi-head attention of a batch of sequences; the mask excludes pairs of positions, or elements of sequences."""
     projected = [
         F.linear(x, w, b).unflatten(-1, (heads, -1)).transpose(1, 2)
         for x, w, b in zip((query, key, value), in_weight.chunk(3), in_bias.chunk(3))
@@ -142,7 +142,7 @@ def _encoder_layer(
     use_gelu: bool, norm_first: bool, eps: float, weight1: Tensor, bias1: Tensor, weight2: Tensor, bias2: Tensor,
     up: Tensor, up_bias: Tensor, down: Tensor, down_bias: Tensor, mask: Any = None, mask_type: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """A layer of a transformer's encoder, in evaluation."""
+    """A layer of a transformer's encoder, in evaluation mode."""
 
     def attended(y: Tensor) -> Tensor:
         projections = (embed_dim, heads, in_weight, in_bias, out_weight, out_bias)
@@ -161,7 +161,7 @@ def _encoder_layer(
 
 
 def _stft(x: Tensor, n_fft: int, hop: Any = None, win: Any = None, window: Any = None, *rest: Any) -> Any:
-    """``stft``: with ``center`` and ``pad_mode`` before the rest, or without them, where nothing is padded."""
+    """``stft``: the arguments ``center`` and ``pad_mode`` may be absent; then nothing is padded."""
     center, pad_mode = False, "reflect"
     if len(rest) > 1 and isinstance(rest[1], str):
         center, pad_mode, *rest = rest  # type: ignore[assignment]

@@ -1,7 +1,7 @@
 """The operators that TorchScript's code calls, as compat's functions: ``torch.linear``, ``ops.prim.NumToTensor``.
 
-Most are ``torch.ops.aten``'s, with the arguments that these take. Here stand those whose arguments differ from the
-public functions'; those on numbers, strings, lists and dictionaries are in ``_values``.
+Most are those of ``torch.ops.aten``. Here are the ones whose arguments differ from those of the public functions; the
+ones on numbers, strings, lists and dictionaries are in ``_values``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from compat.jit._values import VALUES
 from compat.nn import functional as F
 
 _torch = names_of("torch")
-#: TorchScript's numbers of dtypes.
+#: The dtypes in the order of TorchScript's numbers for them.
 DTYPES = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
     8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 15: "bfloat16", 23: "float8_e5m2",
@@ -76,7 +76,7 @@ def _index_put(x: Tensor, indices: Sequence[Any], value: Tensor, accumulate: boo
 
 
 def _raise(message: str, kind: Any = None) -> None:
-    """Raises the error of scripted functions, with the exception that the code raises in its text."""
+    """Raises the error of scripted functions, whose message contains the exception that the code raises."""
     text = f"{kind or 'RuntimeError'}: {message}"
     raise Error(f"The following operation failed in the TorchScript interpreter.\n{text}")
 
@@ -89,12 +89,12 @@ def _grad(
 
 
 def _number_of(kind: Any) -> int:
-    """TorchScript's number of a dtype."""
+    """TorchScript's number for a dtype."""
     return _NUMBERS[str(kind).removeprefix("torch.")]
 
 
 def fork(function: Callable[[], Any]) -> Future[Any]:
-    """The future of a call, which is made at once."""
+    """The future of a call, which runs at once."""
     made: Future[Any] = Future()
     try:
         made.set_result(function())
@@ -103,7 +103,7 @@ def fork(function: Callable[[], Any]) -> Future[Any]:
     return made
 
 
-#: Operators on tensors whose arguments are other ones than those of the public function of that name.
+#: Operators on tensors with other arguments than the public function of that name.
 TABLE: dict[str, Callable[..., Any]] = {
     **LAYERS,
     "to": _placed, "slice": _sliced, "size": lambda x, dim=None: list(x.shape) if dim is None else x.shape[dim],
@@ -125,7 +125,7 @@ TABLE: dict[str, Callable[..., Any]] = {
     "set_grad_enabled": set_grad_enabled, "is_grad_enabled": is_grad_enabled,
     "promote_types": lambda a, b: _number_of(promote_types(_dtype(a), _dtype(b))),
 }  # fmt: skip
-#: ``ops.prim``'s.
+#: The operators of ``ops.prim``.
 PRIM: dict[str, Callable[..., Any]] = {
     "NumToTensor": lambda x: x, "RaiseException": _raise, "min": min, "max": max, "abs": abs,
     "dtype": lambda x: _number_of(x.dtype), "layout": lambda x: 0, "device": lambda x: x.device,
@@ -145,7 +145,7 @@ _LISTS = frozenset(
      "vsplit", "dsplit", "where", "atleast_1d", "atleast_2d", "atleast_3d", "align_tensors", "unsafe_split",
      "unsafe_chunk", "nonzero_numpy", "unflatten_dense_tensors", "gradient"]
 )  # fmt: skip
-#: What to make of a number, or of None, that an argument of a name is.
+#: Conversions of arguments by name, where TorchScript passes a number or None.
 _NAMED: dict[str, Callable[[Any], Any]] = {
     "dtype": _dtype, "memory_format": lambda n: _MEMORY_FORMATS[n] if isinstance(n, int) else n,
     "layout": lambda n: None if n == 0 else n, "device": lambda d: d, "pin_memory": lambda p: p or None,
@@ -154,7 +154,7 @@ _NAMED: dict[str, Callable[[Any], Any]] = {
 
 
 def _public(name: str) -> Any:
-    """The function that is public under an operator's name, whose arguments it takes."""
+    """The public function with an operator's name and arguments."""
     family, _, own = name.partition("_")
     for place, within in (("torch", name), ("_C._nn", name), (family, own)):
         if place not in ("torch", "_C._nn", "linalg", "fft", "special"):
@@ -167,7 +167,7 @@ def _public(name: str) -> Any:
 
 
 def _of_tensors(name: str) -> Callable[..., Any] | None:
-    """An operator on tensors, called as TorchScript calls it."""
+    """An operator on tensors that accepts arguments as TorchScript passes them."""
     function = TABLE.get(name) or _public(name)
     if function is None:
         return None
@@ -185,7 +185,7 @@ def _of_tensors(name: str) -> Callable[..., Any] | None:
 
 
 def _of_either(name: str, of_values: Callable[..., Any], of_tensors: Callable[..., Any]) -> Callable[..., Any]:
-    """An operator on values that is one on tensors, too."""
+    """An operator on values or tensors."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         first = args[0] if args else None
@@ -196,7 +196,7 @@ def _of_either(name: str, of_values: Callable[..., Any], of_tensors: Callable[..
 
 
 def find(library: str, name: str) -> Callable[..., Any] | None:
-    """The function of an operator; None if it is not there."""
+    """The function of an operator; None if there is none."""
     if library == "prim":
         return PRIM.get(name) or find("aten", name)
     if library != "aten":

@@ -1,7 +1,7 @@
-"""TorchScript's code as Python that calls operators: parsed, checked to be TorchScript, types and annotations removed.
+"""Translation of TorchScript code to Python: checks that it is TorchScript, removes types, resolves operators.
 
-Names of the result that no code of a file can write, ``<...>``, are those of its scope: operators, the file's
-definitions, and a few helpers.
+Operators, the file's definitions and helpers are globals of the result with names in angle brackets, ``<...>``, which
+no code in a file can contain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from compat.jit._operators import find
 
 __all__ = ["Translation", "Unsupported"]
 
-#: What TorchScript's code is made of.
+#: The syntax of TorchScript.
 _NODES = (
     ast.Module, ast.ClassDef, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign,
     ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr, ast.Pass, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.IfExp,
@@ -25,7 +25,7 @@ _NODES = (
 
 
 class Unsupported(NotImplementedError):
-    """Something in a file that is not there."""
+    """Part of a file is not supported."""
 
 
 class Translation(ast.NodeTransformer):
@@ -34,8 +34,8 @@ class Translation(ast.NodeTransformer):
     Args:
         source: the code.
         path: where it is in the file.
-        scope: where the operators go that the code calls.
-        kind_of: what a type in the code is, by its tree.
+        scope: the globals of the result, to which operators that the code calls are added.
+        kind_of: the type for the syntax tree of an annotation.
     """
 
     def __init__(self, source: str, path: str, scope: dict[str, Any], kind_of: Callable[[ast.AST], Any]):
@@ -44,11 +44,11 @@ class Translation(ast.NodeTransformer):
         self.tree = ast.parse(source, path)
 
     def translated(self, statement: ast.stmt) -> Any:
-        """A statement, to be compiled."""
+        """A translated statement."""
         return ast.fix_missing_locations(self.visit(statement))
 
     def compiled(self, statements: list[ast.stmt]) -> Any:
-        """Code that defines functions."""
+        """Compiled code of translated statements."""
         body = [self.translated(s) for s in statements]
         return compile(ast.Module(body, []), self._path, "exec")
 
@@ -57,12 +57,12 @@ class Translation(ast.NodeTransformer):
         return Unsupported(f"torch.jit.load: {what} ({self._path}, line {self._line}: {line})")
 
     def _bound(self, name: str, value: Any) -> ast.expr:
-        """A name of the scope."""
+        """Adds a global to the scope; returns the expression for it."""
         self._scope.setdefault(name, value)
         return ast.Name(name, ast.Load())
 
     def _later_error(self, error: Unsupported) -> ast.expr:
-        """A function that raises, for code that may never be run."""
+        """A function that raises the error when it is called, since the code may never run."""
 
         def refuse(*args: Any, **kwargs: Any) -> Any:
             raise error
@@ -125,7 +125,7 @@ class Translation(ast.NodeTransformer):
             return ast.Call(ast.Call(self._bound("<method>", None), of, []), *arguments)
         return self.generic_visit(node)
 
-    # ---------------------------------------------------------------- what looks like a call of a function
+    # ---------------------------------------------------------------- special forms with the syntax of calls
 
     def _call_annotate(self, kind: ast.expr, value: ast.expr) -> ast.AST:
         visited: ast.AST = self.visit(value)
@@ -159,7 +159,7 @@ class Translation(ast.NodeTransformer):
 
 
 def _dotted(node: ast.AST) -> list[str]:
-    """The names of ``a.b.c``; none of anything else."""
+    """The names in ``a.b.c``; empty for other expressions."""
     names: list[str] = []
     while isinstance(node, ast.Attribute):
         names.append(node.attr)
@@ -168,5 +168,5 @@ def _dotted(node: ast.AST) -> list[str]:
 
 
 def _is_special(called: ast.Attribute) -> bool:
-    """Whether a method such as ``__add__`` or ``__new__`` is called, of a class of the file's."""
+    """Whether the call is of a method such as ``__add__`` or ``__new__`` of a class of the file."""
     return called.attr.startswith("__") and (_dotted(called) or [""])[0] not in ("torch", "ops")

@@ -1,4 +1,4 @@
-"""TorchScript's types, as code and classes name them: whether a value is of one, and values read from a file."""
+"""TorchScript's types: from annotations, checks of values, conversion of values read from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compat._core.types.device import device
 
 __all__ = ["Kind", "kind_of"]
 
-#: Types of values by name; numbers are of exactly one.
+#: Python's types for TorchScript's names; a bool is not an int, and an int is not a float.
 _PLAIN: dict[str, tuple[type, ...]] = {
     "int": (int,), "float": (float,), "bool": (bool,), "complex": (complex,), "str": (str,), "NoneType": (type(None),),
     "None": (type(None),), "number": (int, float, complex), "Scalar": (int, float, complex), "list": (list,),
@@ -20,12 +20,12 @@ _PLAIN: dict[str, tuple[type, ...]] = {
 
 
 class Kind:
-    """A type.
+    """A TorchScript type.
 
     Args:
-        name: its own name, ``List`` of ``List[int]``.
+        name: its name: ``List`` for ``List[int]``.
         parts: the types in the brackets.
-        own: the class of the file that it is, if it is one.
+        own: the class, if it is one of the file's.
     """
 
     def __init__(self, name: str, parts: tuple[Kind, ...] = (), own: Any = None):
@@ -56,7 +56,7 @@ class Kind:
         return False
 
     def restored(self, value: Any) -> Any:
-        """A value read from a file, whose named tuples are plain ones."""
+        """A value read from a file, with plain tuples converted to named tuples."""
         if isinstance(value, tuple) and self.name != "Optional":
             if self.own is not None and issubclass(self.own, tuple):
                 return self.own(*value)
@@ -72,10 +72,10 @@ class Kind:
 
 
 def kind_of(tree: ast.AST, own: Callable[[str], Any]) -> Kind:
-    """The type that an annotation names.
+    """The type of an annotation.
 
     Args:
-        own: gives the class of the file of a name, or None.
+        own: returns the file's class of a name, or None.
     """
     if isinstance(tree, ast.Subscript):
         inside = tree.slice

@@ -1,6 +1,6 @@
 """TorchScript's operators on numbers, strings, lists, dictionaries and other values that are not tensors.
 
-Each takes the arguments of PyTorch's schema, by position as code of TorchScript writes them.
+Each has the arguments of PyTorch's schema, which TorchScript code passes by position.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _torch = names_of("torch")
 
 
 def _number_text(value: float) -> str:
-    """A float as TorchScript writes it: whole numbers end with a point."""
+    """A float as TorchScript formats it: integers end with a point."""
     if math.isfinite(value) and abs(value) < 1e10 and value == int(value):
         return ("-" if math.copysign(1.0, value) < 0 and value == 0 else "") + f"{int(value)}."
     return f"{value:.17g}"
 
 
 def text_of(value: Any) -> str:
-    """A value as TorchScript's ``str``, ``format`` and ``print`` write it: strings have no quotes."""
+    """A value as TorchScript's ``str``, ``format`` and ``print`` format it: strings have no quotes."""
     if isinstance(value, float):
         return _number_text(value)
     if type(value) is list:
@@ -44,7 +44,7 @@ def text_of(value: Any) -> str:
 
 
 def _format(template: str, *values: Any) -> str:
-    """``str.format`` with places ``{}`` only."""
+    """``str.format`` whose only fields are ``{}``."""
     first, *rest = template.split("{}")
     if len(rest) > len(values):
         raise RuntimeError(f"Too few arguments for format string: {template}")
@@ -52,7 +52,7 @@ def _format(template: str, *values: Any) -> str:
 
 
 def _percent_format(template: str, *values: Any) -> str:
-    """``template % values``; several values are one tuple."""
+    """``template % values``."""
     if len(values) == 1 and isinstance(values[0], tuple):
         values = values[0]
     first, *rest = template.replace("%%", "\0").split("%")
@@ -66,7 +66,7 @@ def _percent_format(template: str, *values: Any) -> str:
 
 
 def _within(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that looks at a part of a string; an end of -1 is behind the last character."""
+    """A method that searches in part of a string; an end of -1 is the string's length."""
 
     def call(text: str, other: str, start: int = 0, end: int = -1) -> Any:
         return method(text, other, start, len(text) + end + 1 if end < 0 else end)

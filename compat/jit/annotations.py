@@ -1,4 +1,4 @@
-"""``torch.jit.annotations``: types as annotations of scripted functions."""
+"""``torch.jit.annotations``: types for annotations of scripted functions."""
 
 from __future__ import annotations
 

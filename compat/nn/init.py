@@ -16,8 +16,8 @@ import numpy as np
 from compat._core.tensor.tensor import Tensor, array_of, from_array
 from compat._core.transforms.grad_mode import no_grad
 from compat._core.types.errors import warn
-from compat._operators.random.filling import truncated_normal_
-from compat._operators.random.making import randperm
+from compat._operators.random.factories import randperm
+from compat._operators.random.inplace import truncated_normal_
 
 __all__ = [
     "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",

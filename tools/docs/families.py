@@ -81,8 +81,8 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.create.factories _operators.create.from_buffer _operators.create.from_data "
      "_operators.create.ranges _operators.create.copy_to_fill _operators.create.legacy_constructors"),
     ("torch/random", "Random numbers and dropout", "ops",
-     "_operators.random.drawing _operators.random.dropout _operators.random.filling _operators.random.gamma "
-     "_operators.random.making _core.random.generator random quasirandom"),
+     "_operators.random.sampling _operators.random.dropout _operators.random.inplace _operators.random.gamma "
+     "_operators.random.factories _core.random.generator random quasirandom"),
     ("torch/sparse", "Sparse tensors", "ops",
      "_operators.sparse.arithmetic _operators.sparse.conversion _operators.sparse.legacy _operators.sparse.linear "
      "_operators.sparse.compressed _operators.sparse.compressed_making _operators.sparse.compressed_shapes "

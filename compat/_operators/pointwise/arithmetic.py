@@ -1,4 +1,4 @@
-"""Sums, products, signs, and the operators of the first two."""
+"""Sums, products, signs; Python's operators for sums and products."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def sub(input, other, *, alpha):
 
 
 def _beside_a_number(operands: dict[str, Any], types: Any) -> list[Any]:
-    """The memory format of a tensor combined with a number, which counts as an operand."""
+    """The memory format of a tensor combined with a number, which is an operand here."""
     layout = operands["input"]
     return [elementwise_strides([(layout.size, layout.stride), ((), ())], layout.size)]
 
@@ -270,7 +270,7 @@ def _abs_backward(ct: Any, input: Any) -> Any:
 
 
 def _takes_modulus(result: Tensor, out: Tensor, operands: Any) -> None:
-    """Allows moduli of complex numbers to be written in place."""
+    """The check of ``out`` for ``abs``: for complex operands it may be complex, too."""
     if operands[0].is_complex():
         check_dtype(result, out, exact=False)
     else:

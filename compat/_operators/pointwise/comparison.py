@@ -35,7 +35,7 @@ from funcgrad.primitives import elementwise as e
 
 
 def _check_operands(name: str) -> Callable[..., None]:
-    """The first operand must be a tensor."""
+    """A check that the first operand is a tensor."""
 
     def check(input: Any, other: Any) -> None:
         if not isinstance(input, Tensor):
@@ -255,7 +255,7 @@ def _bits(
 
 
 def _shift(move: Callable[[Any, Any], Any], past: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """A shift that is defined for every count: negative ones and those of at least the width give ``past``."""
+    """A shift that is defined for every count: the result is ``past`` for negative counts and those >= the width."""
 
     def body(x: Any, count: Any) -> Any:
         width = e.number(8 * type_of(x).dtype.itemsize, x)

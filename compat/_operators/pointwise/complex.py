@@ -1,4 +1,4 @@
-"""Complex numbers: from parts, from polar coordinates, their angles and conjugates."""
+"""Complex numbers: from real and imaginary parts, from polar coordinates; angles and conjugates."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ for _made in (_conj_into.inplace, names_of("Tensor")["conj_physical_"]):
 
 @composite("conj_physical(Tensor self) -> Tensor", errors="own")
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The materialized complex conjugate; a real tensor itself.
+    """The materialized complex conjugate; a real tensor is returned unchanged.
 
     Args:
         input: a tensor.

@@ -1,4 +1,4 @@
-"""What the families of pointwise operations share: declaring them by the row, refusing dtypes, operators."""
+"""What the families of pointwise operations share: declarations, dtype checks, Python's operators."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from funcgrad import numpy as np
 from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 
-#: What a check may refuse, in words.
+#: The kinds of dtypes that a check may refuse.
 _CATEGORIES = {"bool": dtype.BOOL, "integer": dtype.INTEGER, "float": dtype.FLOATING, "complex": dtype.COMPLEX}
 
 NUMBERS = (bool, int, float, complex)
 
-#: What ``torch`` has an in-place function of, beside the method.
+#: The functions with an in-place variant in ``torch`` beside the method.
 _INPLACE_IN_TORCH = frozenset(
     [
         "abs",
@@ -104,13 +104,13 @@ def common(operands: Sequence[Any], floating: bool = False) -> dtype.dtype:
 def refuses(
     kernel: str, what: str, *, message: str = "", error: type[Exception] = NotImplementedError, first: bool = False
 ) -> Callable[..., None]:
-    """A check that operands are not of certain kinds.
+    """A check that the dtype of the operands is not of certain kinds.
 
     Args:
-        kernel: what PyTorch calls the code that lacks the dtype.
-        what: which kinds: words of ``bool integer float complex``.
-        message: what to say instead of ``"kernel" not implemented for 'Dtype'``.
-        first: whether only the first operand is looked at.
+        kernel: PyTorch's name of the kernel that lacks the dtype.
+        what: the kinds: words of ``bool integer float complex``.
+        message: the message instead of ``"kernel" not implemented for 'Dtype'``.
+        first: whether only the first operand is checked.
     """
     refused = {_CATEGORIES[word] for word in what.split()}
 
@@ -123,7 +123,7 @@ def refuses(
 
 
 def checks(*each: Callable[..., None]) -> Callable[..., None]:
-    """Several checks, one after another; those for which operands have to go together come last."""
+    """Several checks as one; those of class ``Late`` run after the check that sizes broadcast."""
 
     def all_of(some: list[Callable[..., None]]) -> Callable[..., None]:
         def check(*operands: Any, **named: Any) -> None:
@@ -138,10 +138,10 @@ def checks(*each: Callable[..., None]) -> Callable[..., None]:
 
 
 def not_numbers_alone(name: str) -> Callable[..., None]:
-    """A check that of operands which may be numbers one is a tensor.
+    """A check that operands, which may be numbers, are not all numbers.
 
     Args:
-        name: what messages call the function.
+        name: the function's name in error messages.
     """
 
     def check(*operands: Any, **_: Any) -> None:
@@ -151,7 +151,7 @@ def not_numbers_alone(name: str) -> Callable[..., None]:
     return check
 
 
-# ---------------------------------------------------------------- pieces of bodies
+# ---------------------------------------------------------------- helpers of formulas
 
 
 def filled(x: Any, value: Any) -> Any:
@@ -169,11 +169,11 @@ def category(x: Any) -> int:
     return dtype.from_numpy(type_of(x).dtype).category
 
 
-# ---------------------------------------------------------------- declarations by the row
+# ---------------------------------------------------------------- declarations
 
 
 def document(places: str, what: str, arguments: str, example: str) -> str:
-    """The docstring of a pointwise operation that appears at ``places``; none for one that only others call."""
+    """The docstring of a pointwise operation that appears at ``places``; none for one that is not public."""
     if not places or not what:
         return ""
     address = places.split(maxsplit=1)[0].removeprefix("torch.")
@@ -190,7 +190,7 @@ Returns:
     A tensor of the operands' broadcast size, in their memory order.
 
 Raises:
-    NotImplementedError, RuntimeError: for dtypes that it is not defined on.
+    NotImplementedError, RuntimeError: for dtypes for which it is not defined.
     RuntimeError: for sizes that do not broadcast.
 
 Example:
@@ -232,7 +232,7 @@ def unary(
     Args:
         body: the function.
         what: the first line of the docstring.
-        names: where it appears; by default as ``spread_names`` says of its name and ``aliases``, ``inplace`` or not.
+        names: its addresses; by default those that ``spread_names`` makes of its name and ``aliases``.
         backward: an explicit backward formula, in place of the derived one.
         node, dtypes, options: as ``pointwise`` takes them.
     """
@@ -241,7 +241,7 @@ def unary(
     def function(input: Any) -> Any:
         return body(input)
 
-    function.__module__ = sys._getframe(1).f_globals["__name__"]  # as a named tuple's: where it is declared
+    function.__module__ = sys._getframe(1).f_globals["__name__"]  # the module of the declaration
     function.__doc__ = document(places, what, "input: a tensor.", example)
     declared = pointwise(f"{name}(Tensor self) -> Tensor", node=node, names=places, dtypes=dtypes, **options)(function)
     if backward is not None:
@@ -266,7 +266,8 @@ def binary(
     """Declares a function of two tensors, ``NAME(Tensor self, Tensor other) -> Tensor``.
 
     Args:
-        overloads: their names: of two tensors, of a number first, of a number second; of two names without the former.
+        overloads: their names: for two tensors, for a number first, for a number second; two names are without the
+            second of these.
         body, what, names, aliases, inplace, backward, node, options: as for ``unary``.
     """
     places = _places(name, aliases, inplace) if names is None else names
@@ -294,16 +295,16 @@ def _places(name: str, aliases: str, inplace: bool) -> str:
 
 
 def divisor(x: Any) -> Any:
-    """What to divide by. Quotients of complex numbers by zero have the signs of those, whichever zero it is."""
+    """The divisor, whose complex zeros are made positive: the sign of a quotient by zero is that of the numerator."""
     if category(x) != dtype.COMPLEX:
         return x
     zero = e.number(0, x)
     nothing = np.where(x == zero, zero, e.number(complex(-0.0, -0.0), x))
-    return x + e.stop_gradient(nothing)  # so that the derivative is that of ``x``
+    return x + e.stop_gradient(nothing)  # the derivative is that of ``x``
 
 
 def zero_gradient(ct: Any) -> Any:
-    """The backward of what is constant between jumps."""
+    """The backward of piecewise constant functions."""
     return zeros_like(ct)
 
 
@@ -313,15 +314,15 @@ def zero_gradient(ct: Any) -> Any:
 def overloaded(
     *operators: Op, aliases: str = "", inplace: bool = True, method: bool = True
 ) -> Callable[[Callable[..., Op]], Callable[..., Any]]:
-    """Makes a function that chooses an operator by its arguments the public function of that name.
+    """Publishes a function that chooses among operators by its arguments.
 
     The decorated function has the parameters that users see, and returns the operator to call with them.
 
     Args:
-        operators: those that it chooses of: their overloads are the function's.
-        aliases: other names, as ``spread_names`` takes them.
+        operators: the operators to choose among: their overloads are the function's.
+        aliases: other names, as for ``spread_names``.
         inplace: whether there is an in-place variant.
-        method: whether tensors have it as a method.
+        method: whether it is a method of tensors, too.
 
     Returns:
         The public function; its ``inplace`` attribute is the variant.
@@ -344,7 +345,7 @@ def overloaded(
 
 
 def _calling(where: str, choose: Callable[..., Op], which: str, operators: Sequence[Op]) -> Callable[..., Any]:
-    """The function, method or in-place variant of a chosen operation, public at an address."""
+    """The function, method or in-place variant that calls the chosen operator, for an address."""
     method, name = where.startswith("Tensor."), where.rpartition(".")[2]
 
     def call(*args: Any, **named: Any) -> Any:
@@ -368,11 +369,11 @@ def _calling(where: str, choose: Callable[..., Op], which: str, operators: Seque
     return speaks(call)
 
 
-# ---------------------------------------------------------------- operations behind functions of their own
+# ---------------------------------------------------------------- functions that call operations
 
 
 def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
-    """An operation's result: new, or written into its operand by an operation that may have nodes of its own."""
+    """The result of ``op``: new, or written into its operand, by ``inplace`` if that is an operation."""
     if not inplace:
         return op.function(*args)
     return (inplace if isinstance(inplace, Op) else op).inplace(*args)
@@ -389,7 +390,7 @@ NEGATIVE_LEAK = (
 
 
 def not_backwards(t: Tensor, text: str) -> Tensor:
-    """A result that was written in place and does not tell any more what it was made of: its node complains."""
+    """A result written over an operand that the derivative needs: its backward raises an error of that text."""
 
     def complain(*_: Any) -> None:
         raise RuntimeError(text)
@@ -400,7 +401,7 @@ def not_backwards(t: Tensor, text: str) -> Tensor:
 
 
 def only_floating(kernel: str) -> Callable[..., None]:
-    """A check that the first operand is floating; it lets all other arguments pass."""
+    """A check that the first operand is floating-point; the others are not checked."""
     return refuses(kernel, "bool integer complex", first=True)
 
 
@@ -408,19 +409,19 @@ def only_floating(kernel: str) -> Callable[..., None]:
 
 
 def is_operand(x: Any) -> bool:
-    """Whether Python's operators take it beside a tensor."""
+    """Whether Python's operators of tensors accept ``x`` as the other operand."""
     return isinstance(x, (Tensor, bool, int, float, complex, *ARRAYS)) or (
         isinstance(x, numpy.generic) and x.dtype.kind in "biufc"
     )
 
 
 def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -> None:
-    """Makes an operation Python's operators ``names``: what it cannot take is left to the other operand.
+    """Publishes an operation as Python's operators ``names``, which return ``NotImplemented`` for unknown operands.
 
-    They share the operation's plans, so they cost what the function does.
+    They share the operation's plans.
 
     Args:
-        arrays: whether the other operand may be one of NumPy's arrays.
+        arrays: whether the other operand may be a NumPy array.
     """
     plans, miss = (op.inplace_plans, op.miss_inplace) if inplace else (op.plans, op.miss)
 
@@ -436,7 +437,7 @@ def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator's method for where the tensor is the right operand."""
+    """A reflected operator, such as ``__radd__``: the tensor is the right operand of ``function``."""
 
     def method(self: Tensor, other: Any) -> Any:
         return function(taken(other), self) if is_operand(other) else NotImplemented
@@ -445,7 +446,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def straight(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator's method that calls ``function``, or leaves what it cannot take to the other operand."""
+    """An operator that calls ``function``, or returns ``NotImplemented`` for an unknown operand."""
 
     def method(self: Tensor, other: Any) -> Any:
         return function(self, taken(other)) if is_operand(other) else NotImplemented

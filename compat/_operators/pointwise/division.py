@@ -67,10 +67,10 @@ def _check_rounding(input: Any, other: Any, rounding_mode: Any = None) -> None:
 
 
 def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> None:
-    """Checks that integers are not divided by zero; floats give infinity or NaN.
+    """Checks the values of an integer divisor; division of floating-point numbers by zero gives infinity or NaN.
 
     Raises:
-        RuntimeError: otherwise.
+        RuntimeError: for a zero.
     """
     if rounding_mode is None or common((input, other)).category > dtype.INTEGER:
         return
@@ -104,7 +104,7 @@ def _whole_quotient(x: Any, y: Any) -> Any:
 
 
 def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
-    """A quotient of two float16 or bfloat16 tensors rounds each step, as in PyTorch; with a number only the last."""
+    """Rounds each step for two float16 or bfloat16 tensors, but only the last if one is a number, as in PyTorch."""
     return (body if is_half(x) and is_half(y) else in_single(body))(x, y)
 
 

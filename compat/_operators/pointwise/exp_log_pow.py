@@ -92,7 +92,7 @@ def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
-    """From the number with the larger real part, as in PyTorch at infinities and NaN."""
+    """``log(exp(x) + exp(y))`` from the number with the larger real part; infinities and NaN are as in PyTorch."""
     first = np.real(x) >= np.real(y)
     high, low = np.where(first, x, y), np.where(first, y, x)
     real = np.real(high)
@@ -139,7 +139,7 @@ def _rsqrt_backward(ct: Any, result: Any) -> Any:
 
 
 def _rsqrt(x: Any) -> Any:
-    """For complex numbers by a reciprocal, with its treatment of infinities."""
+    """``1 / sqrt(x)``; for complex numbers as a reciprocal, with its results for infinities."""
     return _reciprocal(e.sqrt(x)) if category(x) == dtype.COMPLEX else e.rsqrt(x)
 
 
@@ -189,7 +189,7 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 
 def _small_power(x: Any, power: float) -> Any:
-    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step, up to the third power."""
+    """A constant power up to the fourth. PyTorch rounds bfloat16 after each product; float16 and the fourth, once."""
     once = type_of(x).dtype == dtype.float16.numpy or power == 4
     return (in_single(_fixed_power) if once else _fixed_power)(x, power)
 
@@ -204,7 +204,7 @@ def _power(x: Any, y: Any) -> Any:
 
 
 def _power_of_zero(y: Any, like: Any) -> Any:
-    """Zero to complex powers: 0, infinity or NaN by the real part of the power."""
+    """Zero to complex powers: 0, infinity or NaN, depending on the power's real part."""
     real, imaginary = np.real(y), np.imag(y)
     zero = e.number(0, real)
     below = e.number(complex(0.0, -0.0), like)
@@ -243,7 +243,7 @@ def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
 
 
 def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
-    """With respect to the exponent: for zero to a positive power zero, times the gradient, even NaN."""
+    """The gradient of the exponent; for zero to a positive power it is zero times ``ct``, which may be NaN."""
     zero = base == e.number(0, base)
     if category(exponent) != dtype.COMPLEX:
         zero = np.logical_and(zero, exponent >= e.number(0, exponent))

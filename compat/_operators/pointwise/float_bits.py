@@ -1,4 +1,4 @@
-"""Greatest common divisors, and floating-point parts: exponents, mantissas, neighbours."""
+"""``gcd`` and ``lcm``; mantissas and exponents (``frexp``) and neighbours (``nextafter``) of floats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ lcm = binary(
 def _next(x: Any, other: Any) -> Any:
     if type_of(x).dtype.itemsize > 2:
         return e.nextafter(x, other)
-    # XLA has no nextafter for small formats; their bits without the sign are consecutive integers.
+    # XLA has no nextafter for 16-bit formats; their bits without the sign are consecutive integers.
     bits, sign = numpy.dtype(numpy.int16), numpy.int16(-(2**15))
     zero = e.number(0, x)
     words = e.bitcast(x, dtype=bits)

@@ -24,7 +24,7 @@ from funcgrad.primitives import elementwise as e
 
 
 def _of_floats(round: Any) -> Any:
-    """Integers are unchanged."""
+    """A function that rounds floating-point numbers and returns integers unchanged."""
     return lambda x: round(x) if category(x) == dtype.FLOATING else x
 
 

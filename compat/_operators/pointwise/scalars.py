@@ -1,4 +1,4 @@
-"""Arithmetic with a number, as PyTorch's own compositions do it: with nodes of their own."""
+"""Arithmetic with a number as in PyTorch's composite operators, which have their own nodes for it."""
 
 from __future__ import annotations
 

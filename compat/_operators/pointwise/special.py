@@ -1,4 +1,4 @@
-"""Special functions: of error and gamma kind, sigmoid and logit."""
+"""Special functions: error functions, gamma functions, sigmoid and logit, entropies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from funcgrad.primitives import elementwise as e
 
 
 def _bell(x: Any) -> Any:
-    """``exp(-x**2)``. Explicit gradients are for half precision, which rounds at other steps than derived ones."""
+    """``exp(-x**2)``. Gradients are explicit where float16 and bfloat16 round at other steps than in derived ones."""
     return e.exp(-e.square(x))
 
 
@@ -115,7 +115,7 @@ def _polygamma(input, n):
 
 
 def _digamma_derived(x: Any, n: int) -> Any:
-    """The ``n``-th derivative of digamma: from the second on infinite at its poles, 0 and below."""
+    """The ``n``-th derivative of digamma: from the second on infinite at its poles, the integers up to 0."""
     if n < 2:
         return e.digamma(x) if n == 0 else e.trigamma(x)
     zero = e.number(0, x)
@@ -133,7 +133,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of ``digamma``.
 
     Args:
-        n: how often; not negative.
+        n: the order of the derivative; not negative.
         input: a tensor.
         out: a tensor to write the result into.
 
@@ -203,7 +203,7 @@ def _sigmoid_slope(ct: Any, result: Any) -> Any:
 
 
 def _sigmoid_backward(ct: Any, result: Any) -> Any:
-    """Of float16 each step rounds, of bfloat16 only the last."""
+    """Each step is rounded to float16, but only the last to bfloat16."""
     steps = type_of(result).dtype == dtype.float16.numpy
     return (_sigmoid_slope if steps else in_single(_sigmoid_slope))(ct, result)
 
@@ -233,7 +233,7 @@ def logit(input, eps):
 
     Args:
         input: a tensor of numbers between 0 and 1.
-        eps: how far from 0 and 1 the elements are held; None leaves them.
+        eps: elements are clamped to ``[eps, 1 - eps]`` first, unless it is None.
         out: a tensor to write the result into.
 
     Raises:
@@ -274,7 +274,7 @@ def _entr_backward(ct: Any, input: Any) -> Any:
 
 
 def _below(x: Any) -> Any:
-    """The derivative where there is no logarithm: infinite at 0."""
+    """The derivative of ``entr`` where ``x <= 0``: infinite at 0, NaN below."""
     return np.where(x == e.number(0, x), e.number(numpy.inf, x), e.number(numpy.nan, x))
 
 

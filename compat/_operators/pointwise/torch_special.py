@@ -1,4 +1,4 @@
-"""Functions that only ``torch.special`` has: Bessel functions, incomplete gamma, zeta, orthogonal polynomials."""
+"""Functions only in ``torch.special``: Bessel and incomplete gamma functions, zeta, orthogonal polynomials."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _no_complex(kernel: str) -> Callable[..., None]:
     return refuses(kernel, "complex")
 
 
-def _no_halves(kernel: str) -> Callable[..., None]:
-    """A check that operands are in single or double precision, and real."""
+def _single_or_double(kernel: str) -> Callable[..., None]:
+    """A check that operands are float32 or float64 after promotion."""
 
     def check(*operands: Any, **_: Any) -> None:
         found = common(operands)
@@ -32,7 +32,7 @@ def _no_halves(kernel: str) -> Callable[..., None]:
     return checks(refuses(kernel, "complex"), check)
 
 
-# ---------------------------------------------------------------- with derivatives
+# ---------------------------------------------------------------- functions with derivatives
 
 i0 = unary(
     "i0",
@@ -46,7 +46,12 @@ i0 = unary(
 
 
 def _special(
-    name: str, body: Callable[[Any], Any], what: str, node: str | None = None, saves: str = "", check: Any = _no_halves
+    name: str,
+    body: Callable[[Any], Any],
+    what: str,
+    node: str | None = None,
+    saves: str = "",
+    check: Any = _single_or_double,
 ) -> None:
     """A function of ``torch.special`` of one argument, without a derivative unless it has a node."""
     unary(
@@ -66,7 +71,7 @@ _special("erfcx", p.erfcx, "``exp(input**2) * erfc(input)``.", "SpecialErfcxBack
 
 
 def _at_ends(found: Any, a: Any, x: Any, lower: float) -> Any:
-    """An incomplete gamma function, its parameter at an end: ``lower`` below the whole mass, the rest above it."""
+    """An incomplete gamma function with its limits where its parameter is 0 or infinite."""
     zero, infinity = e.number(0, a), e.number(numpy.inf, a)
     neither = np.logical_or(np.logical_and(a == zero, x == zero), np.logical_and(a == infinity, x == infinity))
     found = np.where(np.logical_and(a == zero, x > zero), e.number(1 - lower, a), found)
@@ -95,7 +100,7 @@ igammac = binary(
 
 
 def _zeta(s: Any, q: Any) -> Any:
-    """Hurwitz's zeta function with its poles, and what is left of the sum for an infinite exponent."""
+    """Hurwitz's zeta function, with its values at poles and for infinite exponents."""
     one, infinity = e.number(1, q), e.number(numpy.inf, q)
     last = np.where(q == one, one, infinity)
     found = np.where(np.logical_and(s == infinity, q <= one), last, p.zeta(s, q))
@@ -113,11 +118,11 @@ zeta = binary(
     dtypes="float",
     overloads="default self_scalar other_scalar",
     arguments=Arguments(alone=not_numbers_alone("special_zeta")),
-    check=_no_halves("zeta_cpu"),
+    check=_single_or_double("zeta_cpu"),
     out=True,
 )
 
-# ---------------------------------------------------------------- PyTorch has no derivatives of these
+# ---------------------------------------------------------------- functions without derivatives, as in PyTorch
 
 
 def _spherical_j0(x: Any) -> Any:
@@ -142,7 +147,7 @@ _special("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."
 
 
 def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
-    """The polynomial, of ``2 x - 1`` if ``shifted``."""
+    """The polynomial of a family, at ``2 x - 1`` if ``shifted``."""
 
     def body(x: Any, n: Any) -> Any:
         at = e.shift(e.scale(x, 2), -1) if shifted else x
@@ -176,6 +181,6 @@ for _name, _family, _what in (
             names=f"special.{_place}",
             dtypes="float",
             arguments=Arguments(alone=not_numbers_alone(f"special_{_place}")),
-            check=_no_halves(f"{_place}_cpu"),
+            check=_single_or_double(f"{_place}_cpu"),
             out=True,
         )(_formula)

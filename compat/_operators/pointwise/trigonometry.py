@@ -18,7 +18,7 @@ cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saves="self"
 tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saves="result")
 
 
-# Gradients are stated where halves round at other steps than in what would be derived.
+# Gradients are explicit where float16 and bfloat16 round at other steps than in derived ones.
 
 
 def _asin_backward(ct: Any, input: Any) -> Any:
@@ -69,9 +69,9 @@ asinh = unary(
 
 def _acosh_backward(ct: Any, input: Any) -> Any:
     one = e.number(1, input)
-    if fdtypes.is_complex(type_of(input).dtype):  # the root of a product is not the product of the roots there
+    if fdtypes.is_complex(type_of(input).dtype):  # where sqrt(a * b) is not sqrt(a) * sqrt(b)
         return ct * np.conj(e.rsqrt(input - one) * e.rsqrt(input + one))
-    return ct * e.rsqrt(input * input - one)  # also below -1, where there is no value
+    return ct * e.rsqrt(input * input - one)  # also below -1, where acosh is undefined
 
 
 acosh = unary(
@@ -98,7 +98,7 @@ atanh = unary(
 
 
 def _overwriting(op: Op, alias: str) -> None:
-    """The in-place variant, which has no derivative: its result does not determine its operand."""
+    """The in-place variant, without a derivative: the result that replaces the operand does not determine it."""
     inplace = " ".join(f"{place}.{n}_" for n in (op.name, alias) for place in ("Tensor", "torch"))
     declare = pointwise(*op.schemas, node=f"{op.name.title()}Backward1", names=inplace, dtypes="float")
     declared = declare(op.body)
@@ -160,7 +160,7 @@ def _sinc(x: Any) -> Any:
 def _sinc_backward(ct: Any, input: Any) -> Any:
     angle = scaled(input, math.pi)
     square = scaled(input * input, math.pi)
-    zero = square == e.number(0, square)  # so it is of the smallest numbers, too
+    zero = square == e.number(0, square)  # also where the square underflows
     slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, square), square)
     return np.where(zero, zeros_like(ct), ct * np.conj(slope))
 

@@ -1,4 +1,4 @@
-"""Choosing between elements: ``where``, ``masked_fill``, the larger and the smaller, ``clamp``."""
+"""Selection between elements: ``where``, ``masked_fill``, ``maximum`` and ``minimum``, ``clamp``, ``nan_to_num``."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Op:
     return _masked_fill_tensor if isinstance(value, Tensor) else _masked_fill_number
 
 
-# ---------------------------------------------------------------- the larger, the smaller
+# ---------------------------------------------------------------- maximum, minimum
 
 
 def _refuse_complex(name: str) -> Any:
@@ -183,7 +183,7 @@ def _refuse_complex(name: str) -> Any:
 
 
 def _shared(ct: Any, loses: Any, ties: Any) -> Any:
-    """A gradient that is halved where both are equal."""
+    """The gradient of a selected operand, halved where both are equal."""
     return np.where(loses, zeros_like(ct), np.where(ties, ct * e.number(0.5, ct), ct))
 
 
@@ -248,7 +248,7 @@ def _at_most(x: Any, high: Any) -> Any:
 
 
 def _within(ct: Any, x: Any, low: Any, high: Any) -> Any:
-    """The gradient where ``x`` was not moved."""
+    """The gradient where ``x`` was not clamped."""
     for bound, inside in ((low, np.greater_equal), (high, np.less_equal)):
         if bound is not None:
             ct = np.where(inside(x, bound), ct, zeros_like(ct))
@@ -256,7 +256,7 @@ def _within(ct: Any, x: Any, low: Any, high: Any) -> Any:
 
 
 def _check_clamp(kernel: str, refused: str = "complex") -> Any:
-    """Complex numbers have no order; bools have, but no code."""
+    """A check of dtypes: complex numbers have no order, and PyTorch has no kernel for bools."""
 
     def check(input: Any, *bounds: Any, **named: Any) -> None:
         operands = (input, *bounds, *named.values())
@@ -307,15 +307,15 @@ def _clamp_tensors_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
 
 @overloaded(_clamp_tensors, _clamp_numbers, aliases="clip")
 def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
-    """The elements held between ``min`` and ``max``; where ``min`` is the larger, the result is ``max``.
+    """The elements limited to ``[min, max]``; where ``min`` is larger than ``max``, the result is ``max``.
 
     Args:
         input: a tensor.
-        min, max: both numbers, or both tensors; either may be left out.
+        min, max: both numbers, or both tensors; either may be omitted.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: if both are left out.
+        RuntimeError: if both are omitted.
         TypeError: for a number beside a tensor.
         NotImplementedError: for complex tensors.
 
@@ -329,7 +329,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
 
 
 def _split(ct: Any, stays: Any) -> tuple[Any, Any]:
-    """The gradient of the element where it stays, that of the bound elsewhere."""
+    """The gradients of the elements, where they were not clamped, and of the bound, elsewhere."""
     return np.where(stays, ct, zeros_like(ct)), np.where(stays, zeros_like(ct), ct)
 
 
@@ -425,13 +425,13 @@ def clamp_max(input: Any, max: Any) -> Op:
     return _clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number
 
 
-# ---------------------------------------------------------------- what is not a number
+# ---------------------------------------------------------------- nan_to_num
 
 
 def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
     if input.dtype.category >= dtypes.FLOATING:
         raise RuntimeError(OVERLAPS_ITSELF)
-    put(input, input._storage.buffer, input._layout.base.traced, "nan_to_num_")  # integers are all numbers
+    put(input, input._storage.buffer, input._layout.base.traced, "nan_to_num_")  # integers are unchanged
     return input
 
 

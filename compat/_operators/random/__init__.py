@@ -1,3 +1,3 @@
-"""Random tensors: made, filled in place, drawn as other tensors say, and dropout."""
+"""Random tensors: factories, in-place sampling, sampling with parameters given by tensors, dropout."""
 
-from compat._operators.random import drawing, dropout, filling, gamma, lowrank, making
+from compat._operators.random import sampling, dropout, inplace, gamma, lowrank, factories

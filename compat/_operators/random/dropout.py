@@ -19,7 +19,7 @@ from compat._core.types.errors import warn, wrong_argument
 from compat._operators import samplers
 from compat._operators.arguments import tensor_argument
 from compat._operators.create.factories import zeros
-from compat._operators.random.making import laid_like
+from compat._operators.random.factories import laid_like
 from compat._operators.random.vmap_random import draws
 
 
@@ -36,7 +36,7 @@ def _keep(dtype: np.dtype, p: float) -> Any:
 
 
 def _toss(n: int, dtype: np.dtype, p: float) -> np.ndarray:
-    """Ones with probability ``1 - p``."""
+    """``n`` elements of a mask: one with probability ``1 - p``, else zero."""
     return samplers.bernoulli(default_generator.engine, n, dtype, 1 - p)
 
 
@@ -55,8 +55,8 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
     """All kinds of dropout.
 
     Args:
-        feature: one toss for each channel of each sample.
-        alpha: what is dropped becomes the minimum value of a ``selu``, and all is scaled back to mean 0 and variance 1.
+        feature: drop whole channels of samples.
+        alpha: dropped elements become the minimum value of ``selu``, and the result is scaled to mean 0 and variance 1.
     """
     name = f"{'feature_' * feature}{'alpha_' * alpha}dropout{'_' * inplace}"
     tensor_argument(name, "input", 1, input)
@@ -77,13 +77,13 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
     kind = np.dtype(input.dtype.numpy)
 
     def made(draw: Any) -> Tensor:
-        if mode.watched:  # modes see an operation that draws
+        if mode.watched:  # dispatch modes intercept ``bernoulli_``, as in PyTorch
             tosses = (
                 input.new_empty(_feature_size(input)) if feature else names_of("torch")["empty_like"](input)
             ).bernoulli_(1 - p)
             return tosses if alpha else tosses.mul_(_keep(kind, p).item())
         if not feature:
-            return laid_like(input, draw, input.dtype, apart=True)
+            return laid_like(input, draw, input.dtype, sequential=True)
         return draws(draw, contiguous_layout(_feature_size(input), input.dtype, device=input.device))
 
     if not alpha:
@@ -129,7 +129,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """In training sets each element to zero with probability ``p`` and divides the others by ``1 - p``.
 
     Args:
-        training: False gives the input back as it is.
+        training: whether to drop; if False, the input is returned unchanged.
         inplace: overwrite the input.
 
     Raises:
@@ -146,7 +146,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
 
 @function("F.alpha_dropout")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean 0 and variance 1; it goes with ``selu``.
+    """Dropout that keeps mean 0 and variance 1, for networks with ``selu``.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
 
@@ -194,7 +194,7 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @function("F.dropout2d")
 def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (batch, channels, height, width); of three dimensions the first is the batch.
+    """Dropout of whole channels of (batch, channels, height, width), or of (batch, channels, length).
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
@@ -218,7 +218,7 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 @function("F.dropout3d")
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (batch, channels, depth, height, width), or of the same without batch.
+    """Dropout of whole channels of (batch, channels, depth, height, width), with or without a batch.
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
@@ -234,7 +234,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def _batched(input: Any, batched: bool, p: float, training: bool, inplace: bool) -> Tensor:
-    """Dropout of channels, with a batch of one where there is none."""
+    """Dropout of channels; an input without a batch dimension is a batch of one."""
     if batched:
         return _dropped(input, p, training, inplace, feature=True)
     one = input.unsqueeze_(0) if inplace else input.unsqueeze(0)

@@ -1,7 +1,7 @@
-"""Gamma and Dirichlet numbers, with derivatives by their parameters.
+"""Samples of gamma and Dirichlet distributions, differentiable with respect to the parameters.
 
-A sample moves with a parameter such that its probability stays: implicit reparametrization (M. Figurnov et al.,
-"Implicit reparameterization gradients", NeurIPS 2018).
+The derivative is that at a constant cumulative probability: implicit reparametrization (M. Figurnov et al., "Implicit
+reparameterization gradients", NeurIPS 2018).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.special.functions import betainc_by_parameters, gamma_sample_slope
 
 
-def _moved(shape: Any, sample: Any) -> Any:
-    """How gamma numbers move with their shape parameters; in double precision, for large ones cancel much of it."""
+def _sample_slope(shape: Any, sample: Any) -> Any:
+    """The derivatives of gamma samples by their shape parameters; in float64, as large parameters cancel digits."""
     wide = [np.astype(x, fdtypes.float64) for x in (shape, sample)]
     return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
 @custom_jvp
 def _sample(shape: Any, values: Any) -> Any:
-    return e.stop_gradient(values)  # a value of its own, which the node can keep
+    return e.stop_gradient(values)  # a new value, which the node can save
 
 
-_sample.defjvps(lambda t, sample, shape, values: np.multiply(t, _moved(shape, sample)), None)
+_sample.defjvps(lambda t, sample, shape, values: np.multiply(t, _sample_slope(shape, sample)), None)
 
 
 @aten(
@@ -49,12 +49,12 @@ def _gamma_drawn(input, values):
 
 @_gamma_drawn.backward
 def _gamma_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
-    return np.multiply(ct, _moved(input, result)), None
+    return np.multiply(ct, _sample_slope(input, result)), None
 
 
 @composite("_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", names="torch._standard_gamma")
 def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
-    """Gamma numbers of the shape parameters that ``input`` holds and rate one.
+    """Samples of gamma distributions with the shape parameters in ``input`` and rate 1.
 
     Example:
         >>> torch._standard_gamma(torch.ones(2)).shape
@@ -66,7 +66,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 
 
 def np_(values: Any) -> numpy.ndarray:
-    """The values as they lie in memory: row-major."""
+    """A copy in row-major order, unless the values are."""
     return numpy.asarray(values, order="C")
 
 
@@ -75,15 +75,15 @@ def np_(values: Any) -> numpy.ndarray:
     names="torch._standard_gamma_grad", dtypes=Dtypes(promote="common", numbers=True), out=False,
 )  # fmt: skip
 def standard_gamma_grad(input, output):
-    """How gamma numbers ``output`` move with their shape parameters ``input``."""
-    return _moved(input, output)
+    """The derivatives of gamma samples ``output`` with respect to their shape parameters ``input``."""
+    return _sample_slope(input, output)
 
 
 # ---------------------------------------------------------------- Dirichlet
 
 
 def _slope(x: Any, alpha: Any, total: Any) -> Any:
-    """How the beta number ``x`` of ``alpha`` and ``total - alpha`` moves with ``alpha``, over ``1 - x``."""
+    """The derivative by ``alpha`` of a sample ``x`` of Beta(``alpha``, ``total - alpha``), over ``1 - x``."""
     beta = np.subtract(total, alpha)
     moved = betainc_by_parameters(alpha, beta, x, orders=(1, 0))
     one = e.number(1, x)
@@ -99,7 +99,7 @@ def _slope(x: Any, alpha: Any, total: Any) -> Any:
     names="torch._dirichlet_grad", dtypes=Dtypes(promote="common", numbers=True), out=False,
 )  # fmt: skip
 def dirichlet_grad(x, alpha, total):
-    """How each element of Dirichlet numbers moves with its own parameter, over the sum of the others."""
+    """The derivative of each element of Dirichlet samples by its own parameter, over the sum of the other elements."""
     return _slope(x, alpha, total)
 
 
@@ -110,8 +110,9 @@ def _dirichlet_drawn(input, values):
 
 @composite("_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", names="torch._sample_dirichlet")
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    """Dirichlet numbers of the parameters along the last dimension: they add up to one. The distribution's own have a
-    gradient, these have none.
+    """Samples of Dirichlet distributions with the parameters along the last dimension, along which they add up to one.
+
+    They have no gradient; samples of ``torch.distributions.Dirichlet`` have one.
 
     Example:
         >>> torch._sample_dirichlet(torch.ones(3)).sum().round()

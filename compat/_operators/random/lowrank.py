@@ -1,4 +1,4 @@
-"""``torch.svd_lowrank`` and ``torch.pca_lowrank``: the largest singular values, found with random products.
+"""``torch.svd_lowrank`` and ``torch.pca_lowrank``: the largest singular values, by random projections.
 
 The method is algorithms 4.4 and 5.1 of Halko, Martinsson and Tropp, "Finding structure with randomness" (2011).
 """
@@ -9,20 +9,20 @@ from compat._core.tensor.registry import function
 from compat._core.tensor.tensor import Tensor
 from compat._operators.linalg.factorizations import linalg_qr
 from compat._operators.linalg.svd_eig import linalg_svd
-from compat._operators.random.making import randn
+from compat._operators.random.factories import randn
 
 
 @function("torch.svd_lowrank")
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``U``, ``S`` and ``V`` with ``A`` nearly ``U @ diag(S) @ V.mH``, for a matrix of a low rank.
+    """``U``, ``S`` and ``V`` with ``A`` nearly ``U @ diag(S) @ V.mH``, for a matrix of low rank.
 
     Args:
         A: ``(*, m, n)``.
-        q: how many singular values; somewhat more than the rank.
-        niter: how often the directions are refined.
-        M: subtracted from ``A`` before; its size broadcasts to that of ``A``.
+        q: the number of singular values; somewhat more than the rank.
+        niter: the number of subspace iterations, which make the result more exact.
+        M: subtracted from ``A`` first; its size broadcasts to that of ``A``.
 
     Returns:
         The vectors ``(*, m, q)``, the values ``(*, q)`` in descending order, the other vectors ``(*, n, q)``.
@@ -48,9 +48,9 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
     Args:
         A: ``(*, m, n)``, ``m`` samples of ``n`` features.
-        q: how many components; the least of ``m``, ``n`` and 6 if left out.
+        q: the number of components; the least of ``m``, ``n`` and 6 if left out.
         center: subtract the mean of the samples first.
-        niter: how often the directions are refined.
+        niter: the number of subspace iterations, which make the result more exact.
 
     Returns:
         ``U``, ``S`` and ``V``: the principal directions are the columns of ``V``, and ``S**2 / (m - 1)`` the variances
@@ -75,14 +75,14 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 
 
 def _of_tall(A: Tensor, q: int | None, niter: int | None) -> tuple[Tensor, Tensor, Tensor]:
-    """The decomposition of a matrix that is at least as high as wide."""
+    """The decomposition of a matrix with at least as many rows as columns."""
     basis = _range(A, 6 if q is None else q, 2 if niter is None else niter)
     U, S, Vh = linalg_svd(basis.mH @ A, full_matrices=False)
     return basis @ U, S, Vh.mH
 
 
 def _range(A: Tensor, q: int, niter: int) -> Tensor:
-    """An orthonormal basis of nearly all that ``A`` maps to."""
+    """An approximate orthonormal basis of the range of ``A``."""
     dtype = A.dtype if A.is_floating_point() or A.is_complex() else None
     basis = linalg_qr(A @ randn(A.shape[-1], q, dtype=dtype, device=A.device)).Q
     for _ in range(niter):

@@ -1,4 +1,4 @@
-"""Random numbers inside ``vmap``: the same or different ones for the batch elements."""
+"""Random numbers inside ``vmap``: the same for all batch elements, or different ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
 
-#: From a number of elements and a dtype to a flat array of draws.
+#: A sampler: from a number of elements and a dtype to a flat array of random numbers.
 Draw = Callable[[int, np.dtype], np.ndarray]
 
 _SAME = (
@@ -31,10 +31,10 @@ _IN_PLACE = (
 
 
 def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
-    """A tensor of draws in memory order, one batch element after the other.
+    """A tensor of random numbers in memory order, one batch element after the other.
 
     Args:
-        like: the tensor whose strides it gets, in which batch elements may be interleaved.
+        like: the tensor whose strides the result has, in which batch elements may be interleaved.
     """
     base, over = layout.base, vmap_checks.drawing()
     dtype = base.dtype.numpy
@@ -55,7 +55,7 @@ def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
 
 
 def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> list[int]:
-    """The axes for ``vmap``s, outermost first, and those of a batch element as they follow each other in memory."""
+    """The axes in memory order, where the axes of ``vmap``s, outermost first, have the first numbers."""
     count = len(over)
     usual = list(range(count + ndim))
     if like is None or not like._storage.base.traced:
@@ -81,11 +81,11 @@ def in_usual_order(t: Tensor) -> bool:
 
 
 def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
-    """The values of tensors that say how to draw, with leading axes for the ``vmap``s over which one of them differs,
-    and these ``vmap``s, outermost first.
+    """The values of parameters of a distribution, with leading axes for the ``vmap``s that draw different numbers, and
+    these ``vmap``s, outermost first.
 
     Raises:
-        RuntimeError: where they are batched and the ``vmap`` draws the same numbers.
+        RuntimeError: for a parameter that is batched by a ``vmap`` with ``randomness="same"``.
     """
     over = vmap_checks.drawing()
     check_same(over, *tensors)
@@ -93,7 +93,7 @@ def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
 
 
 def check_same(over: Sequence[Batching], *tensors: Any) -> None:
-    """Whether no tensor is batched by a ``vmap`` that draws the same numbers.
+    """Checks that no tensor is batched by a ``vmap`` with ``randomness="same"``.
 
     Args:
         over: the ``vmap``s that draw different numbers.
@@ -116,7 +116,7 @@ def _values(t: Tensor, over: Sequence[Batching]) -> np.ndarray:
 
 
 def drawn(values: np.ndarray, over: Sequence[Batching], dtype: Any = None) -> Tensor:
-    """Draws with leading axes for some ``vmap``s as a tensor."""
+    """A tensor of random numbers, given as an array with leading axes for ``vmap``s."""
     made = from_array(values, dtype)
     if not over:
         return made
@@ -128,10 +128,10 @@ def drawn(values: np.ndarray, over: Sequence[Batching], dtype: Any = None) -> Te
 
 
 def check_fill(t: Tensor) -> None:
-    """Whether draws can be put into a tensor.
+    """Checks that random numbers can be written into a tensor.
 
     Raises:
-        RuntimeError: where the ``vmap`` draws different numbers, but the tensor is not batched.
+        RuntimeError: for a ``vmap`` with ``randomness="different"`` that does not batch the tensor.
     """
     if set(vmap_checks.drawing()) - set(vmap_checks.maps(t._storage.buffer)):
         raise RuntimeError(_IN_PLACE)

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes."""
+"""Cumulative sums, products and extremes: ``cumsum``, ``cumprod``, ``logcumsumexp``, ``cummax``, ``cummin``."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def _check(name: str) -> Callable[..., None]:
 
 
 def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any:
-    """A running total in the dtype to add up in: integers and bools in int64."""
+    """A cumulative sum or product, accumulated in ``dtype``, by default int64 for integers and bools."""
     if dtype is not None:
         x = np.astype(x, dtype.numpy)
     elif not fdtypes.is_inexact(type_of(x).dtype):
         x = np.astype(x, fdtypes.int64)
     if not type_of(x).shape or type_of(x).dtype == fdtypes.bool_:
-        return x  # of bools there is one, or none
+        return x  # bools: at most one
     return accumulated(x, lambda v: primitive(v, axis=dim, reverse=False))
 
 
@@ -76,7 +76,7 @@ def _declare_in_place(total: Op, primitive: Callable[..., Any]) -> None:
     node="CumsumBackward0", saves="dim", check=_check("cumsum"),
 )  # fmt: skip
 def cumsum(input, dim, *, dtype):
-    """The running sum along a dimension.
+    """The cumulative sum along a dimension.
 
     Args:
         input: a tensor; bools and integers are summed as int64.
@@ -102,7 +102,7 @@ _declare_in_place(cumsum, r.cumulative_sum)
     node="CumprodBackward0", saves="self! dim result!", check=_check("cumprod"),
 )  # fmt: skip
 def cumprod(input, dim, *, dtype):
-    """The running product along a dimension; arguments as for ``cumsum``.
+    """The cumulative product along a dimension; arguments as for ``cumsum``.
 
     Example:
         >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
@@ -142,7 +142,7 @@ _same_scalars = of_dtype("expected scalar_type {result} but found {out}")
 )  # fmt: skip
 @in_single
 def logcumsumexp(input, dim):
-    """The logarithm of the running sum of the exponentials along a dimension, without overflow.
+    """The logarithm of the cumulative sum of the exponentials along a dimension, without overflow.
 
     By doubling: after each step an element covers twice as many before it (Hillis and Steele, "Data parallel
     algorithms", CACM 29, 1986).
@@ -151,12 +151,13 @@ def logcumsumexp(input, dim):
         >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
         tensor([0.0000, 0.6931])
     """
-    # NumPy's is of real numbers, and has a second derivative where both are equal.
+    # ``logaddexp`` has a second derivative where both are equal, but no complex numbers.
     shape, dtype = type_of(input).shape, type_of(input).dtype
     found, add = input, np.logaddexp
     if fdtypes.is_complex(dtype):
         add = added_exponentials
-        found = add(input, np.full(shape, -numpy.inf, dtype))  # where the sum begins: the first element may be infinite
+        # The empty sum comes first, as the first element may be infinite.
+        found = add(input, np.full(shape, -numpy.inf, dtype))
     step = 1
     while shape and step < shape[dim]:
         keep = (*[slice(None)] * dim, slice(0, shape[dim] - step))
@@ -180,7 +181,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         boolean = type_of(input).dtype == fdtypes.bool_
         x = np.astype(input, fdtypes.uint8) if boolean else input
         values = primitive(x, axis=dim, reverse=False)
-        # Of equal elements the last one counts; and a NaN stays, being larger than all numbers.
+        # The index is that of the last of equal elements; after a NaN, which is larger than all numbers, that of a NaN.
         reached = np.logical_or(np.equal(x, values), np.not_equal(x, x))
         places = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
         indices = r.cumulative_max(np.where(reached, places, e.number(0, places)), axis=dim, reverse=False)

@@ -26,23 +26,23 @@ from funcgrad.primitives.shape import reshape
     gradients=Gradients(undefined=True),
 )
 def _count(input, weight, edges):
-    """The weights of the rows of ``input``, added up in the cell of a grid that each row lies in.
+    """The sum of the weights of the rows of ``input`` in each bin.
 
     Args:
         input: (N, D).
         weight: (N,), of the same dtype.
-        edges: for each of the D dimensions the sorted ends of its parts.
+        edges: for each of the D dimensions the sorted edges of its bins.
     """
     sizes = [type_of(e).shape[0] - 1 for e in edges]
     dtype = type_of(input).dtype
-    if not edges:  # no cells, and nothing is counted
+    if not edges:  # no bins
         return np.zeros((), dtype)
     place: Any = 0
     inside: Any = np.ones(type_of(weight).shape, bool)
     for d, (ends, n) in enumerate(zip(edges, sizes)):
         x = np.at(input)[:, d].get()
         inside = np.logical_and(inside, np.logical_and(x >= np.at(ends)[0].get(), x <= np.at(ends)[n].get()))
-        # The last part has both its ends.
+        # The last bin includes both its edges.
         part = np.clip(np.searchsorted(ends, x, side="right") - 1, 0, max(n - 1, 0))
         place = np.add(np.multiply(place, n), part)
     counted = np.where(inside, weight, np.zeros((), dtype))
@@ -90,7 +90,7 @@ def _given_edges(rows: Tensor, bins: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
-    """The ends of equal parts of the ranges, which are by default those of the elements."""
+    """The edges of bins of equal width in the ranges, which are by default from the smallest to the largest element."""
     for d, n in enumerate(bins):
         if n <= 0:
             raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {d}")
@@ -112,10 +112,10 @@ def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None
 
 
 def _proper(d: int, low: float, high: float) -> tuple[float, float]:
-    """A range with something in it.
+    """A range as it is, or widened by one half on both sides if it is empty.
 
     Raises:
-        RuntimeError: where it begins behind its end, or is infinite.
+        RuntimeError: for an infinite range, and one whose end precedes its beginning.
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
@@ -144,10 +144,10 @@ def _histogram(
 
 
 def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
-    """Whether there is a histogram of arguments of these kinds: parts that are given have their range.
+    """Checks the types of arguments, and that there is no ``range`` where ``bins`` are the edges.
 
     Raises:
-        TypeError: if there is none.
+        TypeError: otherwise.
     """
     kinds = {"range": tuple | list, "weight": Tensor, "out": tuple | list}
     counts = hasattr(bins, "__index__") and not isinstance(bins, bool | Tensor)
@@ -164,20 +164,20 @@ def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
     "bool density=False) -> (Tensor hist, Tensor bin_edges)",
 )
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
-    """How many elements lie in each part of a range.
+    """The number of elements in each bin.
 
     Args:
-        bins: how many equal parts, or a vector of the ends of the parts, sorted.
-        range: where the parts begin and end; by default the smallest and the largest element.
+        bins: the number of bins of equal width, or the sorted edges of the bins.
+        range: the outer edges of the bins; by default the smallest and the largest element.
         weight: the weight of each element, of the size of ``input``.
-        density: divide by the whole and by the width of the parts, so that the integral is one.
+        density: divide by the sum and by the width of the bins, so that the integral is one.
         out: two tensors to write the results into.
 
     Returns:
         ``hist`` and ``bin_edges``.
 
     Raises:
-        RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not match.
+        RuntimeError: for less than one bin, infinite ranges, and sizes and dtypes that do not match.
 
     Example:
         >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
@@ -213,14 +213,14 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     names="torch.histogramdd", errors="before",
 )  # fmt: skip
 def histogramdd(input, bins, range=None, weight=None, density=False):
-    """How many vectors lie in each cell of a grid.
+    """The number of vectors in each bin of a grid.
 
     Args:
         input: vectors along the last dimension, D long.
-        bins: for each of the D dimensions how many equal parts, or the ends of the parts; one number for all.
-        range: the ends of all ranges one after another; by default the smallest and the largest elements.
+        bins: for each of the D dimensions the number of bins of equal width, or their edges; or one number for all.
+        range: the outer edges of all dimensions, flattened; by default the smallest and the largest elements.
         weight: the weight of each vector.
-        density: divide by the whole and by the size of the cells.
+        density: divide by the sum and by the volume of the bins.
 
     Returns:
         ``hist``, of D dimensions, and ``bin_edges``, D vectors.

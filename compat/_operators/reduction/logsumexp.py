@@ -19,8 +19,9 @@ from funcgrad.primitives.shape import reshape
 def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
     """``x - peak``, where ``peak`` is the largest of ``x``, so that no exponential overflows.
 
-    The comparison is there for the compiler, which may compute ``a * b - peak`` without rounding the product where
-    ``x`` is one: of large numbers the largest would then differ from itself by more than an exponential can take.
+    The comparison prevents a fused multiply-add: where ``x`` is a product, the compiler may compute ``a * b - peak``
+    without rounding the product, and the largest of large numbers would differ from itself by more than the argument at
+    which an exponential overflows.
 
     Args:
         shift: the number to subtract instead, where ``peak`` is not finite.
@@ -29,10 +30,10 @@ def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
 
 
 def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
-    """Whether the dimensions to reduce are named.
+    """Checks that dimensions to reduce are given.
 
     Raises:
-        RuntimeError: if none is, for a tensor that has some.
+        RuntimeError: if none is given, and the tensor has dimensions.
     """
     if dim == () and input.dim():
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * input.dim()}")

@@ -1,4 +1,4 @@
-"""Elements by their rank: medians, the k-th smallest, the most frequent, quantiles; means that leave out NaN."""
+"""Order statistics: ``median``, ``kthvalue``, ``mode``, ``quantile``; and ``nanmean``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import full, iota, reshape
 from funcgrad.primitives.sorting import sorted_with_order
 
-# ---------------------------------------------------------------- one element by its rank
+# ---------------------------------------------------------------- medians, the k-th smallest, the most frequent
 
 
 def _one(values: Any, order: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
-    """Elements of sorted values, and where they were, at a rank along a dimension."""
+    """The elements at a rank along a dimension of sorted values, and their indices before the sort."""
     shape = list(type_of(values).shape)
     shape[dim] = 1
     rank = np.broadcast_to(np.astype(rank, fdtypes.int64), tuple(shape))
@@ -46,7 +46,7 @@ def _is_nan(x: Any) -> Any:
 
 
 def _middle(values: Any, dim: int, skip: bool) -> Any:
-    """The rank of the median of sorted values, where NaN comes last: the first NaN if there is one, or without them."""
+    """The rank of the median of sorted values, the NaNs last: that of the first NaN, or with ``skip`` without NaNs."""
     size = type_of(values).shape[dim]
     if not _floating(values):
         return np.asarray(numpy.int64((size - 1) // 2))
@@ -65,7 +65,7 @@ def _check_rank(name: str, kernel: str) -> Any:
         along = wrap_dim(dim, input.dim())
         if input.dim() and not input.shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
-        one = not input.dim() and kernel != "median_out"  # for which no kernel is needed
+        one = not input.dim() and kernel != "median_out"  # PyTorch runs no kernel for it
         if not one and (input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu")):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
         no_complex_derivative(name, input)
@@ -73,7 +73,7 @@ def _check_rank(name: str, kernel: str) -> Any:
     return check
 
 
-#: What the nodes of those save that choose one element.
+#: The saved values of nodes of operations that select one element along a dimension.
 _ONE = "dim indices! keepdim self.sym_sizes"
 
 
@@ -100,7 +100,7 @@ def _declare_median(name: str, skip: bool) -> None:
     def whole(input):
         type = type_of(input)
         if not type.size:
-            nothing = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # which is true of bools
+            nothing = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # NaN is True as a bool
             return full(type.dtype.type(nothing), ())
         values, order = sorted_with_order(reshape(input, shape=(type.size,)), axis=0)
         return _one(values, order, _middle(values, 0, skip), 0, False)[0]
@@ -174,14 +174,14 @@ def kthvalue(input, k, dim, keepdim):
     """The ``k``-th smallest element along a dimension, and its index.
 
     Args:
-        k: which, counted from 1.
+        k: the rank, counted from 1.
         dim: the dimension.
         keepdim: leave that dimension with size 1.
         out: a pair of tensors to write the results into.
 
     Raises:
-        RuntimeError: for a ``k`` that there is not.
-        IndexError: for a dimension out of range, or is empty.
+        RuntimeError: for a ``k`` below 1 or above the size of the dimension.
+        IndexError: for a dimension that is out of range or empty.
 
     Example:
         >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
@@ -205,7 +205,7 @@ kthvalue.backward(_back)
     ),
 )  # fmt: skip
 def mode(input, dim, keepdim):
-    """The most frequent element along a dimension, the smallest of several, and the last of its places.
+    """The most frequent element along a dimension (the smallest if several are), and the last of its indices.
 
     Args:
         dim: the dimension.
@@ -213,7 +213,7 @@ def mode(input, dim, keepdim):
         out: a pair of tensors to write the results into.
 
     Raises:
-        IndexError: for a dimension out of range, or is empty.
+        IndexError: for a dimension that is out of range or empty.
 
     Example:
         >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
@@ -293,7 +293,7 @@ def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tens
         gone = missing.any(-1, True)
         wide = broadcast_size(tuple(q.shape), tuple(gone.shape))
         ranks = mul_number.function(q, last)
-        # As PyTorch does: the graph shows it.
+        # The operations are PyTorch's, since the graph contains them.
         ranks, gone = (x if tuple(x.shape) == wide else x.expand(wide) for x in (ranks, gone))
         ranks = ranks.masked_fill(gone, last)
     if interpolation in ("lower", "higher", "nearest"):
@@ -350,7 +350,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     """The mean of the elements that are not NaN.
 
     Args:
-        dim: a dimension, or several; all if not given.
+        dim: a dimension, or several; all by default.
         keepdim: leave those dimensions with size 1.
         dtype: of the result.
 

@@ -1,4 +1,4 @@
-"""The largest and the smallest elements, and where they are."""
+"""The largest and smallest elements: ``max``, ``min``, ``amax``, ``amin``, ``argmax``, ``argmin``, ``aminmax``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from compat._core.schema.overload import Overload, carry, together
 from compat._core.tensor.registry import names_of, publish
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
-from compat._core.types.errors import wrap_dim, wrap_dims
+from compat._core.types.errors import lacks, wrap_dim, wrap_dims
 from compat._operators.arguments import no_complex_derivative
 from compat._operators.reduction.sum_mean_var import axes_of, kept_shape, no_dim, reduce, restore
 from funcgrad import numpy as np
@@ -23,15 +23,15 @@ from funcgrad.primitives import reductions as r
 from funcgrad.primitives.indexing import take_along
 from funcgrad.primitives.shape import iota, reshape
 
-# ---------------------------------------------------------------- what may be asked
+# ---------------------------------------------------------------- checks
 
 
 def _check_elements(name: str, input: Tensor, dim: Any, error: type[Exception] = RuntimeError, hint: str = "") -> None:
-    """Whether there are elements to choose from.
+    """Checks that there are elements to reduce.
 
     Raises:
         IndexError: for an empty dimension.
-        error: for an empty tensor and no dimension.
+        error: for an empty tensor, if no dimension is given.
     """
     if input.numel():
         return
@@ -54,16 +54,16 @@ def _check_real(kernel: str, input: Tensor) -> None:
 
 
 def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """The extreme elements over axes; of a single number, too, a result of its own: nodes keep it beside the number."""
+    """The extreme elements over axes; a new array even for a 0-d one, since nodes save both operand and result."""
     if type_of(x).dtype.kind == "c":
-        return reduce(r.reduce_sum, x, axes, keepdim)  # only where there is nothing to compare
+        return reduce(r.reduce_sum, x, axes, keepdim)  # complex numbers cannot be compared: there are none, or one each
     if not type_of(x).shape:
         x, axes, keepdim = reshape(x, shape=(1,)), (0,), False
     return reduce(primitive, x, axes, keepdim)
 
 
-def shared_by_the_equal(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
-    """A gradient shared evenly by the elements that are the extreme."""
+def extreme_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
+    """The gradient of extremes, divided evenly among the elements that equal them."""
     extreme = restore(result, input, axes)
     chosen = np.equal(input, extreme)
     if with_nan:
@@ -104,7 +104,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
-        return shared_by_the_equal(ct, input, result, axes_of(input, dim))
+        return extreme_gradient(ct, input, result, axes_of(input, dim))
 
 
 _declare_extreme("amax", "AmaxBackward0", r.reduce_max, "max")
@@ -160,7 +160,7 @@ _declare_position("argmin", r.argmin, "smallest")
 
 
 def at_places(ct: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool) -> Any:
-    """Gradients at the one place along a dimension that each came from, zeros elsewhere."""
+    """Gradients of selected elements at their indices along a dimension, zeros elsewhere."""
     if not shape:
         return ct
     if not keepdim:
@@ -184,7 +184,7 @@ def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any) -> Any:
-        return shared_by_the_equal(ct, input, result, axes_of(input, None), with_nan=True)
+        return extreme_gradient(ct, input, result, axes_of(input, None), with_nan=True)
 
     return declared
 
@@ -271,3 +271,49 @@ _publish(
     _declare_along("min", "MinBackward0", r.argmin),
     "minimum",
 )
+
+
+# ---------------------------------------------------------------- aminmax
+
+
+def _check_aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> None:
+    if dim is None:
+        if not input.numel():
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+    elif input.dim() and not input.shape[wrap_dim(dim, input.dim())]:
+        along = wrap_dim(dim, input.dim())
+        raise IndexError(f"aminmax: Expected reduction dim {along} to have non-zero size.")
+    if input.dtype.is_complex:
+        raise lacks("aminmax_cpu", input.dtype)
+
+
+@aten(
+    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    node="AminmaxBackward0", saves="dim keepdim max! min! self!", check=_check_aminmax,
+)  # fmt: skip
+def aminmax(input, *, dim, keepdim):
+    """The smallest and the largest element, of all or along a dimension.
+
+    Args:
+        dim: the dimension.
+        keepdim: leave it with size 1.
+        out: a pair of tensors to write the results into.
+
+    Raises:
+        RuntimeError: for a tensor without elements.
+        IndexError: for a dimension that is out of range or empty.
+
+    Example:
+        >>> torch.aminmax(torch.tensor([2, 1, 3])).max
+        tensor(3)
+    """
+    axes = axes_of(input, dim)
+    return extreme(r.reduce_min, input, axes, keepdim), extreme(r.reduce_max, input, axes, keepdim)
+
+
+@aminmax.backward
+def aminmax_backward(ct0: Any, ct1: Any, input: Any, result0: Any, result1: Any, dim: int | None) -> Any:
+    axes = axes_of(input, dim)
+    return e.add(extreme_gradient(ct0, input, result0, axes), extreme_gradient(ct1, input, result1, axes))

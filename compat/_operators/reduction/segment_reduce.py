@@ -19,15 +19,15 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives.shape import reshape
 
 _EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -numpy.inf, "min": numpy.inf}
-#: The reductions by their names, of which two have a second one.
+#: The reductions by their names and aliases.
 _REDUCTIONS = {**{name: name for name in _EMPTY}, "amax": "max", "amin": "min"}
 _HOW = {"sum": "add", "mean": "add", "prod": "multiply", "max": "max", "min": "min"}
 
 
 class _Rows:
-    """The positions along the axis as rows of a matrix, and of which segment each is.
+    """The positions along the axis as rows of a matrix, and the number of each row's segment.
 
-    The segments of all batches are counted through, with one more for each batch: of what lies in none.
+    Segments are numbered consecutively over all batches. Each batch has one more, for rows outside of segments.
     """
 
     def __init__(self, data: Any, lengths: Any, offsets: Any):
@@ -38,7 +38,7 @@ class _Rows:
         self.along, self.rest = shape[len(batch)], shape[len(batch) + 1 :]
         self.batches = batches = int(numpy.prod(self.batch))
         places = np.minimum(reshape(np.astype(places, fdtypes.int64), shape=(batches, count)), numpy.int64(self.along))
-        # How many segments have begun at or before each position.
+        # The number of segments that begin at or before each position.
         row = np.arange(batches)[:, None]
         begun = np.at(np.zeros((batches, self.along + 1), fdtypes.int64))[row, places].add(numpy.int64(1))
         found = np.subtract(np.cumsum(begun, axis=1)[:, : self.along], numpy.int64(1))
@@ -152,12 +152,12 @@ def _others(rows: _Rows, x: Any, product: Any, first: float) -> Any:
     dtype = type_of(x).dtype
 
     def elsewhere(mask: Any) -> Any:
-        """How many others of the segment a mask is true for."""
+        """The number of other elements of the segment for which a mask is true."""
         here = np.astype(mask, dtype)
         return np.subtract(np.at(rows.reduced(here, "add", 0))[rows.of].get(), here)
 
     zero, nan = np.equal(x, 0), np.isnan(x)
-    special = np.logical_or(zero, nan)  # of which the product cannot be divided by
+    special = np.logical_or(zero, nan)  # the product cannot be divided by these
     plain = np.where(special, np.ones((), dtype), x)
     rest = np.at(rows.reduced(plain, "multiply", first))[rows.of].get()
     rest = np.where(np.greater(elsewhere(zero), 0), np.zeros((), dtype), rest)
@@ -177,17 +177,17 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         data: floating, ``(*batch, n, *rest)``.
         reduce: ``"sum"``, ``"mean"``, ``"max"``, ``"min"`` or ``"prod"``.
         lengths: the lengths of the segments, ``(*batch, segments)``, int32 or int64.
-        indices: not possible, as in PyTorch.
-        offsets: instead of lengths: where the segments begin, and where the last one ends.
-        axis: the dimension, which is the one after the batches.
-        unsafe: whether the lengths are taken as they are, instead of being looked at.
+        indices: not supported, nor in PyTorch.
+        offsets: instead of lengths: the start of each segment, and the end of the last.
+        axis: the dimension, which must be the one after the batch dimensions.
+        unsafe: skip the checks of the lengths.
         initial: the initial value of each segment.
 
     Returns:
-        ``(*batch, segments, *rest)``; an empty segment gives ``initial``, or what reducing nothing gives.
+        ``(*batch, segments, *rest)``; for an empty segment ``initial``, or the identity of the reduction.
 
     Raises:
-        RuntimeError: for lengths that do not match, and another reduction.
+        RuntimeError: for lengths that do not match, and other reductions.
         NotImplementedError: for other dtypes.
 
     Example:

@@ -26,7 +26,7 @@ from funcgrad.primitives.shape import reshape
 
 
 def axes_of(x: Any, dim: tuple[int, ...] | int | None) -> tuple[int, ...]:
-    """The axes that ``dim`` means: all for None or none named. A number, having no axes, accepts dimension 0."""
+    """The axes of ``dim``: all, for None or an empty tuple. A 0-d tensor, which has no axes, accepts dimension 0."""
     ndim = type_of(x).ndim
     if dim is None or dim == ():
         return tuple(range(ndim))
@@ -34,7 +34,7 @@ def axes_of(x: Any, dim: tuple[int, ...] | int | None) -> tuple[int, ...]:
 
 
 def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape with the axes reduced to one place each."""
+    """The shape with the axes reduced to size 1."""
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
@@ -44,13 +44,13 @@ def restore(reduced: Any, like: Any, axes: tuple[int, ...]) -> Any:
 
 
 def reduce(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
-    """A primitive reduction over axes, which may stay as axes of one place."""
+    """A primitive reduction over axes, which ``keepdim`` keeps with size 1."""
     found = primitive(x, axes=axes) if axes else x
     return restore(found, x, axes) if keepdim and axes else found
 
 
 def accumulated(x: Any, body: Callable[[Any], Any]) -> Any:
-    """A body that adds up many elements, run in float32 for the halves, which would lose them."""
+    """The result of a reduction, in float32 for float16 and bfloat16, whose sums would be too inexact."""
     own = type_of(x).dtype
     if own not in (fdtypes.float16, fdtypes.bfloat16):
         return body(x)
@@ -58,22 +58,22 @@ def accumulated(x: Any, body: Callable[[Any], Any]) -> Any:
 
 
 def no_dim(args: tuple, kwargs: dict) -> bool:
-    """Whether a call names no dimension, so that everything is reduced."""
+    """Whether a call has no dimension, so that everything is reduced."""
     return len(args) == 1 - ("input" in kwargs) and not kwargs.keys() & {"dim", "axis", "keepdim"}
 
 
 def _summand(x: Any, dtype: Any) -> Any:
-    """The elements in the dtype to add up in: integers and bools in int64."""
+    """The elements in the dtype of the sum: ``dtype``, by default int64 for integers and bools."""
     if dtype is not None:
         return np.astype(x, dtype.numpy)
     return x if fdtypes.is_inexact(type_of(x).dtype) else np.astype(x, fdtypes.int64)
 
 
 def check_dtype(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
-    """Whether the result's dtype can have the gradient that the input requires.
+    """Checks that the result's dtype can have a gradient if the input requires grad.
 
     Raises:
-        RuntimeError: for an integer dtype asked of a tensor that requires grad.
+        RuntimeError: for an integer ``dtype`` and an input that requires grad.
     """
     if dtype is not None and dtype.category < dtypes.FLOATING and input.requires_grad:
         raise RuntimeError(f"Autograd not support dtype: {dtype.scalar_name}")
@@ -83,7 +83,7 @@ def check_dtype(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
 
 
 def _totalled(x: Any, dtype: Any, total: Callable[[Any], Any]) -> Any:
-    """The sum or product; that of bools, where they are asked for, is whether any or all are true."""
+    """The sum or product; with a ``dtype`` of bool, whether it is nonzero."""
     if dtype is dtypes.bool_:
         return np.not_equal(total(np.astype(np.not_equal(x, 0), fdtypes.int64)), 0)
     return accumulated(_summand(x, dtype), total)
@@ -165,7 +165,7 @@ def count_nonzero(input, dim):
 
 
 def check_mean(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
-    """Whether a mean is defined.
+    """Checks that the mean of the dtype is defined.
 
     Raises:
         RuntimeError: for integers and bools.
@@ -240,7 +240,7 @@ def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     node="ProdBackward0", saves="self! result!", names="", check=check_dtype,
 )  # fmt: skip
 def prod_all(input, *, dtype):
-    """The product over a dimension, by default over all; its gradient is right where factors are zero.
+    """The product over a dimension, by default over all; its gradient is correct where factors are zero.
 
     Args:
         input: a tensor; bools and integers are multiplied as int64.
@@ -268,7 +268,7 @@ def prod_dim(input, dim, keepdim, *, dtype):
 
 
 def _prod_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    """The quotient of the result and the factor where none is zero, as in PyTorch; else the product of the others."""
+    """The result over each factor if no factor is zero, as in PyTorch; else the product of the other factors."""
     _, pullback = vjp_flat(lambda x: [_prod(x, axes, keepdim, dtype)], [input])
     (others,) = pullback([np.conj(ct)])
     if not type_of(input).ndim:
@@ -296,7 +296,7 @@ prod = overloads("prod", (prod_all.function, no_dim), prod_dim.function)
 
 
 def _tested(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> Any:
-    """Whether the elements along dimensions are nonzero: bools, but uint8 of uint8."""
+    """Whether all or any elements along dimensions are nonzero: bools, but uint8 for uint8."""
     axes = () if dim == () else axes_of(x, dim)
     found = reduce(primitive, np.not_equal(x, 0), axes, keepdim)
     return np.astype(found, fdtypes.uint8) if type_of(x).dtype == fdtypes.uint8 else found
@@ -341,7 +341,7 @@ def any(input, dim, keepdim):
 
 
 def _only_inexact(names: str) -> Callable[..., None]:
-    """A check that a tensor has a variance, which integers and bools have none of."""
+    """A check that a tensor is floating-point or complex."""
 
     def check(input: Tensor, *_: Any, **__: Any) -> None:
         if input.dtype.category < dtypes.FLOATING:
@@ -453,7 +453,7 @@ def std_mean_backward(input: Any, result0: Any, dim: Any, correction: Any, ct0: 
 
 
 def _with_mean(found: Any, ct: Any, x: Any, axes: tuple[int, ...]) -> Any:
-    """A gradient together with what comes through the mean: of too few numbers the one is none, the other is."""
+    """The gradient ``found`` of a variance, or None, plus that of the mean."""
     if ct is None:
         return found
     count = math.prod(type_of(x).shape[a] for a in axes)
@@ -462,7 +462,7 @@ def _with_mean(found: Any, ct: Any, x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
-    """Warns where the numbers that a variance is of are too few to have one."""
+    """Warns if there are at most ``correction`` elements, for which the variance is NaN or infinite."""
     size = x.shape
     if dim is None or dim == ():
         count = math.prod(size)
@@ -477,7 +477,7 @@ def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
 
 
 def _publish_variance(name: str, declared: Any, what: str, example: str, places: str) -> None:
-    """The public function, with the two older ways of calling: ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
+    """The public function, with the overloads ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
 
     def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         if len(args) > 3 or (args and "dim" in kwargs):
@@ -507,8 +507,8 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
     public.__name__ = public.__qualname__ = name
     public.__doc__ = (
         f"{what} over dimensions, by default over all.\n\nArgs:\n    input: a floating-point or complex tensor.\n"
-        "    dim: a dimension, several, or None for all.\n    correction: what is taken off the number of elements; 1 "
-        "unless given.\n"
+        "    dim: a dimension, several, or None for all.\n    correction: is subtracted from the number of elements; 1 "
+        "by default.\n"
         "    unbiased: the deprecated argument for it: True is a correction of 1, False of 0.\n"
         "    keepdim: leave the reduced dimensions with size 1.\n    out: a tensor to write the result "
         "into.\n\nRaises:\n"

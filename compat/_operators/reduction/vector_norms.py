@@ -87,10 +87,10 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
     """The gradient of ``norm_over``: where the norm is not differentiable, the smallest subgradient, as in PyTorch.
 
     Args:
-        ct, result: the incoming gradient and the norm, with the axes reduced or of one place.
+        ct, result: the incoming gradient and the norm, with the axes reduced, or of size 1.
 
     Returns:
-        None for a ``p`` of 0: how many elements are not zero changes with nothing.
+        None for a ``p`` of 0: the number of nonzero elements is piecewise constant.
     """
     if p == 0:
         return None
@@ -98,7 +98,7 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
     if p == 1:
         return np.multiply(_direction(x), ct)
     if p == 2:
-        # Zero at zero, and without a derivative there.
+        # Zero at zero, also in second derivatives.
         return np.multiply(ct, np.where(np.equal(result, 0), e.number(0, x), np.divide(x, result)))
     if math.isinf(p):
         hit = np.equal(_magnitude(x), result)
@@ -120,7 +120,7 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
 
 
 def _no_identity(x: Tensor, p: float, dim: Any) -> None:
-    """Whether the norm of nothing would be asked for where there is none."""
+    """Checks that an empty tensor is not reduced by a norm that has no identity."""
     if x.numel() or not (p < 0 or math.isinf(p)):
         return
     start = f"linalg.vector_norm cannot compute the {p:g} norm on "
@@ -134,7 +134,7 @@ def _no_identity(x: Tensor, p: float, dim: Any) -> None:
 
 
 def _check_norm_dtype(name: str, x: Tensor, dtype: dtypes.dtype | None) -> None:
-    """Whether the input can be brought to ``dtype``."""
+    """Checks that the input can be converted to ``dtype``."""
     if dtype is None:
         return
     if dtype.category < dtypes.FLOATING:
@@ -184,7 +184,7 @@ def vector_norm_backward(ct: Any, input: Any, ord: Any, dim: Any, result: Any) -
 
 
 def _wider(x: Any, result: Any) -> Any:
-    """The dtype of ``x`` in the precision of the norm, which a ``dtype`` may have raised."""
+    """The dtype of ``x`` in the precision of the norm, which the argument ``dtype`` may have raised."""
     own, real = type_of(x).dtype, type_of(result).dtype
     if not fdtypes.is_complex(own):
         return real
@@ -201,14 +201,14 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
 
     Args:
         x: a floating-point or complex tensor.
-        ord: the order; ``inf`` and ``-inf`` for the greatest and least magnitude, 0 for how many are not zero.
-        dim: the dimensions that make a vector; all of them, if None.
+        ord: the order; ``inf`` and ``-inf`` for the largest and smallest magnitude, 0 for the number of nonzeros.
+        dim: the dimensions that form a vector; all of them, if None.
         keepdim: leave the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for integers, an ``out`` of another dtype, and for the norm of nothing where there is none.
+        RuntimeError: for integers, an ``out`` of another dtype, and empty tensors if the norm has no identity.
 
     Example:
         >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
@@ -245,7 +245,7 @@ def _check_matrix_norm(A: Tensor, ord: Any, dim: tuple[int, ...], dtype: dtypes.
 
 
 def _by_singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool) -> Tensor:
-    """The norms that are made of singular values."""
+    """The norms that are functions of the singular values."""
     order = [*[d for d in range(A.dim()) if d not in dim], *dim]
     values = names_of("linalg")["svdvals"](A.permute(order))
     found = values.sum(-1, keepdim) if ord == "nuc" else (values.amax if ord > 0 else values.amin)(-1, keepdim)
@@ -267,9 +267,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 
     Args:
         A: ``(*, n, m)``, floating-point or complex.
-        ord: ``"fro"`` for the root of the sum of squares; 1 and ``inf`` for the greatest sum of magnitudes of a column
-            and of a row, -1 and ``-inf`` for the least.
-        dim: the two dimensions that make a matrix.
+        ord: ``"fro"`` for the root of the sum of squares, ``"nuc"`` for the sum of singular values, 2 and -2 for the
+            largest and smallest; 1 and ``inf`` for the largest sum of magnitudes of a column and of a row, -1 and
+            ``-inf`` for the smallest.
+        dim: the two dimensions that form a matrix.
         keepdim: leave the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
@@ -306,11 +307,11 @@ def _wrapped(d: int, ndim: int) -> int:
     return d % ndim
 
 
-# ---------------------------------------------------------------- either
+# ---------------------------------------------------------------- norms of vectors or matrices
 
 
 def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Makes a function take NumPy's names of its arguments, too."""
+    """Makes a function accept NumPy's names of its arguments, too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Tensor:
@@ -333,12 +334,12 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     Args:
         A: a floating-point or complex tensor.
         ord: as for ``vector_norm`` and ``matrix_norm``; None for the root of the sum of squares.
-        dim: one dimension for vectors, two for matrices; None for what ``A`` is, as one vector if ``ord`` is None.
+        dim: one dimension for vectors, two for matrices; None for those of ``A``, flattened if ``ord`` is None.
         keepdim: leave the reduced dimensions with size 1.
         dtype: the dtype to convert to first.
 
     Raises:
-        RuntimeError: where it is neither, or there is no norm of that order.
+        RuntimeError: for other numbers of dimensions, and unknown orders.
 
     Example:
         >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
@@ -392,7 +393,7 @@ def norm(
 def tensor_norm(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """As ``torch.norm``.
+    """The norm over dimensions; arguments as for ``torch.norm``.
 
     Example:
         >>> torch.tensor([3.0, 4.0]).norm()
@@ -414,7 +415,7 @@ def norm_along_backward(ct: Any, input: Any, p: Any, dim: Any, result: Any) -> A
     return norm_gradient(ct, input, p, result, axes_of(input, dim))
 
 
-def _older(name: str, instead: str) -> None:
+def _warn_deprecated(name: str, instead: str) -> None:
     text = (
         f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed in a future PyTorch "
     )
@@ -430,12 +431,12 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     """A deprecated alias of ``torch.linalg.matrix_norm(input, "nuc")``.
 
     Args:
-        dim: the two dimensions that make a matrix; None for the last two. A bool is ``keepdim``.
+        dim: the two dimensions that form a matrix; None for the last two. A bool is ``keepdim``.
         keepdim: leave the reduced dimensions with size 1.
     """
     if isinstance(dim, bool):
         dim, keepdim = None, dim
-    _older("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
+    _warn_deprecated("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
     dims = (-2, -1) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim, dim)
     return matrix_norm(input, "nuc", dims, keepdim)
 
@@ -445,7 +446,7 @@ def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tenso
     names="torch.frobenius_norm", out=True,
 )  # fmt: skip
 def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """A deprecated alias of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
+    """A deprecated alias of ``torch.linalg.vector_norm`` over at most two dimensions; an empty tuple for all.
 
     Args:
         dim: a dimension, or several.
@@ -454,7 +455,7 @@ def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
     Raises:
         RuntimeError: for more than two.
     """
-    _older("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
+    _warn_deprecated("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
     dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")

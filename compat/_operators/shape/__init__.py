@@ -1,1 +1,1 @@
-"""Joining, flipping, padding, folding."""
+"""Concatenation, flattening, flipping, padding, folding, diagonals and triangles."""

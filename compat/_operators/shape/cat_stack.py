@@ -1,4 +1,4 @@
-"""Joining, flattening, repeating."""
+"""Concatenation, flattening, repetition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from funcgrad.primitives.shape import reshape as reshaped
 
 
 def _skipped(size: Sequence[int]) -> bool:
-    """Whether ``cat`` ignores a tensor: an empty vector fits beside everything, as it did in the oldest versions."""
+    """Whether ``cat`` ignores a tensor: an empty vector can be concatenated with tensors of any size."""
     return tuple(size) == (0,)
 
 
@@ -76,11 +76,11 @@ def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
     out=_takes_joined, arguments=Arguments(static="dim"),
 )  # fmt: skip
 def cat(tensors, dim):
-    """Tensors one after the other along a dimension.
+    """Concatenates tensors along a dimension.
 
     Args:
         tensors: of one size, except along ``dim``; dtypes are promoted.
-        dim: along which dimension.
+        dim: the dimension.
 
     Raises:
         RuntimeError: if sizes do not match.
@@ -109,7 +109,7 @@ def _check_stack(tensors: Sequence[Tensor], dim: int = 0) -> None:
 
 
 def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Those of ``cat``, the new dimension split off the one along which it joined."""
+    """The strides of ``cat``'s result, whose dimension is split in two."""
     layouts, size = _operands(given), types[0].shape
     d = wrap_dim(given["dim"], len(size))
     if d == len(size) - 1:
@@ -125,7 +125,7 @@ def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     layout=_stacked_strides, check=_check_stack, out=_takes_joined, arguments=Arguments(static="dim"),
 )  # fmt: skip
 def stack(tensors, dim):
-    """Tensors of one size one after the other along a new dimension.
+    """Concatenates tensors of one size along a new dimension.
 
     Raises:
         RuntimeError: where sizes differ.
@@ -147,7 +147,7 @@ def _some(name: str, tensors: Any) -> tuple[Tensor, ...]:
 
 @composite(names="torch.atleast_1d")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with one dimension at least; those that have it are returned themselves.
+    """Tensors with at least one dimension; those that have one are returned unchanged.
 
     Example:
         >>> torch.atleast_1d(torch.tensor(5))
@@ -158,7 +158,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 @composite(names="torch.atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with two dimensions at least, new ones in front.
+    """Tensors with at least two dimensions; new ones are in front.
 
     Example:
         >>> torch.atleast_2d(torch.tensor([5, 6]))
@@ -169,7 +169,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @composite(names="torch.atleast_3d")
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side.
+    """Tensors with at least three dimensions: a matrix gets one at the end, a vector one on each side.
 
     Example:
         >>> torch.atleast_3d(torch.tensor([5, 6])).shape
@@ -196,7 +196,7 @@ def _raised(n: int, t: Tensor) -> Tensor:
 
 @composite("hstack(Tensor[] tensors) -> Tensor", names="torch.hstack", out=True, last="cat")
 def hstack(tensors: Any) -> Tensor:
-    """Tensors side by side: along the second dimension, vectors along their only one.
+    """Concatenates tensors along the second dimension, vectors along their only one.
 
     Example:
         >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
@@ -208,7 +208,7 @@ def hstack(tensors: Any) -> Tensor:
 
 @composite("vstack(Tensor[] tensors) -> Tensor", names="torch.vstack torch.row_stack", out=True, last="cat")
 def vstack(tensors: Any) -> Tensor:
-    """Tensors below each other: along the first dimension, vectors as rows.
+    """Concatenates tensors along the first dimension, vectors as rows.
 
     Example:
         >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
@@ -220,7 +220,7 @@ def vstack(tensors: Any) -> Tensor:
 
 @composite("dstack(Tensor[] tensors) -> Tensor", names="torch.dstack", out=True, last="cat")
 def dstack(tensors: Any) -> Tensor:
-    """Tensors behind each other: along the third dimension.
+    """Concatenates tensors along the third dimension.
 
     Example:
         >>> torch.dstack([torch.ones(2), torch.zeros(2)]).shape
@@ -231,7 +231,7 @@ def dstack(tensors: Any) -> Tensor:
 
 @composite("column_stack(Tensor[] tensors) -> Tensor", names="torch.column_stack", out=True, last="cat")
 def column_stack(tensors: Any) -> Tensor:
-    """Tensors side by side, vectors as columns.
+    """Concatenates tensors along the second dimension, vectors as columns.
 
     Example:
         >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
@@ -247,7 +247,7 @@ def column_stack(tensors: Any) -> Tensor:
 
 @composite("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", errors="own")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions from ``start_dim`` to ``end_dim`` made one.
+    """Merges the dimensions from ``start_dim`` to ``end_dim`` into one.
 
     Raises:
         RuntimeError: where ``start_dim`` comes after ``end_dim``.
@@ -282,10 +282,10 @@ def ravel(input: Tensor) -> Tensor:
 @composite("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", names="torch.unflatten")
 @composite(names="Tensor.unflatten")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension made several, one of which may be -1.
+    """Splits one dimension into several; one of the sizes may be -1.
 
     Raises:
-        RuntimeError: where the sizes do not multiply up to the dimension's.
+        RuntimeError: if the product of the sizes is not the dimension's size.
 
     Example:
         >>> torch.zeros(2, 12).unflatten(1, (3, -1)).shape
@@ -333,7 +333,7 @@ def _check_repeat(input: Tensor, *repeats: Any) -> None:
     node="RepeatBackward0", saves="repeats self.sym_sizes", names="Tensor.repeat", check=_check_repeat,
 )  # fmt: skip
 def repeat(input, *repeats):
-    """The tensor as a tile, laid ``repeats`` times along each dimension, new ones in front.
+    """The tensor repeated ``repeats`` times along each dimension; more counts than dimensions add dimensions in front.
 
     Example:
         >>> torch.tensor([1, 2]).repeat(2, 2)
@@ -381,7 +381,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
     Args:
         tensors: vectors, or numbers.
-        indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged. To leave it to ``"ij"`` is warned of.
+        indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged. By default ``"ij"``, with a warning.
 
     Raises:
         RuntimeError: for tensors of more dimensions or of different dtypes.
@@ -419,7 +419,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 @function("torch.cartesian_prod")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """All combinations of one element of each vector, as rows; a single vector itself.
+    """All combinations of one element of each vector, as rows; a single vector is returned unchanged.
 
     Example:
         >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))

@@ -50,7 +50,7 @@ def flip(input, *dims):
 
 @composite("fliplr(Tensor self) -> Tensor")
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse.
+    """The second dimension reversed.
 
     Example:
         >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
@@ -64,7 +64,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite("flipud(Tensor self) -> Tensor")
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse.
+    """The first dimension reversed.
 
     Example:
         >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
@@ -88,7 +88,7 @@ def _check_roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = 
 
 
 def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Along one dimension after the other two parts change places, and are joined as by ``cat``."""
+    """The strides after two parts are exchanged along one dimension after another, concatenated as by ``cat``."""
     size, stride = tuple(given["input"].size), tuple(given["input"].stride)
     if not given["dims"]:
         return [None]
@@ -109,11 +109,11 @@ def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     arguments=Arguments(static="dims"),
 )  # fmt: skip
 def roll(input, shifts, dims):
-    """Elements moved along dimensions, those that fall off one end coming back at the other.
+    """Elements moved along dimensions; those moved beyond the end reappear at the beginning.
 
     Args:
-        shifts: by how much, a number or one per dimension.
-        dims: along which dimensions; without, the elements are moved as if in one dimension.
+        shifts: the number of places to move by, or one for each dimension.
+        dims: the dimensions; without them the elements are moved in the flattened tensor.
 
     Example:
         >>> torch.roll(torch.tensor([1, 2, 3]), 1)
@@ -154,7 +154,7 @@ def _rotated_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     arguments=Arguments(static="dims"),
 )  # fmt: skip
 def rot90(input, k, dims):
-    """A plane turned by 90 degrees, ``k`` times, from the first dimension towards the second.
+    """The tensor rotated ``k`` times by 90 degrees in the plane of two dimensions, from the first towards the second.
 
     Example:
         >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))

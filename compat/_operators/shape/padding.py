@@ -52,15 +52,15 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
     layout=_strides, check=_check, out=False,
 )  # fmt: skip
 def constant_pad_nd(input, pad, value):
-    """A constant around a tensor.
+    """Pads a tensor with a constant.
 
     Args:
         input: any size.
-        pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
+        pad: how much before and after the last dimension, then the one before it, ...; negative numbers crop.
         value: the padding value.
 
     Raises:
-        RuntimeError: for an odd number of paddings, more than twice the dimensions, or a cut of more than there is.
+        RuntimeError: for an odd number of paddings, more than two for a dimension, or a crop of more than its size.
 
     Example:
         >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 0, 0, 1), 7)
@@ -86,7 +86,7 @@ def _part(x: Any, axis: int, start: int, limit: int) -> Any:
 
 
 def _reflected(x: Any, axis: int, before: int, after: int) -> Any:
-    """The neighbours of the first and last element, mirrored outside."""
+    """Reflection padding of an axis: the elements beside the first and the last, mirrored."""
     n = type_of(x).shape[axis]
     inner = _part(x, axis, max(-before, 0), n - max(-after, 0))
     pieces = [inner]
@@ -98,7 +98,7 @@ def _reflected(x: Any, axis: int, before: int, after: int) -> Any:
 
 
 def _replicated(x: Any, axis: int, before: int, after: int) -> Any:
-    """The first and last element, repeated outside."""
+    """Replication padding of an axis: the first and the last element, repeated."""
     n = type_of(x).shape[axis]
     places = numpy.clip(numpy.arange(-before, n + after), 0, n - 1)
     return take(x, places, axis=axis)
@@ -158,11 +158,11 @@ _MIRRORS = {
     "replicate": {n: _declare("replication", _replicated, n, "The border repeated outside") for n in (1, 2, 3)},
 }
 
-# ---------------------------------------------------------------- wrapping, and the choice of a mode
+# ---------------------------------------------------------------- circular padding, and the choice of a mode
 
 
-def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
-    """Circular padding; made in place, as its graph shows."""
+def _circular(input: Tensor, pad: Sequence[int]) -> Tensor:
+    """Circular padding, by copies into a new tensor as in PyTorch, since the graph contains them."""
     n, spatial = input.dim(), len(pad) // 2
     size, before = list(input.shape), [0] * n
     for i in range(spatial):
@@ -191,17 +191,17 @@ def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
 
 @composite(names="F.pad")
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """A border around a tensor.
+    """Pads a tensor.
 
     Args:
         input: any size; except in mode ``"constant"``, channels in front of the padded dimensions.
-        pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
+        pad: how much before and after the last dimension, then the one before it, ...; negative numbers crop.
         mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
         value: the padding value, in mode ``"constant"``.
 
     Raises:
         RuntimeError: where ``pad`` does not fit the tensor.
-        NotImplementedError: for a mode, or a number of dimensions in it, that there is not.
+        NotImplementedError: for unknown modes, and numbers of dimensions that the mode does not support.
 
     Example:
         >>> torch.nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (2, 0), mode="reflect")
@@ -226,7 +226,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
     spatial = len(pad) // 2
     if spatial and n in (spatial + 1, spatial + 2) and spatial <= 3:
         if mode == "circular":
-            return _wrapped(input, pad)
+            return _circular(input, pad)
         if mode in _MIRRORS:
             return _MIRRORS[mode][spatial](input, pad)
     if mode not in ("circular", *_MIRRORS):

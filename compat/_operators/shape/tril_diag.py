@@ -1,4 +1,4 @@
-"""Matrices by their diagonals, blocks and triangles; elements repeated one by one."""
+"""Triangles, diagonals and blocks of matrices; ``repeat_interleave``."""
 
 from __future__ import annotations
 
@@ -87,17 +87,19 @@ def triu(input, diagonal):
 
 
 def _kept(kept: numpy.ndarray, stride: Sequence[int]) -> numpy.ndarray:
-    """Which of the elements keep their values: those that share their places with none that becomes zero."""
+    """Which elements keep their values: those whose memory no element that becomes zero shares."""
     places = sum(numpy.arange(n).reshape(-1, *(1,) * (kept.ndim - 1 - d)) * stride[d] for d, n in enumerate(kept.shape))
     places = numpy.broadcast_to(places, kept.shape)
     return ~numpy.isin(places, places[~kept])
 
 
-def _one_by_one(t: Tensor) -> bool:
-    """Whether PyTorch writes the zeros alone, not a copy in whole: matrices may lie in any way, batches of several
-    dimensions one after the other only."""
+def _writes_only_zeros(t: Tensor) -> bool:
+    """Whether PyTorch writes only the zeros in place, instead of copying a whole result back.
+
+    It does for matrices of any strides, but only for contiguous batch dimensions if there are several.
+    """
     if t._layout.dense:
-        return False  # it makes no difference
+        return False  # no elements share memory: the results are the same
     step = t.shape[-1] * t.shape[-2]
     for d in range(t.dim() - 3, -1, -1) if t.dim() > 3 else ():
         if t.stride(d) != step and (d > 0 or (t.stride(d) != 0 and t.shape[d] != 1)):
@@ -107,7 +109,7 @@ def _one_by_one(t: Tensor) -> bool:
 
 
 def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.ndarray]) -> None:
-    """Makes the variant public that writes into its argument: zeros, and nothing else."""
+    """Publishes the in-place variant, which writes nothing but zeros into its argument."""
 
     def body(input, diagonal, *, stride):
         kept = _kept(triangle(numpy.ones(type_of(input).shape, bool), diagonal), stride)
@@ -125,12 +127,12 @@ def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.n
         return plain.body(ct, diagonal)
 
     def public(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if isinstance(input, Tensor) and input.dim() > 1 and _one_by_one(input):
+        if isinstance(input, Tensor) and input.dim() > 1 and _writes_only_zeros(input):
             return shared.inplace(input, *args, stride=tuple(input.stride()), **kwargs)
         return plain.inplace(input, *args, **kwargs)
 
     public.__name__ = public.__qualname__ = f"{name}_"
-    public.__doc__ = f"As ``{name}``, written into the tensor, elements of which may share places."
+    public.__doc__ = f"As ``{name}``, written into the tensor, elements of which may share memory."
     schema = f"{name}_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)"
     composite(schema, names=f"Tensor.{name}_", errors="own")(public)
 
@@ -155,7 +157,7 @@ def diag_embed(input, offset, dim1, dim2):
 
     Args:
         offset: how far to the right of the main diagonal.
-        dim1, dim2: where the matrices' dimensions lie in the result.
+        dim1, dim2: the dimensions of the matrices in the result.
 
     Example:
         >>> torch.diag_embed(torch.tensor([1, 2]))
@@ -169,7 +171,7 @@ def diag_embed(input, offset, dim1, dim2):
     size = n + abs(offset)
     first = offset if offset > 0 else -offset * size
     wide = size + 1
-    # Seen flat, the diagonal's elements lie one more than a row apart.
+    # In the flattened matrix the diagonal's elements are a row and one element apart.
     zero = type_of(input).dtype.type(0)
     spread = pad_edges(
         input,
@@ -258,7 +260,7 @@ def _block_diag(tensors):
 
 @function("torch.block_diag")
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Matrices along the diagonal of one; vectors are rows, numbers are matrices of one element.
+    """Matrices along the diagonal of one matrix; vectors are rows, 0-d tensors are matrices of one element.
 
     Raises:
         RuntimeError: for more than two dimensions.
@@ -297,9 +299,9 @@ def _triangle(
 
 
 def _lower(row: int, col: int, offset: int) -> int:
-    """How many elements of a matrix are on and below a diagonal."""
-    first = min(row, max(0, -offset))  # the first row with any
-    full = min(row, max(first, col - offset - 1))  # the first row that is all below
+    """The number of elements of a matrix on and below a diagonal."""
+    first = min(row, max(0, -offset))  # the first row that has such elements
+    full = min(row, max(first, col - offset - 1))  # the first row all of whose elements are below
     return (full - first) * (first + full + 1 + 2 * offset) // 2 + (row - full) * col
 
 
@@ -309,7 +311,7 @@ def _lower(row: int, col: int, offset: int) -> int:
     names="torch.tril_indices", errors="before",
 )  # fmt: skip
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
-    """Where the lower triangle of a matrix is: rows, then columns.
+    """The indices of the lower triangle of a matrix: rows, then columns.
 
     Example:
         >>> torch.tril_indices(2, 2)
@@ -325,7 +327,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     names="torch.triu_indices", errors="before",
 )  # fmt: skip
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
-    """Where the upper triangle of a matrix is: rows, then columns.
+    """The indices of the upper triangle of a matrix: rows, then columns.
 
     Example:
         >>> torch.triu_indices(2, 2)
@@ -335,7 +337,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     return _triangle("triu_indices", row, col, offset, dtype, True, options)
 
 
-# ---------------------------------------------------------------- repetition of single elements
+# ---------------------------------------------------------------- repeat_interleave
 
 
 @composite(
@@ -344,16 +346,16 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
     "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
 )
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element along a dimension repeated on the spot.
+    """Each element along a dimension repeated consecutively.
 
     Args:
-        input: any size; alone, the counts by which the numbers from 0 on are repeated.
-        repeats: a number, or one per place along ``dim``.
-        dim: along which dimension; None for the flattened tensor.
+        input: any size; without ``repeats``, how often each of the indices 0, 1, … is repeated.
+        repeats: a count, or one for each element along ``dim``.
+        dim: the dimension; None for the flattened tensor.
         output_size: the size of the result along ``dim``, if it is known.
 
     Raises:
-        RuntimeError: for negative counts, or not as many as there are places.
+        RuntimeError: for negative counts, and a number of counts other than the dimension's size.
 
     Example:
         >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)

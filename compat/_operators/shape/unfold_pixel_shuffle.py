@@ -1,4 +1,4 @@
-"""Images as columns of blocks and back; elements moved between channels and places."""
+"""Blocks of images as columns (``unfold``, ``fold``), ``pixel_shuffle`` and ``channel_shuffle``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ints = tuple[int, ...]
 
 
 def _counts(spatial: Sequence[int], kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
-    """How many blocks there are along each dimension."""
+    """The number of blocks along each dimension."""
     rows = zip(spatial, kernel, dilation, padding, stride)
     return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in rows)
 
@@ -84,7 +84,7 @@ def _check_columns(input: Tensor, kernel_size: Ints, dilation: Ints, padding: In
 
 
 def _corners(kernel: Ints, dilation: Ints) -> list[Ints]:
-    """Where each element of a block lies from the block's start."""
+    """The offset of each element of a block from the block's first element."""
     return [(i * dilation[0], j * dilation[1]) for i in range(kernel[0]) for j in range(kernel[1])]
 
 
@@ -195,7 +195,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
         stride: the step between blocks.
 
     Raises:
-        RuntimeError: where these do not match the input.
+        RuntimeError: if these do not match the input.
 
     Example:
         >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
@@ -219,7 +219,7 @@ def fold(
         kernel_size, dilation, padding, stride: as for ``unfold``.
 
     Raises:
-        RuntimeError: where these do not match the input.
+        RuntimeError: if these do not match the input.
 
     Example:
         >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
@@ -229,7 +229,7 @@ def fold(
     return col2im.function(input, *sizes)
 
 
-# ---------------------------------------------------------------- channels and places
+# ---------------------------------------------------------------- pixel_shuffle and channel_shuffle
 
 
 def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
@@ -255,7 +255,7 @@ def _check_shuffle(input: Tensor, upscale_factor: int) -> None:
 
 
 def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any:
-    """An array seen with dimensions ``shape`` after the first ``lead``, and those in another order."""
+    """An array reshaped to ``shape`` after its first ``lead`` dimensions, the new ones permuted by ``order``."""
     parts = reshape(x, shape=(*type_of(x).shape[:lead], *shape))
     return transpose(parts, permutation=(*range(lead), *(lead + o for o in order)))
 
@@ -266,13 +266,13 @@ def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any
     check=_check_shuffle, out=False,
 )  # fmt: skip
 def pixel_shuffle(input, upscale_factor):
-    """Channels become places: (channels * r², height, width) becomes (channels, height * r, width * r).
+    """Moves channels into spatial positions: (channels * r², height, width) becomes (channels, height * r, width * r).
 
     Args:
         upscale_factor: r.
 
     Raises:
-        RuntimeError: where the channels cannot be divided so.
+        RuntimeError: if the number of channels is not divisible.
 
     Example:
         >>> torch.pixel_shuffle(torch.arange(4).reshape(4, 1, 1), 2)
@@ -331,13 +331,13 @@ def _check_channels(input: Tensor, groups: int) -> None:
     check=_check_channels, out=False,
 )  # fmt: skip
 def channel_shuffle(input, groups):
-    """The channels of groups dealt out in turn.
+    """Interleaves the channels of groups.
 
     Args:
-        groups: how many groups the channels, in the second dimension, are in.
+        groups: the number of groups of channels, which are the second dimension.
 
     Raises:
-        RuntimeError: where the channels cannot be divided so.
+        RuntimeError: if the number of channels is not divisible.
 
     Example:
         >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()

@@ -1,4 +1,4 @@
-"""Operations that ``vmap`` cannot vectorize, because sizes of their results depend on values."""
+"""Operations that ``vmap`` runs one batch element at a time, because the sizes of their results depend on values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Function = Callable[..., Tensor]
 def sequential_vmap(name: str) -> Callable[[Function], Function]:
     """Declares that ``vmap`` calls a function, which has no derivatives, with one batch element after the other.
 
-    What it gives for them has to be of one size.
+    All its results must have the same size.
 
     Args:
         name: its name in the warning.

@@ -1,1 +1,1 @@
-"""Fourier transforms, windows, differences."""
+"""Fourier transforms, window functions, finite differences, covariances."""

@@ -1,4 +1,4 @@
-"""Differences of neighbours, integrals by trapezoids, covariances."""
+"""Differences of neighbouring elements, the trapezoidal rule, covariances."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     """Each element less the one before it, along a dimension.
 
     Args:
-        n: how often.
+        n: the number of times to take differences.
         dim: the dimension.
-        prepend, append: values to concatenate before and after the input first.
+        prepend, append: tensors to concatenate with the input first, before and after it.
 
     Raises:
         RuntimeError: for a 0-d tensor, and sizes that do not match.
@@ -69,7 +69,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _widths(y: Tensor, x: Tensor, dim: int) -> Tensor:
-    """The distances of neighbouring positions, to be multiplied with the values between them."""
+    """The distances of neighbouring positions, shaped to multiply the means of neighbouring values."""
     if x.dim() == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
@@ -95,10 +95,10 @@ _TRAPEZOID = ("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1
 
 
 def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
-    """Whether there are values, and places or a distance, not both.
+    """Checks the types of arguments, and that ``x`` and ``dx`` are not both given.
 
     Raises:
-        TypeError: for other kinds of arguments.
+        TypeError: otherwise.
     """
     number = dx is None or isinstance(dx, bool | int | float | complex)
     if (x is None or (isinstance(x, Tensor) and dx is None)) and number and hasattr(dim, "__index__"):
@@ -114,8 +114,8 @@ def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
     """The dimension to integrate along, counted from the left.
 
     Raises:
-        IndexError: if there is none.
-        RuntimeError: for a distance that is no real number.
+        IndexError: if it is out of range.
+        RuntimeError: for a distance that is not a real number.
     """
     if not y.dim():
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -135,16 +135,16 @@ def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
     names="torch.trapz", errors="before",
 )  # fmt: skip
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integral along a dimension by trapezoids.
+    """The integral along a dimension by the trapezoidal rule.
 
     Args:
         y: the values.
-        x: where they were taken; or
-        dx: how far apart; 1 if neither is given.
+        x: the positions of the values; or
+        dx: their distance; 1 if neither is given.
         dim: the dimension.
 
     Raises:
-        RuntimeError: for places that do not match the values.
+        RuntimeError: for positions that do not match the values.
 
     Example:
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -166,7 +166,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     names="torch.cumulative_trapezoid", errors="before",
 )  # fmt: skip
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
-    """The integrals up to each place but the first; arguments as for ``trapezoid``.
+    """The integrals up to each position but the first; arguments as for ``trapezoid``.
 
     Example:
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
@@ -210,9 +210,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     Args:
         input: a matrix, or a vector for one variable.
-        correction: what the divisor is less than the number of observations.
-        fweights: how often each observation was made.
-        aweights: how much each observation counts.
+        correction: is subtracted from the number of observations to give the divisor.
+        fweights: the number of times that each observation was made.
+        aweights: the relative weight of each observation.
 
     Raises:
         RuntimeError: for more dimensions, and weights that do not match.

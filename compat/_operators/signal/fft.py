@@ -31,8 +31,8 @@ Sizes = Sequence[int] | None
 
 # ---------------------------------------------------------------- the three operations
 
-#: What is divided by, of the number of elements ``n``: nothing, its root, itself.
-_NOTHING, _ROOT, _WHOLE = 0, 1, 2
+#: Normalizations: division by 1, by the root of the number of elements, by the number of elements.
+_NONE, _BY_ROOT, _BY_COUNT = 0, 1, 2
 
 
 def _factor(normalization: int, n: int) -> float:
@@ -44,7 +44,7 @@ def _scaled(x: Any, factor: float) -> Any:
 
 
 def _transformed(x: Any, dim: Sequence[int], forward: bool) -> Any:
-    """Along all of ``dim``, of which XLA does three at once; the inverse is divided by the number of elements."""
+    """The transform along all of ``dim``, at most three at once as in XLA; the inverse is divided by their sizes."""
     for i in range(0, len(dim), 3):
         x = p.fft(x, axes=tuple(sorted(dim[i : i + 3])), inverse=not forward)
     return x
@@ -84,7 +84,7 @@ def _to_real_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     layout, dim = given["input"], given["dim"]
     stride = layout.stride
     if len(dim) > 1:
-        # The other dimensions are transformed first, into a tensor that is laid out by the same rule.
+        # The other dimensions are transformed first, into a tensor with strides by the same rule.
         stride = _batched(layout.size, stride, _by_stride(dim[:-1], stride))
     return [_batched(types[0].shape, stride, dim[-1:])]
 
@@ -101,7 +101,7 @@ def _fft_c2c(input, dim, normalization, forward):
 
 
 def _mirrored(half: Any, n: int, dim: Sequence[int]) -> Any:
-    """All of the spectrum of real numbers: the rest is the conjugate of the first half, backwards."""
+    """The whole spectrum of real numbers: the second half is the conjugate of the first, reversed."""
     last, shape = dim[-1], type_of(half).shape
     low, high = [0] * len(shape), list(shape)
     low[last], high[last] = 1, n - shape[last] + 1
@@ -142,15 +142,15 @@ def _fft_c2r(input, dim, normalization, last_dim_size):
 
 
 def _normalization(norm: str | None, forward: bool) -> int:
-    modes = {None: _NOTHING, "backward": _NOTHING, "ortho": _ROOT, "forward": _WHOLE}
+    modes = {None: _NONE, "backward": _NONE, "ortho": _BY_ROOT, "forward": _BY_COUNT}
     if norm not in modes:
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
     found = modes[norm]
-    return found if forward or found == _ROOT else _WHOLE - found
+    return found if forward or found == _BY_ROOT else _BY_COUNT - found
 
 
 def _promoted(name: str, x: Any, to_complex: bool) -> Tensor:
-    """The operand in a dtype that there are transforms of."""
+    """The operand in a dtype that the transforms support."""
     dtype = x.dtype if x.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
     if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
         raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}")
@@ -166,7 +166,7 @@ def _points(n: int) -> int:
 
 
 def _one(name: str, x: Tensor, n: int | None, dim: int) -> tuple[int | None, int]:
-    """The arguments of a transform along one dimension."""
+    """The checked size and dimension of a transform along one dimension."""
     if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__")):
         raise wrong_argument(f"fft_{name}", "n", 2, "int", n)
     if not x.dim():
@@ -179,7 +179,7 @@ def _listed(value: Any) -> tuple[int, ...] | None:
 
 
 def _several(x: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
-    """The sizes and dimensions of a transform along several."""
+    """The checked sizes and dimensions of a transform along several dimensions."""
     ndim, s, dim = x.dim(), _listed(s), _listed(dim)
     if dim is not None:
         if dim and not ndim:
@@ -200,7 +200,7 @@ def _several(x: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
 
 
 def _resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """``x`` cut, or filled up with zeros at the end."""
+    """``x`` truncated, or padded with zeros at the end."""
     padding = [0] * (2 * x.dim())
     for d, n in zip(dims, sizes):
         if x.shape[d] < n:
@@ -215,8 +215,8 @@ _DOCUMENT = """{what}
 Args:
     input: a tensor.
     {sizes}
-    norm: which direction is divided by the number of elements: ``"backward"`` (the inverse), ``"forward"`` (the
-        other), ``"ortho"`` (both by its root).
+    norm: ``"backward"``: the inverse transform is divided by the number of elements; ``"forward"``: the forward
+        transform is; ``"ortho"``: both are divided by its root.
     out: a tensor to write the result into.
 
 Raises:
@@ -227,16 +227,16 @@ Example:
     >>> torch.fft.{name}(torch.ones({ones})).shape
     {shown}
 """
-_ALONG = "n: to how many elements the dimension is cut or filled up.\n    dim: the dimension."
-_OVER = "s: to how many elements the dimensions are cut or filled up; -1 for as they are.\n    dim: the dimensions."
+_ALONG = "n: the size to which the dimension is truncated or padded with zeros.\n    dim: the dimension."
+_OVER = "s: the sizes to which the dimensions are truncated or padded; -1 for unchanged.\n    dim: the dimensions."
 
 
 def _public(said: str, complicated: bool, what: str, shown: str) -> Callable[[Callable[..., Tensor]], Any]:
-    """Makes a transform public, with an ``out`` that must be complex, or must not.
+    """Publishes a transform with an ``out`` that must be complex if ``complicated``, else real.
 
     Args:
-        said: what its message calls it.
-        what, shown: for its docstring: the first line, and the example's result.
+        said: the transform's name in error messages.
+        what, shown: of its docstring: the first line, and the size of the example's result.
     """
 
     def declare(transform: Callable[..., Tensor]) -> Any:
@@ -456,7 +456,7 @@ def _frequencies(
     unit = math.inf if n * d == 0 else 1.0 / (n * d)
     arange = functools.partial(names_of("torch")["arange"], device=options.get("device"))
     if out is not None:
-        arange(n if name == "fftfreq" else n // 2 + 1, out=out)  # gives it its size, and says so
+        arange(n if name == "fftfreq" else n // 2 + 1, out=out)  # resizes ``out``, with ``arange``'s warning
         return out.copy_(places(arange, dtype) * unit)
     found = places(arange, dtype) * unit
     return found.requires_grad_() if options.get("requires_grad") else found
@@ -467,13 +467,13 @@ def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any
     """The frequency of each element of ``fft``.
 
     Args:
-        n: how many elements there are.
-        d: how far apart they are.
+        n: the number of elements.
+        d: the distance of samples.
         dtype, requires_grad: of the result.
         out: a tensor to write it into.
 
     Raises:
-        RuntimeError: for a negative ``n``, and dtypes of integers.
+        RuntimeError: for a negative ``n``, and integer dtypes.
 
     Example:
         >>> torch.fft.fftfreq(4)

@@ -16,7 +16,7 @@ from compat._operators.view.slicing import slice_view
 
 
 def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
-    """Along a dimension with samples ``step`` apart."""
+    """The derivative along a dimension with samples at a distance of ``step``."""
 
     def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
@@ -31,7 +31,7 @@ def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
 
 
 def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
-    """Along a dimension with samples at given places."""
+    """The derivative along a dimension with samples at given positions."""
     size = [-1 if d == dim else 1 for d in range(x.dim())]
     gaps = places.diff()
 
@@ -59,7 +59,7 @@ def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
 
 
 def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool) -> list[Any]:
-    """The spacing along each dimension: a number, or a vector of places."""
+    """The spacing along each dimension: a number, or a vector of positions."""
     if spacing is None:
         spacing = 1.0
     if isinstance(spacing, Tensor) and not spacing.dim():
@@ -102,9 +102,9 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
 
     Args:
         input: the samples.
-        spacing: how far apart they are: a number, one for each dimension, or a vector of places for each.
-        dim: along which dimensions; by default all.
-        edge_order: 1 or 2, of the differences at the ends.
+        spacing: their distance: a number, one for each dimension, or a vector of positions for each.
+        dim: the dimensions; by default all.
+        edge_order: the order of the differences at the ends, 1 or 2.
 
     Returns:
         A tensor of the size of ``input`` for each dimension.

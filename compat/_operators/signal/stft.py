@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms: spectra of overlapping stretches of a signal, and back."""
+"""Short-time Fourier transforms: spectra of overlapping frames of a signal, and the inverse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.types.errors import warn
 
 _BOTH_SIDES = "Cannot have onesided output if window or input is complex"
-#: ``_fft_*`` take the kind of normalization as a number: none, by the root, by the number of points.
+#: The normalizations of ``_fft_*``: none, by the root of the number of points, by the number of points.
 _NONE, _ROOT, _COUNT = 0, 1, 2
 
 
@@ -19,7 +19,7 @@ def _shown_window(window: Tensor | None) -> str:
 
 
 def _placed(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor | None:
-    """The window in the middle of ``n_fft`` zeros; None if that is all ones."""
+    """The window padded with zeros on both sides to ``n_fft``; None if it is all ones."""
     if win_length >= n_fft:
         return window
     torch = names_of("torch")
@@ -60,23 +60,24 @@ def stft(
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
     onesided: bool | None = None, return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The Fourier transforms of overlapping stretches of a signal.
+    """The Fourier transforms of overlapping frames of a signal.
 
     Args:
         input: (time,) or (batch, time).
-        n_fft: how long each stretch is.
-        hop_length: from one to the next; ``n_fft // 4`` by default.
-        win_length: how long the window in it is; ``n_fft`` by default.
+        n_fft: the length of a frame.
+        hop_length: the distance between frames; ``n_fft // 4`` by default.
+        win_length: the length of the window; ``n_fft`` by default.
         window: the window function's values; ones by default.
-        center: whether stretches are centered about their times; the signal is then padded at both ends.
-        pad_mode: how, as for ``torch.nn.functional.pad``.
+        center: whether frames are centered about their times; the signal is then padded at both ends.
+        pad_mode: how to pad, as for ``torch.nn.functional.pad``.
         normalized: divide by the root of ``n_fft``.
-        onesided: give the first half of the frequencies only, which tells all of real signals; by default for these.
-        return_complex: give complex numbers; must be said for real signals.
-        align_to_window: without ``center``: whether the first window rather than the first stretch is at the begin.
+        onesided: return only the first half of the frequencies, which determines the others for real signals; by
+            default for these.
+        return_complex: return complex numbers; must be given for real signals.
+        align_to_window: without ``center``: whether the first window, not the first frame, begins with the signal.
 
     Returns:
-        (batch, frequencies, stretches), or (..., 2) of real and imaginary parts unless ``return_complex``.
+        (batch, frequencies, frames), or (..., 2) of real and imaginary parts unless ``return_complex``.
 
     Raises:
         RuntimeError: for sizes and dtypes that do not match.
@@ -172,7 +173,7 @@ def _check_istft(
 
 
 def _overlapped(frames: Any, hop: int) -> Any:
-    """Stretches, (batch, count, length), added up where they overlap: (batch, time)."""
+    """Frames, (batch, count, length), added up where they overlap: (batch, time)."""
     _, count, length = frames.shape
     time = (count - 1) * hop + length
     columns = frames.transpose(1, 2)
@@ -195,18 +196,18 @@ def istft(
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,
     length: int | None = None, return_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The signal of which ``stft`` gave the spectra: the least squares estimate.
+    """The inverse of ``stft``: the least squares estimate of the signal.
 
     Source: D. W. Griffin and J. S. Lim, "Signal estimation from modified short-time Fourier transform", 1984.
 
     Args:
-        input: (frequencies, stretches), or the same with a batch.
-        length: how long the signal is to be.
+        input: (frequencies, frames), or (batch, frequencies, frames).
+        length: the length of the result.
         return_complex: whether the signal is complex.
         n_fft, hop_length, win_length, window, center, normalized, onesided: as for ``stft``.
 
     Raises:
-        RuntimeError: for sizes and dtypes that do not match, and windows that leave out parts of the signal.
+        RuntimeError: for sizes and dtypes that do not match, and windows that do not cover the signal.
 
     Example:
         >>> window = torch.hann_window(8)

@@ -1,4 +1,4 @@
-"""Windows for spectra, and the range of elements."""
+"""Window functions for spectra: ``hann_window``, ``hamming_window``, ``kaiser_window`` and others."""
 
 from __future__ import annotations
 
@@ -6,63 +6,10 @@ import math
 from typing import Any
 
 from compat._core.operators.composite import OPTIONS, composite
-from compat._core.operators.op import aten
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import dtype as Dtype
-from compat._core.types.errors import cpp_name, lacks, wrap_dim
-from compat._operators.reduction.min_max import extreme, shared_by_the_equal
-from compat._operators.reduction.sum_mean_var import axes_of
-from funcgrad.primitives import reductions as r
-from funcgrad.primitives.elementwise import add
-
-# ---------------------------------------------------------------- the range
-
-
-def _check_range(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> None:
-    if dim is None:
-        if not input.numel():
-            raise RuntimeError(
-                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
-            )
-    elif input.dim() and not input.shape[wrap_dim(dim, input.dim())]:
-        along = wrap_dim(dim, input.dim())
-        raise IndexError(f"aminmax: Expected reduction dim {along} to have non-zero size.")
-    if input.dtype.is_complex:
-        raise lacks("aminmax_cpu", input.dtype)
-
-
-@aten(
-    "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-    node="AminmaxBackward0", saves="dim keepdim max! min! self!", check=_check_range,
-)  # fmt: skip
-def aminmax(input, *, dim, keepdim):
-    """The smallest and the largest element, of all or along a dimension.
-
-    Args:
-        dim: the dimension.
-        keepdim: leave it with size 1.
-        out: a pair of tensors to write the results into.
-
-    Raises:
-        RuntimeError: for a tensor without elements.
-        IndexError: for a dimension out of range, or is empty.
-
-    Example:
-        >>> torch.aminmax(torch.tensor([2, 1, 3])).max
-        tensor(3)
-    """
-    axes = axes_of(input, dim)
-    return extreme(r.reduce_min, input, axes, keepdim), extreme(r.reduce_max, input, axes, keepdim)
-
-
-@aminmax.backward
-def aminmax_backward(ct0: Any, ct1: Any, input: Any, result0: Any, result1: Any, dim: int | None) -> Any:
-    axes = axes_of(input, dim)
-    return add(shared_by_the_equal(ct0, input, result0, axes), shared_by_the_equal(ct1, input, result1, axes))
-
-
-# ---------------------------------------------------------------- windows
+from compat._core.types.errors import cpp_name
 
 
 def _window(name: str, length: int, periodic: bool, dtype: Dtype | None, make: Any) -> Tensor:
@@ -88,7 +35,7 @@ _DOC = """The {name} window: {formula}.
 
     Args:
         window_length: its size.
-        periodic: whether to return the first elements of a symmetric window longer by one.
+        periodic: return all but the last element of a symmetric window that is longer by one.
         dtype: of the result.
 
     Raises:
@@ -101,7 +48,7 @@ _DOC = """The {name} window: {formula}.
 
 
 def _cosines(n: Tensor, last: int, *weights: float) -> Tensor:
-    """``weights[0] + weights[1] cos x + weights[2] cos 2x``, x going round once in ``last`` steps."""
+    """``weights[0] + weights[1] cos x + weights[2] cos 2x``, x going from 0 to 2 pi in ``last`` steps."""
     terms = (w * (n * (2 * math.pi * k / last)).cos() for k, w in enumerate(weights) if k)
     total: Any = weights[0]
     for term in terms:
@@ -147,7 +94,7 @@ _publish("bartlett", "a triangle", _bartlett)
     names="torch.hamming_window", errors="before",
 )  # fmt: skip
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, **options):
-    """The Hamming window: ``alpha - beta cos x``, x going round once; arguments as for ``hann_window``.
+    """The Hamming window: ``alpha - beta cos x``, x from 0 to 2 pi; arguments as for ``hann_window``.
 
     Example:
         >>> torch.hamming_window(2)
@@ -167,7 +114,7 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **opti
     """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; otherwise as ``hann_window``.
 
     Args:
-        beta: how narrow it is.
+        beta: the shape parameter; the window narrows as it grows.
 
     Example:
         >>> torch.kaiser_window(3, False, 2.0)
@@ -177,7 +124,7 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, **opti
     def make(n: Tensor, last: int) -> Tensor:
         place = n * (2.0 / last) - 1
         i0 = names_of("torch")["i0"]
-        # Rounding may carry the last place past 1.
+        # Rounding may put the last ``t`` above 1.
         rest = (1 - place * place).clamp(min=0)
         return i0(beta * rest.sqrt()) / i0(names_of("torch")["full"]((), beta, dtype=n.dtype))
 

@@ -1,4 +1,4 @@
-"""New tensors of random numbers."""
+"""Factories of random tensors: ``rand``, ``randn``, ``randint``, ``randperm`` and their ``_like`` variants."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compat._core.types.device import device as Device
 from compat._core.types.errors import wrong_argument
 from compat._operators import samplers
 from compat._operators.create.factories import check_given, no_room, with_grad
-from compat._operators.random.filling import UNIFORM, fill, number
+from compat._operators.random.inplace import UNIFORM, fill, number
 from compat._operators.random.vmap_random import Draw, draws, in_usual_order
 
 
@@ -36,13 +36,14 @@ def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
 
 
 class Options:
-    """Further arguments of factories: device, dtype, layout.
+    """The keyword arguments that factories share.
 
     Args:
-        function: which one, for messages.
-        out: a tensor to put the result into.
-        dtype, requires_grad: the result's.
-        device, layout, pin_memory, memory_format, names: accepted where they ignored.
+        function: the factory's name, for error messages.
+        out: a tensor to write the result into.
+        dtype, device, requires_grad, memory_format: of the result.
+        layout: only ``torch.strided``.
+        pin_memory, names: ignored.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Options:
         check_given(out, dtype, device, layout)
 
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
-        """A contiguous tensor of draws, or ``out`` with draws in it."""
+        """A contiguous tensor of random numbers, or ``out`` filled with them."""
         if self.out is not None:
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
@@ -84,7 +85,7 @@ class Options:
         return with_grad(t, self.requires_grad)
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
-        """A tensor of draws in the size and memory order of ``t``."""
+        """A tensor of random numbers in the size and memory order of ``t``."""
         if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
             empty = (
                 t.detach()
@@ -97,19 +98,19 @@ class Options:
 
 
 def laid_like(
-    t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None, *, apart: bool = False
+    t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None, *, sequential: bool = False
 ) -> Tensor:
-    """A tensor of draws in the memory order of ``t``.
+    """A tensor of random numbers in the memory order of ``t``.
 
     Args:
-        apart: whether batch elements are drawn one after the other, whichever ``t``'s batch dimension is.
+        sequential: draw batch elements of ``vmap`` one after the other, even if they are interleaved in ``t``.
     """
     if t._view is not None:
         refresh(t)
     size, stride = tuple(t._layout.size), t._layout.stride
     assert dtype.numpy is not None
     layout = dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device)
-    return draws(draw, layout, None if apart else t)
+    return draws(draw, layout, None if sequential else t)
 
 
 @composite(
@@ -122,7 +123,7 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
 
     Args:
         size: integers, or one sequence of them.
-        generator: where to draw from; the default generator if left out.
+        generator: the random number generator; the default one if omitted.
         options: ``out``, ``dtype``, ``device``, ``requires_grad``, …
 
     Example:
@@ -172,11 +173,11 @@ def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
     """A tensor of integers: ``randint(high, size)`` from ``[0, high)``, or ``randint(low, high, size)``.
 
     Args:
-        generator: where to draw from; the default generator if left out.
+        generator: the random number generator; the default one if omitted.
         named: ``low``, ``high`` and ``size`` by name; ``out``, ``dtype``, ``device``, ``requires_grad``, …
 
     Raises:
-        RuntimeError: if there are none, or the dtype cannot hold them.
+        RuntimeError: if there are no integers between the bounds, or the dtype cannot hold them.
 
     Example:
         >>> torch.randint(3, 10, (2, 2), generator=torch.Generator().manual_seed(0))

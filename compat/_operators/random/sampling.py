@@ -1,4 +1,4 @@
-"""Random tensors whose distribution other tensors say."""
+"""Sampling with parameters given by tensors: ``bernoulli``, ``poisson``, ``binomial``, ``multinomial``, ``normal``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from compat._core.types.dtype import get_default_dtype, int64
 from compat._core.types.errors import wrong_argument
 from compat._operators import samplers
 from compat._operators.create.factories import blank
-from compat._operators.random.filling import drawing_kernel, number
-from compat._operators.random.making import Options, size_of
+from compat._operators.random.factories import Options, size_of
+from compat._operators.random.inplace import drawing_kernel, number
 from compat._operators.random.vmap_random import check_same, drawn, draws, given
 
 _BERNOULLI = drawing_kernel("BernoulliBackward0", "input")
@@ -36,7 +36,7 @@ _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
 
 
 def _given(out: Any, made: Tensor) -> Tensor:
-    """The result, put into ``out`` if there is one."""
+    """The result, written into ``out`` if given."""
     if out is None:
         return made
     resize_out(out, tuple(made.shape))
@@ -49,14 +49,14 @@ def _given(out: Any, made: Tensor) -> Tensor:
     without_out="p",
 )
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Ones, with the probabilities that ``input`` holds, and zeros.
+    """Zeros and ones: an element is one with the probability in ``input``.
 
     Args:
-        p: a probability for all instead.
+        p: one probability for all elements, instead of those in ``input``.
 
     Raises:
         RuntimeError: for probabilities outside ``[0, 1]``.
-        NotImplementedError: for those of an integer dtype.
+        NotImplementedError: for probabilities of an integer dtype.
 
     Example:
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
@@ -78,7 +78,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
 
 @composite("poisson(Tensor self, Generator? generator=None) -> Tensor", names="torch.poisson")
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Poisson-distributed numbers of the rates that ``input`` holds.
+    """Poisson-distributed numbers with the rates in ``input``.
 
     Raises:
         RuntimeError: for a negative rate.
@@ -92,7 +92,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 
 @composite("binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", names="torch.binomial")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """How many of ``count`` tosses of probability ``prob`` succeed; the two broadcast against each other."""
+    """The numbers of successes in ``count`` trials of probability ``prob``; the two broadcast against each other."""
     size = broadcast_size(tuple(count.shape), tuple(prob.shape))
     if on_meta(count):
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
@@ -106,18 +106,18 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
 )
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """Indices drawn with the weights that each row of ``input`` holds; all different unless ``replacement``.
+    """Indices drawn with the weights in each row of ``input``; all different unless ``replacement``.
 
     Args:
         input: weights, of one or two dimensions; they need not add up to 1.
-        num_samples: how many to draw for each row.
+        num_samples: the number of indices to draw for each row.
 
     Returns:
         An int64 tensor of shape (num_samples,) or (rows, num_samples).
 
     Raises:
-        RuntimeError: for weights that are negative, not finite, all zero or no floating-point numbers, and where there
-            are fewer than ``num_samples``.
+        RuntimeError: for weights that are negative, not finite, all zero or not floating-point, and for fewer weights
+            than ``num_samples`` without ``replacement``.
 
     Example:
         >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
@@ -161,7 +161,11 @@ _SIGNATURES = (
     names="torch.normal", errors="before", out="own",
 )  # fmt: skip
 def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Normal numbers: of the means and standard deviations that tensors hold, or of one mean and one for a ``size``.
+    """Normally distributed numbers.
+
+    Args:
+        mean, std: the means and standard deviations: tensors that broadcast against each other, or numbers.
+        size: the size of the result if both are numbers.
 
     Raises:
         RuntimeError: for a negative ``std``, or tensors that do not broadcast.

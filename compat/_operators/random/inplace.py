@@ -1,7 +1,6 @@
 """Filling tensors with random numbers, in place.
 
-The numbers come from ``samplers`` as NumPy arrays. A tensor gets them in the order of its memory, as in
-PyTorch.
+The numbers are NumPy arrays from ``samplers``. They are written in the tensor's memory order, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from funcgrad.primitives.shape import zeros
 
 
 def _zeros_for(count: int) -> Callable[..., list[Any]]:
-    """A backward that gives the first ``count`` inputs zeros: draws depend on none."""
+    """A backward with zero gradients for the first ``count`` inputs, on which random numbers do not depend."""
 
-    def stated(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    def backward(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
         return [zeros(type_of(x).strong()) if i < count else None for i, x in enumerate(inputs)]
 
-    return stated
+    return backward
 
 
 def drawing_kernel(node: Any, *operands: str, shown: str = "", name: str = "") -> Kernel:
-    """The operation that gives ``values``, whatever the operands are, with a node for their gradients.
+    """The operation that returns ``values``, whatever its operands are, with a node for the operands' gradients.
 
     Args:
-        node: the class of its nodes, or the name of one to make.
-        operands: what it is drawn for, by name.
-        shown: what nodes show as ``_saved_...``: metadata of operands.
-        name: the operation's; by default what the node's tells.
+        node: the class of its nodes, or the name of a new class.
+        operands: the names of the operands before ``values``.
+        shown: the ``_saved_...`` attributes of a new class: metadata of operands, such as ``mean.sym_sizes``.
+        name: the operation's name; by default that of the new class, without ``Backward``.
     """
 
     def shows(entry: str) -> Any:
@@ -71,14 +70,14 @@ def drawing_kernel(node: Any, *operands: str, shown: str = "", name: str = "") -
 
 
 def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
-    """Puts draws into a tensor, in the order of its memory; returns it.
+    """Writes random numbers into a tensor, in its memory order; returns the tensor.
 
     Args:
-        draw: gives them.
+        draw: the sampler.
         kernel: made by ``drawing_kernel`` for the tensor and ``others``.
 
     Raises:
-        RuntimeError: if the tensor cannot be written in place, or ``draw`` says so.
+        RuntimeError: if the tensor cannot be written in place, or from ``draw``.
     """
     if t._view is not None:
         sync_written(t)
@@ -92,7 +91,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         raise RuntimeError(OVERLAPS_ITSELF)
     check_memory(t, others)
     assert layout.dtype.numpy is not None
-    # An empty tensor may be over memory that has elements.
+    # The storage of an empty tensor may have elements.
     whole = (
         layout.whole
         and layout.numel == layout.base.numel
@@ -116,7 +115,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
 
 
 def _along(flat: np.ndarray, size: Sequence[int], stride: Sequence[int]) -> np.ndarray:
-    """Draws in the order of memory as an array of ``size``: the first ones where the strides are largest last."""
+    """Numbers in memory order as an array of ``size``: the dimension with the smallest stride varies fastest."""
     order = sorted(range(len(size)), key=lambda d: -stride[d])
     laid = flat.reshape([size[d] for d in order]).transpose(np.argsort(order)) if order else flat.reshape(())
     return np.asarray(laid, order="C")
@@ -162,7 +161,7 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
 
 
 def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple) -> tuple:
-    """The arguments ``from`` and ``to``, the first of which is no name in Python."""
+    """The arguments ``from`` and ``to``: the first, a keyword of Python, cannot be the name of a parameter."""
     if len(positional) > 2:
         raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(positional)} were given")
     given = dict(zip(("from", "to"), positional))
@@ -187,7 +186,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     Without ``to`` they go up to the largest that the dtype holds exactly.
 
     Raises:
-        RuntimeError: if there are none between the bounds, or the dtype cannot hold them.
+        RuntimeError: if there are no integers between the bounds, or the dtype cannot hold them.
 
     Example:
         >>> torch.zeros(3).random_(1)
@@ -223,7 +222,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
-    contiguous = self._layout.contiguous and in_usual_order(self)  # not as vmap shows it
+    # Also in memory, where vmap may interleave batch elements.
+    contiguous = self._layout.contiguous and in_usual_order(self)
     return fill(self, lambda n, dtype: samplers.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
@@ -262,7 +262,7 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator:
     names="Tensor.geometric_",
 )
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
-    """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
+    """Fills the tensor with numbers of trials of probability ``p`` up to the first success; returns it."""
     engine = engine_of("geometric_", generator)
     return fill(self, lambda n, dtype: samplers.geometric(engine, n, dtype, p), _GEOMETRIC)
 
@@ -295,13 +295,13 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if level_stack.state.levels:
         return _batched_bernoulli(self, wide, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
-    # As many probabilities as there are elements, in the order in which these are drawn.
+    # A probability for each element, in the order in which the elements are drawn.
     probabilities = array_of(wide).transpose(order).reshape(-1)
     return fill(self, lambda n, dtype: samplers.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
 def _batched_bernoulli(t: Tensor, p: Tensor, engine: Any) -> Tensor:
-    """``bernoulli_`` with a tensor of as many probabilities inside transforms."""
+    """``bernoulli_`` inside transforms, with a tensor of a probability for each element."""
     (probabilities,), over = given(p)
     vmap_checks.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
     check_fill(t)
