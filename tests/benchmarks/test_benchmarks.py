@@ -32,7 +32,7 @@ def test_ratios_are_taken_round_by_round():
     assert (found.seconds.median, found.other_seconds.median) == (30, 60)
 
 
-def test_each_of_the_others_is_compared_with_ours():
+def test_each_other_library_is_compared_with_funcgrad():
     found = compare(
         Case("three", clocked("a", 1, 1), [clocked("b", 2, 2), clocked("c", 4, 4)], rounds=2, sample_seconds=0)
     )
@@ -49,7 +49,7 @@ def test_turns_alternate():
     assert order == ["a", "b", "b", "a", "a", "b"]
 
 
-def test_samples_last_as_long_as_asked_and_prepare_is_not_timed(monkeypatch):
+def test_samples_have_the_requested_length_and_prepare_is_not_timed(monkeypatch):
     """On a clock that each run advances by 1 ms and each preparation by a second."""
     now = 0.0
 

@@ -64,7 +64,7 @@ def test_rounds_threads_quick_and_series():
         (["mlp", "--sizes", "depth=many"], "no workload of these has a size depth=many"),
     ],
 )
-def test_what_is_not_there_is_an_error(arguments, complaint, capsys):
+def test_unknown_names_on_the_command_line_are_errors(arguments, complaint, capsys):
     with pytest.raises(SystemExit):
         order(*arguments)
     assert complaint in capsys.readouterr().err

@@ -84,7 +84,7 @@ def test_ratios_are_the_baseline_by_the_other_round_by_round():
     assert found.rounds == 4 and found.agree
 
 
-def test_what_is_recorded_of_a_contestant():
+def test_records_of_a_contestant():
     found = run([Fake("torch", 0.1), Fake("jax", 0.001)])
     jax = found.results["jax"]
     assert (jax.import_seconds, jax.build_seconds, jax.first_seconds) == (0.5, 0.25, [1.5] * 5)

@@ -111,7 +111,7 @@ def test_threads_are_processors():
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="processors cannot be watched on this system")
-def test_work_of_others_is_told_from_ours(monkeypatch):
+def test_cpu_time_of_other_processes_is_measured(monkeypatch):
     readings = {"busy": iter([100.0, 106.0]), "family": iter([10.0, 12.0]), "clock": iter([0.0, 4.0])}
     monkeypatch.setattr(processors, "_busy_seconds", lambda: next(readings["busy"]))
     monkeypatch.setattr(processors, "seconds_of_family", lambda process: next(readings["family"]))

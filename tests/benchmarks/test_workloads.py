@@ -54,7 +54,7 @@ def test_a_program_trains_in_compat_and_in_jax(name):
         assert [by_hand().item() for _ in range(3)] == pytest.approx(losses, rel=tolerance)
 
 
-def test_what_a_step_computes_is_counted():
+def test_flops_and_bytes_of_a_step_are_counted():
     chain = all_workloads()["chain"]
     small, large = (chain.jax(Start.of(begun("chain")), chain.size(f"length={n}")).cost() for n in (10, 100))
     assert 0 < 5 * small["flops"] < large["flops"] and small["bytes"] > 0

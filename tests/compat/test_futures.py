@@ -67,7 +67,7 @@ def test_waiting_for_another_thread() -> None:
     assert collect_all([]).wait() == []
 
 
-def test_what_is_no_future_and_where_it_cannot_be() -> None:
+def test_values_that_are_not_futures_and_unsupported_devices() -> None:
     for call in (collect_all, wait_all):
         with pytest.raises(RuntimeError, match="Future can't be None"):
             call([None])

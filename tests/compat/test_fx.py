@@ -101,7 +101,7 @@ def test_copies_and_pickles_compute_the_same() -> None:
         (len, RuntimeError, "'len' is not supported in symbolic tracing by default"),
     ],
 )
-def test_what_depends_on_values(function: Any, error: type[Exception], text: str) -> None:
+def test_symbolic_trace_of_data_dependent_functions_raises(function: Any, error: type[Exception], text: str) -> None:
     before = torch.nn.Module.__call__
     with pytest.raises(error, match=text):
         fx.symbolic_trace(function)
@@ -162,7 +162,7 @@ def test_a_graph_is_changed() -> None:
     assert new.args == (3,) and new.all_input_nodes == []
 
 
-def test_a_graph_that_is_wrong_is_told() -> None:
+def test_lint_reports_wrong_graphs() -> None:
     graph = fx.Graph()
     x = graph.placeholder("x")
     late = graph.call_function(torch.neg, (x,))
@@ -178,7 +178,7 @@ def test_a_graph_that_is_wrong_is_told() -> None:
         other.lint()
 
 
-def test_a_graph_by_hand() -> None:
+def test_a_graph_built_by_hand() -> None:
     graph = fx.Graph()
     tracer = GraphAppendingTracer(graph)
     a, b = (fx.Proxy(graph.placeholder(name), tracer) for name in "ab")
@@ -217,7 +217,7 @@ def test_interpreters_and_transformers() -> None:
         fx.Interpreter(traced).run()
 
 
-def test_leaves_are_a_tracers_decision() -> None:
+def test_leaves_are_chosen_by_the_tracer() -> None:
     class Through(fx.Tracer):
         def is_leaf_module(self, m: torch.nn.Module, module_qualified_name: str) -> bool:
             return not isinstance(m, torch.nn.ReLU)

@@ -130,7 +130,7 @@ def test_lists_of_tensors() -> None:
     assert x.grad.tolist() == [3.0, 3.0] and y.grad is None
 
 
-def test_what_is_written_counts() -> None:
+def test_mutated_arguments_get_a_new_version() -> None:
     @torch.library.custom_op("tests::add_one_", mutates_args=("x",))
     def add_one_(x: Tensor) -> None:
         x.numpy()[...] += 1
@@ -223,7 +223,7 @@ def test_functions_that_register() -> None:
     assert not hasattr(torch.ops.tests_more, "plus")
 
 
-def test_modes_see_it(sine: Any) -> None:
+def test_dispatch_modes_intercept_custom_operators(sine: Any) -> None:
     seen = []
 
     class Names(TorchDispatchMode):
@@ -237,7 +237,7 @@ def test_modes_see_it(sine: Any) -> None:
     assert seen[:2] == ["aten.ones.default", "tests.sine.default"] and "aten.cos.default" in seen
 
 
-def test_where_no_tensor_says_so() -> None:
+def test_kernels_without_tensor_arguments_are_selected_by_device() -> None:
     @torch.library.custom_op("tests::ones", mutates_args=(), device_types="cpu")
     def ones(device: torch.device) -> Tensor:
         return torch.ones(3)
@@ -384,7 +384,7 @@ def test_results_without_a_formula_have_a_node_that_warns(library: Any) -> None:
         torch._C._set_autograd_fallback_mode("loud")
 
 
-def test_what_is_written_through_a_view_without_a_formula_warns_at_the_base(library: Any) -> None:
+def test_writes_to_a_view_without_a_formula_warn_in_backward_of_the_base(library: Any) -> None:
     library.define("fill(Tensor(a!) x) -> Tensor(a!)")
 
     def fill(x: Any) -> Any:
@@ -417,7 +417,7 @@ def test_schemas_and_places_that_are_none(library: Any) -> None:
     assert torch.ops.tests_lib.twice(torch.ones(1)) == 2 and torch.ops.tests_lib.twice(None) is None
 
 
-def test_what_has_no_value_is_a_type_of_schemas(library: Any) -> None:
+def test_none_in_schemas(library: Any) -> None:
     for schema in ("nothing() -> None", "one(Tensor x, None y) -> (Tensor, None)"):
         library.define(schema)
     library.impl("nothing", lambda: None, "CompositeExplicitAutograd")
@@ -430,5 +430,5 @@ def test_what_has_no_value_is_a_type_of_schemas(library: Any) -> None:
 
 
 @pytest.mark.parametrize("op", [torch.ops.aten.add, torch.ops.aten.add.Tensor], ids=["operation", "overload"])
-def test_there_is_one_of_each(op: Any) -> None:
+def test_operators_are_copied_as_themselves(op: Any) -> None:
     assert copy.deepcopy(op) is op

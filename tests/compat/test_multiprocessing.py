@@ -41,7 +41,7 @@ def test_tensors_go_to_processes_and_results_come_back():
     assert sorted(results.get() for _ in range(2)) == [(0, [1.0, 1.0]), (1, [2.0, 2.0])]
 
 
-def test_a_failure_is_told_with_its_traceback():
+def test_failures_are_reported_with_their_traceback():
     with pytest.raises(mp.ProcessRaisedException, match="Process 0 terminated with the following error") as caught:
         mp.spawn(failing, nprocs=1)
     assert "ValueError: number 0" in caught.value.msg and caught.value.error_index == 0
@@ -83,7 +83,7 @@ def exchange(x: torch.Tensor, y: torch.Tensor, results: Any, received: Any) -> N
 
 @linux
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_what_one_process_writes_another_reads(strategy: str, method: str) -> None:
+def test_shared_memory_shows_the_writes_of_other_processes(strategy: str, method: str) -> None:
     """As in PyTorch: tensors sent through a queue are moved to shared memory, arguments of forked children are not."""
     (torch.ones(4) @ torch.ones(4)).item()  # XLA has its threads
     python: Any = mp.get_context(method)
@@ -199,7 +199,7 @@ def test_two_mappings_of_one_memory(dtype: torch.dtype) -> None:
 
 
 @linux
-def test_named_memory_is_removed_by_who_lets_go_last() -> None:
+def test_named_memory_is_removed_with_its_last_owner() -> None:
     storage = torch.UntypedStorage(16)
     manager, name, size = storage._share_filename_cpu_()
     assert size == 16 and os.path.exists(name) and storage.is_shared()

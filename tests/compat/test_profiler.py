@@ -32,7 +32,7 @@ def test_ranges_their_times_and_what_lies_within() -> None:
     assert not any("inner" in line for line in lines)
 
 
-def test_nothing_is_recorded_outside() -> None:
+def test_the_profiler_records_nothing_after_its_block() -> None:
     with torch.profiler.profile() as profiler:
         pass
     with torch.profiler.record_function("late"):

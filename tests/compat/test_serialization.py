@@ -94,7 +94,7 @@ class Largest:
         return max, (1, 2)
 
 
-def test_functions_of_python_have_the_names_of_today() -> None:
+def test_unsafe_builtins_have_their_python_3_names() -> None:
     with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL max was not"):
         again(Largest())
     assert torch.serialization.get_unsafe_globals_in_checkpoint(saved(Largest())) == ["builtins.max"]
@@ -180,7 +180,7 @@ def test_a_path_names_the_archive(tmp_path: Path) -> None:
     assert torch.load(str(tmp_path / "model.best.pt"), mmap=True) == [1]
 
 
-def test_training_goes_on_after_loading() -> None:
+def test_training_continues_after_loading() -> None:
     def made() -> tuple[Any, Any]:
         torch.manual_seed(0)
         net = torch.nn.Linear(3, 1)
@@ -278,7 +278,7 @@ def test_errors(call: Any, error: type[Exception], text: str) -> None:
         call()
 
 
-def test_what_cannot_be_pickled_leaves_no_file(tmp_path: Path) -> None:
+def test_failed_saves_leave_no_file(tmp_path: Path) -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
         torch.save(lambda: 1, tmp_path / "x.pt")
     assert not list(tmp_path.iterdir())
@@ -327,7 +327,7 @@ def test_the_order_of_bytes_of_files_that_do_not_say_it() -> None:
         torch.serialization.set_default_load_endianness("big")
 
 
-def test_what_a_file_names_that_is_not_safe() -> None:
+def test_unsafe_globals_of_a_file_are_listed() -> None:
     content = {"half": fractions.Fraction(1, 2), "third": fractions.Fraction(1, 3), "weight": torch.ones(2)}
     for protocol in (2, 4):
         with io.BytesIO() as file:

@@ -72,12 +72,12 @@ Greatest relative difference: 0.3333333432674408 at index (1,) (up to 1.3e-06 al
          "Additional keys in the actual mapping: ['a']"),
     ],
 )  # fmt: skip
-def test_what_assert_close_says(actual, expected, text):
+def test_messages_of_assert_close(actual, expected, text):
     with pytest.raises(AssertionError, match=f"^{re.escape(text)}$"):
         assert_close(actual, expected)
 
 
-def test_what_is_close():
+def test_values_that_are_close():
     assert_close(T([1.0]), T([1.0 + 1e-6]))
     assert_close((1, [2.0]), [1, (2.0 + 1e-8,)])
     assert_close(T([1.0, float("nan")]), T([1.0, float("nan")]), equal_nan=True)
@@ -89,7 +89,7 @@ def test_what_is_close():
 
 
 @pytest.mark.parametrize(("actual", "expected"), [("a", "a"), (T([1.0]), 1), (np.array([1.0]), T([1.0])), (1, T(1))])
-def test_what_cannot_be_compared(actual, expected):
+def test_types_that_assert_close_cannot_compare(actual, expected):
     with pytest.raises(TypeError, match="No comparison pair was able to handle inputs of type"):
         assert_close(actual, expected)
 
@@ -124,7 +124,7 @@ def test_messages_and_tolerances():
             -3.3738074512063045e38, -2.6843556145132147e38, -1.4574804663160226e38]),
     ],
 )  # fmt: skip
-def test_what_make_tensor_draws(size, options, values):
+def test_values_of_make_tensor(size, options, values):
     torch.manual_seed(3)
     made = make_tensor(size, device="cpu", **options).tolist()
     assert made[: values.index(...)] == values[: values.index(...)] if ... in values else made == values
@@ -155,6 +155,6 @@ def test_how_make_tensor_lays_out():
          "and high=1"),
     ],
 )  # fmt: skip
-def test_what_make_tensor_refuses(options, text):
+def test_invalid_options_of_make_tensor(options, text):
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         make_tensor(3, device="cpu", **options)

@@ -42,6 +42,6 @@ def test_a_good_site_has_none(tmp_path: Path) -> None:
         ('rel="canonical"', 'rel="next"', "no canonical"),
     ],
 )
-def test_what_is_wrong_is_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
+def test_faults_of_a_site_are_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
     wrong = found(tmp_path, a=GOOD["a.html"].replace(old, new))
     assert wrong and any(problem in w for w in wrong)

@@ -85,7 +85,7 @@ make test
 """
 
 
-def test_a_good_page_passes_and_is_left_alone(tmp_path: Path) -> None:
+def test_a_good_page_passes_unchanged(tmp_path: Path) -> None:
     assert checked(tmp_path, GOOD, write=True) == ([], GOOD)
 
 
@@ -107,7 +107,7 @@ def test_a_good_page_passes_and_is_left_alone(tmp_path: Path) -> None:
         ("hello.py", "other.py", None),
     ],
 )
-def test_what_is_wrong_with_a_page_is_found(tmp_path: Path, old: str, new: str, problem: str | None) -> None:
+def test_faults_of_a_page_are_found(tmp_path: Path, old: str, new: str, problem: str | None) -> None:
     problems, text = checked(tmp_path, GOOD.replace(old, new))
     if problem is None:
         assert problems == []

@@ -127,11 +127,11 @@ def test_each_page_of_the_gallery_has_a_picture() -> None:
         assert (page.parent / front["picture"]).exists(), path
 
 
-def test_a_card_has_its_size() -> None:
+def test_social_cards_have_their_size() -> None:
     assert cards.draw("A title", "What it says.", "funcgrad").size == cards.SIZE
 
 
-def test_what_the_search_must_find_is_stated() -> None:
+def test_expected_results_of_searches_are_listed() -> None:
     found = browse.searches()
     assert len(found) >= 30 and all(wanted for _, wanted in found)
 

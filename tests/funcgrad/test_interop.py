@@ -111,7 +111,7 @@ def test_to_jax_under_its_other_transforms() -> None:
         assert_close(to_jax(fnp.sin)(X), np.sin(X), "without jit")
 
 
-def test_what_jit_returns_is_differentiable_by_jax() -> None:
+def test_jitted_functions_are_differentiable_by_jax() -> None:
     f = fg.jit(lambda x: fnp.sum(fnp.sin(x) ** 2))
     assert_close(jax.grad(f)(X), np.sin(2 * X), "jax.grad of funcgrad.jit")
 
@@ -132,7 +132,7 @@ def test_integers_and_what_is_no_array() -> None:
     assert f(np.float32(0), "cos", 2)[1] == 3
 
 
-def test_it_is_traced_once_for_each_kind_of_arguments() -> None:
+def test_a_jax_function_is_traced_once_for_each_kind_of_arguments() -> None:
     seen = []
 
     @from_jax

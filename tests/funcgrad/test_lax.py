@@ -538,7 +538,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "kind", "message"), REFUSED, ids=[message for *_, message in REFUSED])
-def test_what_is_refused(ask: Callable[[], Any], kind: type[Exception], message: str) -> None:
+def test_refused_arguments(ask: Callable[[], Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         ask()
 

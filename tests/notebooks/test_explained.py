@@ -109,7 +109,7 @@ def test_a_hook_changes_the_gradient(a: Tensor, b: Tensor) -> None:
     assert printed(a.grad, b.grad) == "tensor([  -8.,  -64., -216.]) tensor([  -4.,  -32., -108.])"
 
 
-def test_a_backward_of_ones_own(a: Tensor, b: Tensor) -> None:
+def test_a_custom_backward(a: Tensor, b: Tensor) -> None:
     seen = []
 
     class custom_function(torch.autograd.Function):

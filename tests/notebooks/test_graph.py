@@ -42,7 +42,7 @@ def test_two_products() -> None:
     assert [t.grad.item() for t in (a, b, d)] == [12.0, 8.0, 6.0]
 
 
-def test_in_place_is_noticed_where_it_matters() -> None:
+def test_in_place_writes_of_saved_tensors_are_detected() -> None:
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
     e = c * d
@@ -53,7 +53,7 @@ def test_in_place_is_noticed_where_it_matters() -> None:
         e.backward()
 
 
-def test_in_place_is_noticed_of_data_as_well() -> None:
+def test_in_place_writes_of_saved_data_are_detected() -> None:
     a, b = leaf(2.0).data, leaf(3.0)
     e = a * b
     a += 1
@@ -61,7 +61,7 @@ def test_in_place_is_noticed_of_data_as_well() -> None:
         e.backward()
 
 
-def test_in_place_does_no_harm_elsewhere() -> None:
+def test_in_place_writes_of_unsaved_tensors_are_allowed() -> None:
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
     e = c + d
@@ -95,7 +95,7 @@ def everything() -> dict[str, Tensor]:
     return dict(a=a, b=b, c=c, d=d, e=e, f=f, g=g, h=h, i=i, j=j, k=j * i)
 
 
-def test_a_graph_with_everything_in_it() -> None:
+def test_a_graph_with_all_kinds_of_nodes() -> None:
     t = everything()
     assert "".join(name for name, v in t.items() if v.is_leaf) == "abcdfh"
     assert "".join(name for name, v in t.items() if v.requires_grad) == "ceghijk"
@@ -133,7 +133,7 @@ def test_values_kept_without_the_graph() -> None:
     assert torch.arange(4).view(2, 2).tolist() == [[0, 1], [2, 3]]
 
 
-def test_gradient_is_that_of_what_comes_after() -> None:
+def test_the_gradient_argument_of_backward_is_used() -> None:
     x = leaf(3.0)
     (x**2).backward(gradient=torch.tensor(0.05))
     assert x.grad.item() == pytest.approx(0.3)
@@ -172,7 +172,7 @@ def test_the_state_has_the_places_of_the_parameters(model: nn.Sequential) -> Non
     assert stepped([p for p in model.parameters() if p.requires_grad]) == ([1, 2, 3, 4], [[0], [1, 2, 3, 4]])
 
 
-def test_a_parameter_twice_in_the_groups(model: nn.Sequential) -> None:
+def test_duplicate_parameters_in_groups(model: nn.Sequential) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with pytest.raises(ValueError, match="some parameters appear in more than one parameter group"):
         optimizer.add_param_group({"params": model[0].parameters()})

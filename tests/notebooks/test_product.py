@@ -20,7 +20,7 @@ def product_with_constant() -> tuple[Tensor, Tensor, Tensor]:
     return c, d, c * d
 
 
-def test_nodes_come_with_gradients() -> None:
+def test_nodes_are_shown_with_gradients() -> None:
     a, b = torch.tensor(2.0), torch.tensor(2.0)
     assert a.grad_fn is None and b.grad_fn is None and (a * b).grad_fn is None
     c, d, e = product_with_constant()

@@ -30,7 +30,7 @@ def test_an_exception_that_is_needed_no_more_is_wrong() -> None:
     ]
 
 
-def test_what_is_listed_must_be_there() -> None:
+def test_listed_programs_must_exist() -> None:
     assert run.judge(["ad"], TABLE, WHY, {}) == ["ad: is listed, but the parity programs have nothing of that name"]
 
 

@@ -56,7 +56,7 @@ def test_jax_autodiff_is_found(source: str) -> None:
         "from jax.interpreters import mlir",
     ],
 )
-def test_everything_else_is_left_alone(source: str) -> None:
+def test_other_code_is_accepted(source: str) -> None:
     assert found("funcgrad/x.py", source) == []
 
 
@@ -123,7 +123,7 @@ def test_unclear_words(text: str) -> None:
         "take the step",
     ],
 )
-def test_other_words(text: str) -> None:
+def test_similar_words_are_accepted(text: str) -> None:
     assert found("tests/x.py", f'"""{text}"""\n') == []
 
 
@@ -131,7 +131,7 @@ def test_the_repository_keeps_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert check_rules.main() == 0, capsys.readouterr().out
 
 
-def test_what_functions_look_up_is_not_changed() -> None:
+def test_globals_of_functions_are_not_changed() -> None:
     for source in ("f.__globals__['x'] = 1", "getattr(f, '__globals__')"):
         assert found("compat/_core/x.py", source)
         assert found("compat/_compile/guards.py", source) == []

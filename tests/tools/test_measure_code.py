@@ -42,7 +42,7 @@ def test_lines_of_code_are_counted() -> None:
     assert found == {3, 6, 9, 12, 13, 14, 15, 16, 19, 20, 21, 24, 25}
 
 
-def test_an_operator_has_its_row_its_backward_and_what_nobody_else_uses(tmp_path: Path) -> None:
+def test_an_operator_counts_its_declaration_backward_and_helpers(tmp_path: Path) -> None:
     path = tmp_path / "module.py"
     path.write_text(SOURCE)
     measured = measure_code.Module(path)

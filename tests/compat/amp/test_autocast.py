@@ -42,7 +42,7 @@ def test_compiled_functions_distinguish_autocast_contexts() -> None:
             assert f(x).dtype == torch.float16
 
 
-def test_what_is_written_in_place_is_written_into_the_tensor() -> None:
+def test_in_place_operators_keep_the_dtype_under_autocast() -> None:
     x = torch.zeros(2, 2)
     with torch.autocast("cpu"):
         assert x.addmm_(torch.eye(2), torch.eye(2)) is x
@@ -75,7 +75,7 @@ def test_dispatch_modes_see_the_casts_and_then_the_operator() -> None:
     assert calls.seen.index(f"aten.bmm.default {half}") > calls.seen.index("aten.permute.default float32")
 
 
-def test_composites_are_cast_where_their_operators_are() -> None:
+def test_composites_are_cast_with_their_operators() -> None:
     x = torch.rand(3, 4)
     with torch.autocast("cpu"):
         found = [torch.cov(x), torch.corrcoef(x), torch.mv(x, x[0]), x @ x[0]]

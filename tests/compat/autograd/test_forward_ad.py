@@ -26,7 +26,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-def test_what_is_left_of_a_dual_goes_on_as_a_tensor() -> None:
+def test_dual_tensors_are_plain_after_their_level() -> None:
     with fwAD.dual_level():
         x = fwAD.make_dual(torch.ones(2), torch.ones(2))
         y = x.exp()
@@ -57,7 +57,7 @@ def test_a_level_is_left_where_an_error_goes_through() -> None:
 
 
 @pytest.mark.parametrize("view", [False, True])
-def test_what_a_jvp_returns_is_a_view_as_its_result_is(view: bool) -> None:
+def test_the_tangent_of_a_custom_jvp_is_a_view_if_the_result_is(view: bool) -> None:
     class Part(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, change: Any) -> Any:

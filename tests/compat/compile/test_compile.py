@@ -139,7 +139,7 @@ def change(i: int, model: Any, optimizer: Any) -> None:
         model.load_state_dict(model.state_dict())
 
 
-def test_what_it_depends_on_may_change(replays: list[Replay]) -> None:
+def test_captured_state_may_change_between_compiled_steps(replays: list[Replay]) -> None:
     plain = run(OPTIMIZERS["AdamW"], False, 34, between=change)
     same(run(OPTIMIZERS["AdamW"], True, 34, between=change), plain)
     assert len(set(replays)) >= 4
@@ -205,7 +205,7 @@ def test_fullgraph_names_the_line() -> None:
         f(torch.ones(()))
 
 
-def test_an_input_looked_at_counts_as_a_value() -> None:
+def test_an_input_that_was_read_counts_as_a_value() -> None:
     @torch.compile
     def f(x: Any, flag: Any) -> Any:
         return x * 2 if flag else x * 3

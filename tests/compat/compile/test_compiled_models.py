@@ -210,7 +210,7 @@ def test_hooks_on_results_run() -> None:
     assert out.grad.tolist() == [[2.0], [2.0]]
 
 
-def test_what_keeps_a_result_is_not_captured() -> None:
+def test_functions_that_store_a_result_are_not_captured() -> None:
     class Keeping(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -30,7 +30,7 @@ def test_without_an_accelerator_xla_says_what_to_install() -> None:
     assert 'pip install "jax[tpu]" for TPUs' in caught.value.__notes__[0]
 
 
-def test_a_plugin_that_finds_nothing_is_told_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_that_finds_nothing_is_distinguished_from_no_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     from compat._core.types import device
 
     monkeypatch.setattr(device.runtime, "expected", lambda: True)

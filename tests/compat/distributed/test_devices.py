@@ -16,7 +16,7 @@ def test_tensors_in_parts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["data", "sharded", "tensor"])
-def test_what_a_compiled_step_exchanges(how: str, tmp_path: Path) -> None:
+def test_collectives_of_a_compiled_step(how: str, tmp_path: Path) -> None:
     flags = f"--xla_dump_to={tmp_path} --xla_dump_hlo_as_text"
     status, text = run_python("collectives_program.py", how, str(tmp_path), devices=8, flags=flags)
     assert status == 0 and text.endswith("done\n"), text

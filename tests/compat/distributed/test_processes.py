@@ -76,7 +76,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("how", TOLD)
-def test_who_is_missing(how: str) -> None:
+def test_missing_ranks_are_named(how: str) -> None:
     outputs = run_processes("failures_program.py", 3, how)
     told = [text for _, text in outputs[:2]]
     assert all("rank 2" in text for text in told), told
@@ -113,7 +113,7 @@ def test_the_launcher_starts_processes_again() -> None:
     assert status == 1 and "rank      : 1 (local_rank: 1)" in text.split("Root Cause")[1] and "SIGKILL" in text, text
 
 
-def test_hosts_meet() -> None:
+def test_agents_on_two_hosts_start_one_group() -> None:
     port = free_port()
     start = lambda rank: subprocess.Popen(
         [sys.executable, "-m", "compat.distributed.run", "--nnodes=2", f"--node-rank={rank}", f"--master-port={port}",

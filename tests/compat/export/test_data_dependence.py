@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[Function, str]] = {
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_what_looks_at_values_is_recorded(name: str) -> None:
+def test_data_dependent_operations_are_recorded(name: str) -> None:
     function = RECORDED[name]
     graph = make_fx(function)(torch.tensor([1.0, -2.0, 3.0, -4.0]))
     for other in ([-1.0, 2.0, -3.0, 4.0], [0.5, 1.0, 1.5, 2.0]):
@@ -82,7 +82,7 @@ def test_what_looks_at_values_is_recorded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_would_be_a_constant_is_refused(name: str) -> None:
+def test_values_that_would_be_constants_of_the_graph_are_refused(name: str) -> None:
     function, said = REFUSED[name]
     with pytest.raises(RuntimeError, match=rf"(?s){said}.* at test_data_dependence.py:\d+.*constant of the graph"):
         make_fx(function)(torch.tensor([1.0, -2.0, 3.0, -4.0]))
@@ -100,7 +100,7 @@ def test_a_backend_gets_no_graph_with_such_constants(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_backend_gets_what_looks_at_values(name: str) -> None:
+def test_a_backend_gets_data_dependent_operations(name: str) -> None:
     function = RECORDED[name]
     graphs: list[Any] = []
     compiled = torch.compile(function, backend=lambda graph, _: graphs.append(graph) or graph, fullgraph=True)

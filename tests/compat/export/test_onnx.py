@@ -166,7 +166,7 @@ def test_exported_programs_and_functions() -> None:
     torch.testing.assert_close(torch.onnx.export(lambda a: a.sin() + 1, (x,))(x)[0], x.sin() + 1)
 
 
-def test_what_is_not_written_is_named() -> None:
+def test_operators_without_onnx_are_named_with_their_module() -> None:
     class Inner(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.lgamma(x)

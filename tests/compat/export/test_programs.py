@@ -87,7 +87,7 @@ def test_stablehlo_runs_where_compat_is_not_imported(tmp_path: Path) -> None:
     assert "stablehlo" in torch.export.export(net, (x,)).stablehlo.stablehlo
 
 
-def test_what_export_does_not_take() -> None:
+def test_invalid_dynamic_shapes_and_programs_that_export_refuses() -> None:
     net, x = nn.Linear(2, 1), torch.ones(3, 2)
     with pytest.raises(TypeError, match=r"dynamic_shapes: a size is a Dim.* got 1"):
         torch.export.export(net, (x,), dynamic_shapes={"input": {0: 1}})
@@ -129,7 +129,7 @@ def test_a_decomposition_replaces_an_operator() -> None:
     ]  # fmt: skip
 
 
-def test_what_a_trace_does_not_see_is_an_error_rather_than_a_constant() -> None:
+def test_values_read_in_a_trace_are_errors_instead_of_constants() -> None:
     net = Recurrent(nn.GRU, batch_first=True)
     with pytest.raises(RuntimeError, match=r"asks a tensor for its value.* torch.no_grad\(\)"):
         make_fx(net)(torch.randn(7, 2, 5))
@@ -292,7 +292,7 @@ def test_code_of_a_file_is_run_operator_by_operator(tmp_path: Path) -> None:
         ("[v for v in y]", "a ListComp, which is not supported"),
     ],
 )
-def test_what_is_in_a_file_and_not_supported_is_named(tmp_path: Path, last: str, message: str) -> None:
+def test_unsupported_operators_of_a_file_are_named(tmp_path: Path, last: str, message: str) -> None:
     with pytest.raises(NotImplementedError, match=message):
         torch.jit.load(archive(tmp_path, last))(torch.ones(1, 2))
 

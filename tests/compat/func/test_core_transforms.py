@@ -39,7 +39,7 @@ def test_derivatives_are_those_of_torch_func() -> None:
     close(fg.hvp(cubes, (x,), (t,))[0], torch.func.hessian(cubes)(x) @ t)
 
 
-def test_what_comes_with_the_value_is_of_tensors_too() -> None:
+def test_auxiliary_results_are_tensors() -> None:
     slope, (aux, name) = fg.grad(lambda x: (cubes(x), (x * 2, "doubled")), has_aux=True)(torch.tensor(X))
     close(aux, torch.tensor(X) * 2)
     assert name == "doubled"
@@ -109,7 +109,7 @@ def test_the_graph_of_tensors_ends_where_a_function_of_arrays_begins() -> None:
     assert w.grad is None
 
 
-def test_complaints_name_the_argument() -> None:
+def test_errors_name_the_wrong_argument() -> None:
     with pytest.raises(TypeError, match=r"grad: argument 0\['a'\] has dtype int64"):
         fg.grad(lambda tree: tree["a"].sum())({"a": torch.arange(3)})
     with pytest.raises(TypeError, match="must return a scalar, got f32"):

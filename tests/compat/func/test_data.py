@@ -34,12 +34,12 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", NESTED)
-def test_those_further_out_see_all_of_it(name: str) -> None:
+def test_outer_transforms_differentiate_data_but_not_detach(name: str) -> None:
     assert torch.equal(NESTED[name](lambda y: y.data), 2 * X)
     assert torch.equal(NESTED[name](lambda y: y.detach()), X)
 
 
-def test_what_requires_grad_outside_stays_in_its_graph() -> None:
+def test_captured_tensors_that_require_grad_stay_in_their_graph() -> None:
     w = torch.ones(3, requires_grad=True)
     found = grad(lambda x: ((x * w).data * x).sum())(X)
     assert torch.equal(torch.autograd.grad(found.sum(), w)[0], X)
@@ -81,6 +81,6 @@ def assigned(x: Any, new: Any) -> Any:
         (lambda: grad(lambda x: assigned(x, x * 3).sum())(X), "mutating directly with `.data` inside functorch"),
     ],
 )
-def test_what_transforms_refuse(call: Callable[[], Any], error: str) -> None:
+def test_writes_that_transforms_refuse(call: Callable[[], Any], error: str) -> None:
     with pytest.raises(RuntimeError, match=error):
         call()

@@ -30,7 +30,7 @@ def net() -> tuple[Any, dict[str, Any]]:
     return module, {name: p.detach() for name, p in module.named_parameters()}
 
 
-def test_a_transform_of_what_requires_grad_goes_backward_as_the_function_does() -> None:
+def test_backward_through_a_transform_equals_that_of_the_function() -> None:
     module, _ = net()
     x = torch.randn(5, 3)
     slopes = vmap(grad(lambda x: module(x).sum()))(x)
@@ -166,7 +166,7 @@ def test_stateless_is_deprecated() -> None:
     close(y, module(torch.ones(3)))
 
 
-def test_values_are_looked_at_under_vmap() -> None:
+def test_values_are_checked_under_vmap() -> None:
     table = torch.ones(3, 2)
     look_up = vmap(lambda i: torch.nn.functional.embedding(i, table))
     assert look_up(torch.tensor([[0, 1], [2, 2]])).shape == (2, 2, 2)

@@ -22,7 +22,7 @@ def state(t):
     return t.requires_grad, t.is_leaf, type(t.grad_fn).__name__
 
 
-def test_what_is_differentiated_requires_grad():
+def test_arguments_of_grad_require_grad():
     x = torch.ones(3)
     assert seen(state, x) == (True, True, "NoneType")
     assert seen(lambda x: state(x * 2), x) == (True, False, "MulBackward0")
@@ -59,7 +59,7 @@ def test_results_of_transforms_within_require_grad():
         assert name.endswith("Backward0")
 
 
-def test_nodes_can_be_looked_at():
+def test_nodes_can_be_inspected():
     def of(x):
         node = (x * 2).sin().grad_fn
         following = node.next_functions[0][0]
@@ -179,7 +179,7 @@ def test_requires_grad_may_be_assigned_inside_grad():
     assert grad(f)(torch.ones(3)).tolist() == [0.0] * 3
 
 
-def test_what_is_written_in_place_stays_in_the_graph():
+def test_in_place_writes_inside_grad_stay_in_the_graph():
     def f(x):
         y = vmap(torch.sin)(x)
         y.mul_(x)
@@ -236,7 +236,7 @@ def test_forward_mode_jacobians_inside_vmap():
     assert f(torch.zeros(3)).tolist() == [1.0] * 3
 
 
-def test_what_vmap_and_jvp_see_has_no_nodes_whatever_was_captured():
+def test_arguments_of_vmap_and_jvp_have_no_nodes():
     captured = torch.ones(3, requires_grad=True)
     x = torch.ones(2, 3)
     assert seen(lambda x: state(x * captured), x, vmap) == (False, True, "NoneType")

@@ -35,7 +35,7 @@ def test_cond_of_what_is_computed() -> None:
     assert torch.equal(torch.func.jacrev(f)(X), (2 * X).diag())
 
 
-def test_each_example_has_its_branch() -> None:
+def test_each_batch_element_takes_its_branch() -> None:
     rows = torch.stack([X, -X])
     expected = torch.stack([X * X, -X + 1])
     f = lambda x: branched(x.sum() > 0, x)
@@ -77,7 +77,7 @@ def test_while_loop() -> None:
     assert same is not X and torch.equal(same, X)
 
 
-def test_while_loop_of_examples_and_without_values() -> None:
+def test_while_loop_of_batch_elements_and_without_values() -> None:
     counts = torch.tensor([0, 3, 1])
     steps, out = torch.vmap(doubled)(counts, X)
     assert torch.equal(steps, counts) and torch.equal(out["x"], X * 2**counts)

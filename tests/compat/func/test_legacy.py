@@ -60,6 +60,6 @@ def test_an_ensemble() -> None:
         ([torch.nn.Linear(2, 3), torch.nn.Linear(2, 3).eval()], "have the same training/eval mode"),
     ],
 )
-def test_what_is_no_ensemble(models: list, message: str) -> None:
+def test_modules_that_cannot_be_combined_are_refused(models: list, message: str) -> None:
     with pytest.raises(RuntimeError, match=message):
         combine_state_for_ensemble(models)

@@ -49,12 +49,12 @@ def test_gradients_are_taken_of_what_is_shared():
         (lambda x: torch.autograd.grad(x.sum(), x), {}, RuntimeError, "any outputs are vmapped tensors (output 0 is"),
     ],
 )
-def test_what_it_refuses(function, kwargs, kind, text):
+def test_refused_calls(function, kwargs, kind, text):
     with pytest.raises(kind, match=re.escape(text)):
         vmap(function, **kwargs)(torch.ones(3, 2, requires_grad=True))
 
 
-def test_inputs_that_differ_between_examples_are_refused():
+def test_batched_inputs_of_backward_are_refused():
     x = torch.ones(3, requires_grad=True)
     y = (x**2).sum()
     with pytest.raises(RuntimeError, match=re.escape("any inputs are vmapped tensors (input 0 is being vmapped over)")):

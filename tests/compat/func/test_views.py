@@ -40,7 +40,7 @@ def test_a_view_of_an_argument_is_one_of_what_was_given(name: str, dim: int) -> 
         assert got.data_ptr() == x.data_ptr() + 4 * got.storage_offset() or not got.numel()
 
 
-def test_the_view_of_a_view() -> None:
+def test_a_view_of_a_view() -> None:
     base = torch.arange(48.0).view(4, 3, 4).clone()
     x = base[1::2].transpose(1, 2)
     got = vmap(vmap(lambda row: row[1:], in_dims=1), in_dims=0)(x)
@@ -50,7 +50,7 @@ def test_the_view_of_a_view() -> None:
     assert base.sum() == sum(range(48)) - np.arange(48).reshape(4, 3, 4)[1::2, :, 1:].sum()
 
 
-def test_what_nested_maps_write_in_place_comes_back_as_the_argument() -> None:
+def test_in_place_results_of_nested_vmaps_share_memory_with_the_argument() -> None:
     x = torch.ones(2, 3, 4)
     got = vmap(vmap(lambda y: y.mul_(2), in_dims=1), in_dims=2)(x)
     assert torch.equal(x, torch.full((2, 3, 4), 2.0))

@@ -78,7 +78,7 @@ def test_operators(name: str) -> None:
     check(lambda *xs: jvp(f, xs, tuple(x.cos() for x in xs))[1], arguments, dims)
 
 
-def test_what_is_done_for_one_example_after_the_other() -> None:
+def test_operators_that_run_one_batch_element_at_a_time_warn() -> None:
     x = torch.tensor([[0, 1, 2, 0], [1, 1, 2, 0], [2, 2, 0, 1]])
     w = torch.arange(12.0).reshape(3, 4)
     with pytest.warns(UserWarning, match="performance drop because aten::bincount is called with one batch element"):

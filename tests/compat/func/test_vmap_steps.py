@@ -43,7 +43,7 @@ def test_a_package_replaces_steps(boxes_are_batched: None) -> None:
     assert torch.vmap(lambda b: Box(b.value.sum()))(Box(x)).value.tolist() == [3, 12]
 
 
-def test_what_is_written_in_place_reaches_the_argument(boxes_are_batched: None) -> None:
+def test_in_place_writes_of_a_mapped_function_change_the_argument(boxes_are_batched: None) -> None:
     x = torch.zeros(2, 3)
     found = torch.vmap(lambda b: Box(b.value.add_(1)))(Box(x)).value
     assert x.sum() == 6 and found.data_ptr() == x.data_ptr()

@@ -104,7 +104,7 @@ def changed(path: Path, old: str, new: str) -> Path:
         ("__torch__.no.Such(x)", "no definition of __torch__.no.Such"),
     ],
 )
-def test_what_is_in_a_file_and_not_supported_is_named_with_its_line(tmp_path: Path, new: str, message: str) -> None:
+def test_unsupported_code_of_a_file_is_named_with_its_line(tmp_path: Path, new: str, message: str) -> None:
     file = changed(tmp_path / "changed.pt", "torch.mul(x, 2)", new)
     with pytest.raises(Unsupported, match=message):
         torch.jit.load(file).chosen(torch.ones(2), 1)

@@ -125,7 +125,7 @@ def test_a_file_with_places_outside_is_refused() -> None:
         torch.load(file)
 
 
-def test_work_and_memory_follow_what_is_kept() -> None:
+def test_work_and_memory_are_proportional_to_the_stored_elements() -> None:
     n = 100_000  # a dense matrix of that size would take 40 GB
     ring = torch.sparse_csr_tensor(torch.arange(n + 1), (torch.arange(n) + 1) % n, torch.full((n,), 0.5), (n, n))
     x = torch.ones(n, 4, requires_grad=True)

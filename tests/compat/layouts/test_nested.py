@@ -160,7 +160,7 @@ def test_a_file_with_sequences_outside_is_refused() -> None:
 
 
 @pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
-def test_what_is_not_supported_raises_by_name(layout: Any) -> None:
+def test_unsupported_operators_of_nested_tensors_are_named(layout: Any) -> None:
     x = torch.nested.nested_tensor([torch.ones(2, 3), torch.ones(1, 3)], layout=layout)
     calls = {"cumsum": lambda: x.cumsum(1), "sort": lambda: torch.sort(x), "mse_loss": lambda: F.mse_loss(x, x)}
     for name, call in calls.items():
@@ -168,7 +168,7 @@ def test_what_is_not_supported_raises_by_name(layout: Any) -> None:
             call()
 
 
-def test_who_has_no_nested_tensors_pays_nothing_for_them() -> None:
+def test_nested_tensors_are_imported_on_first_use() -> None:
     program = (
         "import sys\n"
         "import compat as torch\n"

@@ -137,7 +137,7 @@ def test_a_transform_says_that_it_does_not_see_a_sparse_leaf() -> None:
         torch.func.grad(lambda x: (s @ x).sum())(torch.ones(2, 2))
 
 
-def test_work_and_memory_follow_what_is_kept() -> None:
+def test_work_and_memory_are_proportional_to_the_stored_elements() -> None:
     n = 200_000  # a dense matrix of that size would take 160 GB
     nodes = torch.arange(n)
     ring = torch.sparse_coo_tensor(torch.stack([nodes, (nodes + 1) % n]), torch.full((n,), 0.5), (n, n))
@@ -164,7 +164,7 @@ def test_a_graph_network_learns() -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.SparseAdam, torch.optim.Adagrad])
-def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
+def test_an_embedding_changes_only_in_looked_up_rows(kind: Any) -> None:
     table = torch.nn.Embedding(5, 3, sparse=True)
     before = table.weight.detach().clone()
     optimizer = kind(table.parameters(), lr=0.1)
@@ -176,7 +176,7 @@ def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
     assert moved == [False, True, False, False, True]
 
 
-def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
+def test_sparse_tensors_are_imported_on_first_use() -> None:
     program = (
         "import compat as torch\n"
         "from compat._core.dispatch import dispatcher, layout_tensor\n"
@@ -189,7 +189,7 @@ def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_what_is_known_of_the_order_can_be_said() -> None:
+def test_coalesced_can_be_set() -> None:
     x = torch.tensor([[1.0, 0.0]]).to_sparse()
     assert not x._coalesced_(False).is_coalesced()
     assert x._coalesced_(True).is_coalesced()

@@ -85,7 +85,7 @@ def test_a_mask_by_blocks_is_as_long_as_what_it_masks() -> None:
 
 
 @pytest.mark.parametrize("keys", [3, 5])
-def test_causal_masks_that_are_not_written_out(keys: int) -> None:
+def test_causal_masks_that_are_not_materialized(keys: int) -> None:
     q, k = torch.randn(1, 2, 3, 4, requires_grad=True), torch.randn(1, 2, keys, 4)
     for mask in (bias.causal_upper_left(3, keys), bias.causal_lower_right(3, keys)):
         want = F.scaled_dot_product_attention(q, k, k, attn_mask=mask._materialize())

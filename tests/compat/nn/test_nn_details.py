@@ -42,7 +42,7 @@ def test_bags_with_last_offset_need_an_offset() -> None:
         F.embedding_bag(torch.tensor([1]), torch.zeros(4, 3), empty, include_last_offset=True)
 
 
-def test_nothing_cannot_be_packed() -> None:
+def test_empty_sequences_cannot_be_packed() -> None:
     with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
         nn.utils.rnn.pack_padded_sequence(torch.zeros(0, 0), [])
 
@@ -81,7 +81,7 @@ def test_a_parameter_under_a_new_name_is_a_parameter_for_the_call() -> None:
     assert module() == [] and not hasattr(module, "extra")
 
 
-def test_what_is_no_tensor_is_refused_before_anything_changes() -> None:
+def test_functional_call_checks_types_before_it_replaces_parameters() -> None:
     module = nn.Linear(1, 1)
     weight = module.weight
     with pytest.raises(TypeError, match=r"1 is not an instance of torch\.Tensor"):
@@ -100,7 +100,7 @@ def test_what_is_no_tensor_is_refused_before_anything_changes() -> None:
         lambda x: F.rrelu(x, -5.0, -2.0, inplace=True),
     ],
 )
-def test_what_was_overwritten_with_a_negative_slope_cannot_be_gone_back(step: Any) -> None:
+def test_in_place_activations_with_a_negative_slope_raise_in_backward(step: Any) -> None:
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     y = step(x * 1)
     with pytest.raises(RuntimeError, match="negative slope which is not supported"):
@@ -217,7 +217,7 @@ def test_two_tensors_become_each_other() -> None:
     assert held() is a and a.shape == (3,)
 
 
-def test_a_graph_of_a_swapped_tensor_cannot_be_gone_back() -> None:
+def test_backward_through_a_swapped_tensor_raises() -> None:
     x = torch.ones(2, requires_grad=True)
     y = (x * 2).sum()
     torch.utils.swap_tensors(x, torch.zeros(2))

@@ -28,7 +28,7 @@ def _loop(program: Program) -> Program:
 
 
 @pytest.mark.parametrize(("mode", "gates", "kept"), [(LSTM, 4, 5), (GRU, 3, 4)])
-def test_what_does_not_recur_is_outside_the_loops(mode: int, gates: int, kept: int) -> None:
+def test_nonrecurrent_products_are_outside_the_loops(mode: int, gates: int, kept: int) -> None:
     """One product per step in either direction; the products with inputs and weights are one each, for all steps."""
     steps, batch, inputs, hidden = 7, 2, 3, 4
     types = [

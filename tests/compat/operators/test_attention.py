@@ -106,7 +106,7 @@ def test_large_scores_do_not_overflow() -> None:
     assert F.scaled_dot_product_attention(x, x, x).tolist() == x.tolist()
 
 
-def test_a_causal_transformer_does_not_see_what_comes() -> None:
+def test_a_causal_transformer_ignores_later_tokens() -> None:
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 2)
@@ -153,7 +153,7 @@ def test_an_adaptive_softmax_sums_to_one() -> None:
     np.testing.assert_allclose(layer(x, target).output.detach().numpy(), want.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_bags_of_nothing_are_zero() -> None:
+def test_empty_bags_are_zero() -> None:
     table = torch.ones(3, 2, requires_grad=True)
     for mode in ("sum", "mean", "max"):
         bags = F.embedding_bag(torch.tensor([0, 1]), table, torch.tensor([0, 0, 2]), mode=mode)

@@ -64,7 +64,7 @@ def test_sizes_beyond_memory():
         lambda number: torch.full_like(torch.ones(2), number),
     ],
 )
-def test_what_needs_a_gradient_is_no_number(call):
+def test_tensors_that_require_grad_are_not_numbers(call):
     call(torch.tensor(1.0))
     with pytest.raises(TypeError, match="must be Number, not Tensor"):
         call(torch.tensor(1.0, requires_grad=True))

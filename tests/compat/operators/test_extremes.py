@@ -13,5 +13,5 @@ from tests.compat.scripts import assert_same, cases, observe
 @pytest.mark.parametrize(
     ("script", "want"), cases("extremes"), ids=lambda v: v.splitlines()[-2][:40] if type(v) is str else ""
 )
-def test_a_gradient_is_what_it_is_in_pytorch(script: str, want: Any) -> None:
+def test_gradients_at_extremes_equal_pytorchs(script: str, want: Any) -> None:
     assert_same(observe(torch, script), want)

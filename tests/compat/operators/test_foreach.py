@@ -52,7 +52,7 @@ def test_a_list_has_one_node(run: Callable[[], Any], name: str, edges: int, save
     assert type(node).__name__ == (name if saved else "CppFunction")
 
 
-def test_what_it_saves_is_of_all_tensors() -> None:
+def test_saved_values_are_lists_of_all_tensors() -> None:
     a, b = _list()
     node = torch._foreach_pow(2.0, [a, b])[0].grad_fn
     assert node._saved_self == 2.0
@@ -62,7 +62,7 @@ def test_what_it_saves_is_of_all_tensors() -> None:
     assert torch._foreach_maximum([a, b], [1, 2.0])[0].grad_fn._saved_scalars == (1, 2.0)
 
 
-def test_a_tensor_that_needs_no_gradient_has_an_edge_that_goes_nowhere() -> None:
+def test_tensors_without_grad_have_empty_edges() -> None:
     a, b = torch.ones(2, requires_grad=True), torch.ones(3)
     out = torch._foreach_mul([a, b], 2.0)
     assert out[1].requires_grad

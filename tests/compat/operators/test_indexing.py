@@ -132,7 +132,7 @@ def test_parts_of_a_conjugate_are_made_of_the_base_again() -> None:
         assert w.grad is not None and w.grad.item() == wanted
 
 
-def test_what_integers_have_no_room_for_is_written_into_their_parts_as_into_them() -> None:
+def test_conversion_overflow_in_view_scatter_equals_that_of_copy() -> None:
     x = torch.tensor([float("nan"), float("inf"), 1e30, -2.5])
     zeros = torch.zeros(4, dtype=torch.int64)
     wanted = torch.zeros(4, dtype=torch.int64).copy_(x)

@@ -112,7 +112,7 @@ def test_equal_eigenvalues_and_singular_values_have_gradients() -> None:
 
 
 @pytest.mark.parametrize("mode", ["complete", "r"])
-def test_factors_that_nothing_determines_complain_when_a_gradient_comes(mode: str) -> None:
+def test_undetermined_factors_raise_in_backward(mode: str) -> None:
     x = torch.ones(3, 2, requires_grad=True)
     found = torch.linalg.qr(x, mode).R
     assert found.grad_fn.name() == "LinalgQrBackward0"
@@ -258,7 +258,7 @@ def test_indefinite_matrices_are_factored_and_solved(n: int, hermitian: bool) ->
     assert torch.equal(torch.linalg.ldl_factor(ignored, hermitian=hermitian).LD, factors.LD)
 
 
-def test_a_pivot_of_zero_is_told() -> None:
+def test_zero_pivots_are_reported() -> None:
     zeros = torch.zeros(2, 3, 3)
     assert torch.linalg.ldl_factor_ex(zeros).info.tolist() == [1, 1]
     for call in (torch.linalg.ldl_factor, lambda a: torch.linalg.ldl_factor_ex(a, check_errors=True)):

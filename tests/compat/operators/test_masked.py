@@ -48,7 +48,7 @@ def test_the_size_is_kept_if_asked_for_and_no_mask_keeps_everything(name: str) -
     np.testing.assert_array_equal(function(x, dim=1).numpy(), everything.numpy())
 
 
-def test_what_is_left_out_has_no_gradient() -> None:
+def test_masked_elements_have_zero_gradients() -> None:
     x = torch.tensor(VALUES, requires_grad=True)
     torch.masked.mean(x, mask=torch.tensor(MASK)).backward()
     np.testing.assert_allclose(x.grad.numpy(), MASK / MASK.sum(), rtol=1e-12)
@@ -58,7 +58,7 @@ def test_what_is_left_out_has_no_gradient() -> None:
     ("name", "want"),
     [("sum", 0), ("prod", 1), ("amax", -math.inf), ("amin", math.inf), ("mean", math.nan), ("logsumexp", -math.inf)],
 )
-def test_of_nothing_the_result_is_what_changes_nothing(name: str, want: float) -> None:
+def test_reductions_of_fully_masked_tensors_are_identities(name: str, want: float) -> None:
     found = getattr(torch.masked, name)(torch.ones(3), mask=torch.zeros(3, dtype=torch.bool))
     np.testing.assert_equal(found.item(), want)
 

@@ -50,7 +50,7 @@ def test_training_moves_the_running_statistics() -> None:
     assert mean._version == 0
 
 
-def test_evaluation_leaves_them() -> None:
+def test_running_statistics_are_unchanged_in_evaluation() -> None:
     mean, var = torch.zeros(4).double(), torch.ones(4).double()
     out = F.batch_norm(torch.tensor(X), mean, var, eps=0.0)
     np.testing.assert_array_equal(out.numpy(), X)

@@ -63,7 +63,7 @@ def test_values_are_numpys(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_of_nothing_and_of_one(name: str) -> None:
+def test_empty_and_0d_tensors(name: str) -> None:
     function, (low, high) = FUNCTIONS[name]
     middle = (low + high) / 2 + 0.05
     assert getattr(torch, name)(torch.zeros(0, 3)).shape == (0, 3)

@@ -127,7 +127,7 @@ def test_steps_as_functions_want_step_counts_as_tensors() -> None:
         )
 
 
-def test_a_schedule_of_the_loss_wants_to_know_how_far_down_new_groups_may_go() -> None:
+def test_reduce_lr_on_plateau_needs_min_lr_of_new_groups() -> None:
     parameters = [torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
     optimizer = torch.optim.SGD(parameters[:1], lr=0.1)
     one = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, min_lr=0.05)
@@ -192,7 +192,7 @@ def test_a_group_has_names_where_the_others_have(named: bool) -> None:
         optimizer.add_param_group({"params": [("q", q)] if named else [q]})
 
 
-def test_schedules_of_older_scripts_have_their_base_class() -> None:
+def test_the_deprecated_base_class_of_schedules() -> None:
     class Halved(torch.optim.lr_scheduler._LRScheduler):
         def get_lr(self) -> list[Any]:
             return [base / 2 for base in self.base_lrs]

@@ -51,7 +51,7 @@ def test_every_module_under_torch_is_one_of_pytorchs() -> None:
     assert set(modules()) >= PRIVATE | OURS
 
 
-def test_the_mechanism_is_not_there() -> None:
+def test_private_modules_are_not_attributes_of_torch() -> None:
     compat.install()
     try:
         import torch

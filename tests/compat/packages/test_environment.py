@@ -20,7 +20,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-def test_determinism_compiles_at_once_and_gives_the_setting_back() -> None:
+def test_determinism_compiles_at_once_and_restores_the_setting() -> None:
     before = runtime.settings.background
     torch.use_deterministic_algorithms(True)
     torch.use_deterministic_algorithms(True, warn_only=True)
@@ -41,7 +41,7 @@ def in_a_fresh_process(source: str) -> str:
     return done.stdout.strip()
 
 
-def test_threads_asked_for_before_the_first_value_are_had() -> None:
+def test_the_number_of_threads_can_be_set_before_the_first_value() -> None:
     source = (
         "import compat as torch\n"
         "torch.set_num_threads({})\n"
@@ -117,7 +117,7 @@ def test_older_names_of_autocast_on_the_cpu() -> None:
     assert isinstance(scaler, torch.amp.GradScaler) and scaler.scale(torch.ones(1)).item() == 4
 
 
-def test_what_it_is_made_of() -> None:
+def test_config_shows_the_versions_and_threads() -> None:
     assert f"jax {jax.__version__}" in torch.__config__.show()
     assert f"torch.get_num_threads() : {torch.get_num_threads()}" in torch.__config__.parallel_info()
     assert torch.Storage is torch.FloatStorage

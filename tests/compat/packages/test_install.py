@@ -56,7 +56,7 @@ def test_the_exit_code_is_the_scripts(tmp_path: Path) -> None:
     assert run(tmp_path, "import sys; sys.exit(3)", module=True).returncode == 3
 
 
-def test_an_interrupt_ends_it_after_what_is_to_run_at_the_exit(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_process_after_exit_handlers(tmp_path: Path) -> None:
     done = run(tmp_path, "import atexit\natexit.register(print, 'bye')\nraise KeyboardInterrupt")
     assert (done.returncode, done.stdout) == (-signal.SIGINT, "bye\n")
     assert done.stderr.splitlines()[-1] == "KeyboardInterrupt" and done.stderr.count("Traceback") == 1
@@ -96,7 +96,7 @@ def test_a_traceback_shows_the_script_alone(tmp_path: Path) -> None:
     assert "frames inside funcgrad and compat left out" in left_out
 
 
-def test_what_is_not_there(tmp_path: Path) -> None:
+def test_missing_modules_and_scripts(tmp_path: Path) -> None:
     done = run(tmp_path, "import torch.nonexistent")
     assert done.returncode == 1
     assert done.stderr.endswith("ModuleNotFoundError: No module named 'torch.nonexistent'\n")

@@ -30,7 +30,7 @@ from tests.compat.packages.test_install import run
 Point = namedtuple("Point", ["x", "y"])
 
 
-def test_what_a_patching_package_finds(tmp_path: Path) -> None:
+def test_objects_can_be_patched_by_the_name_of_their_module(tmp_path: Path) -> None:
     """It finds objects by the name of the module, and patches them."""
     source = """
 import torch
@@ -74,7 +74,7 @@ def test_every_container_says_what_leads_to_its_parts(tree: Any) -> None:
     assert node.unflatten_fn(parts, context) == tree
 
 
-def test_a_container_of_ones_own_with_keys() -> None:
+def test_a_custom_container_with_keys() -> None:
     class Box:
         def __init__(self, inside: Any):
             self.inside = inside
@@ -106,13 +106,13 @@ def test_names_of_distributions() -> None:
         torch.distributions.register_kl(3, Own)
 
 
-def test_what_loading_a_state_missed_pickles() -> None:
+def test_incompatible_keys_can_be_pickled() -> None:
     keys = torch.nn.Linear(1, 1).load_state_dict({}, strict=False)
     assert repr(keys) == "_IncompatibleKeys(missing_keys=['weight', 'bias'], unexpected_keys=[])"
     assert type(keys) is _IncompatibleKeys and pickle.loads(pickle.dumps(keys)) == keys
 
 
-def test_there_is_no_group() -> None:
+def test_without_process_groups_distributed_raises() -> None:
     distributed = torch.distributed
     assert not distributed.rpc.is_available() and distributed.group.WORLD is None
     text = "Default process group has not been initialized"
@@ -214,7 +214,7 @@ def test_records_of_a_file() -> None:
         torch.PyTorchFileReader(io.BytesIO(b"no archive"))
 
 
-def test_the_pieces_of_what_tensors_print_as() -> None:
+def test_parts_of_the_text_of_tensors() -> None:
     values = torch._tensor_str._tensor_str(torch.ones(2, 2), 7)
     assert values == "[[1., 1.],\n        [1., 1.]]"
     assert torch._tensor_str._add_suffixes("Index(" + values, ["dim_size=2"], 6, False).endswith(", dim_size=2)")
@@ -230,7 +230,7 @@ class TestHub:
         (tmp_path / "net.pth").unlink()
         assert hub.load_state_dict_from_url(url, kept)["w"].tolist() == [1, 1]
 
-    def test_a_wrong_hash_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_a_wrong_hash_leaves_no_file(self, tmp_path: Path) -> None:
         (tmp_path / "net-00000000.pth").write_bytes(b"weights")
         with pytest.raises(RuntimeError, match='invalid hash value \\(expected "00000000", got "'):
             hub.load_state_dict_from_url(

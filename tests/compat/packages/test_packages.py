@@ -34,7 +34,7 @@ def test_marks_of_torchscript() -> None:
         torch.jit.ignore(3)
 
 
-def test_what_is_traced_runs_as_python_and_goes_to_files() -> None:
+def test_traced_modules_run_as_python_and_can_be_saved() -> None:
     net = torch.nn.Linear(2, 1)
     traced = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(net.eval(), torch.ones(1, 2))))
     file = io.BytesIO()
@@ -79,7 +79,7 @@ def test_types_with_contents(value: object, kind: object, expected: bool) -> Non
     assert torch.jit.isinstance(value, kind) is expected
 
 
-def test_there_are_no_other_processes() -> None:
+def test_distributed_is_not_initialized() -> None:
     assert torch.distributed.is_available() and not torch.distributed.is_initialized()
 
 
@@ -107,7 +107,7 @@ def test_a_share_of_a_data_set() -> None:
     assert [batch.tolist() for batch in DataLoader(list(range(5)), batch_size=2, sampler=sampler)] == [[1, 3], [0]]
 
 
-def test_what_is_wrong_with_a_share() -> None:
+def test_invalid_arguments_of_distributed_samplers() -> None:
     with pytest.raises(ValueError, match=r"Invalid rank 5, rank should be in the interval \[0, 1\]"):
         DistributedSampler(range(5), 2, 5)
     with pytest.raises(ValueError, match="Default process group has not been initialized"):

@@ -41,7 +41,7 @@ def stale() -> Any:
         repr,
     ],
 )
-def test_what_is_not_recorded_may_be_done_to_one_of_several_views_of_what_was_written(use: Any) -> None:
+def test_unrecorded_operations_on_a_stale_view_are_allowed(use: Any) -> None:
     use(stale())
 
 
@@ -57,12 +57,12 @@ def test_what_is_not_recorded_may_be_done_to_one_of_several_views_of_what_was_wr
         lambda t: t.round(),
     ],
 )
-def test_what_is_recorded_may_not(use: Any) -> None:
+def test_recorded_operations_on_a_stale_view_raise(use: Any) -> None:
     with pytest.raises(RuntimeError, match="is a view and its base or another view of its base has been modified"):
         use(stale())
 
 
-def test_what_requires_grad_is_not_handed_to_numpy_whatever_became_of_its_base() -> None:
+def test_stale_views_that_require_grad_have_no_numpy_array() -> None:
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         stale().numpy()
 
@@ -70,7 +70,7 @@ def test_what_requires_grad_is_not_handed_to_numpy_whatever_became_of_its_base()
 # ---------------------------------------------------------------- tensors that become their own views
 
 
-def test_the_retained_gradient_is_that_of_what_a_tensor_was_before_it_became_its_own_view() -> None:
+def test_retained_gradients_belong_to_the_tensor_before_it_became_its_own_view() -> None:
     y = leaf(1.0, 2.0, 3.0) * 2
     y.retain_grad()
     y.unsqueeze_(0)
@@ -116,7 +116,7 @@ class Double(torch.autograd.Function):
         return g * 2
 
 
-def test_what_a_custom_function_writes_into_has_no_gradient_yet() -> None:
+def test_in_place_custom_functions_clear_the_retained_gradient() -> None:
     y = leaf(1.0, 2.0) * 2
     y.retain_grad()
     y.sum().backward(retain_graph=True)
@@ -147,7 +147,7 @@ def test_what_a_custom_function_writes_into_has_no_gradient_yet() -> None:
         (lambda x: x[...].view(3, 1)[...].squeeze(0), True),
     ],
 )
-def test_a_gradient_that_came_by_views_alone_is_the_memory_that_backward_was_given(seen: Any, shared: bool) -> None:
+def test_a_gradient_through_views_shares_memory_with_the_argument_of_backward(seen: Any, shared: bool) -> None:
     x = leaf(1.0, 2.0, 3.0)
     for _ in range(3):  # also once the graph is known
         x.grad = None
@@ -168,7 +168,7 @@ def test_of_two_leaves_that_wait_for_one_gradient_the_last_gets_its_memory() -> 
     assert z.grad.untyped_storage().data_ptr() == memory
 
 
-def test_a_gradient_of_nothing_has_a_derivative() -> None:
+def test_gradients_of_empty_tensors_are_differentiable() -> None:
     x = leaf(0.0)
     (g,) = torch.autograd.grad((1 - x[x > 0]).square().sum(), x, create_graph=True)
     assert g.requires_grad
@@ -176,7 +176,7 @@ def test_a_gradient_of_nothing_has_a_derivative() -> None:
     assert h.tolist() == [0.0]
 
 
-def test_a_selection_of_nothing_is_let_go_as_others_are() -> None:
+def test_backward_twice_through_an_empty_selection_raises() -> None:
     y = leaf(-1.0, -2.0)
     y = y[y > 0]
     y.sum().backward()
@@ -184,7 +184,7 @@ def test_a_selection_of_nothing_is_let_go_as_others_are() -> None:
         y.sum().backward()
 
 
-def test_what_batched_gradients_left_behind_raises_as_runtime_errors_do() -> None:
+def test_values_of_batched_retained_gradients_raise_runtime_errors() -> None:
     y = leaf(1.0, 2.0) * 2
     y.sum().backward(inputs=[y])  # it retains its gradient from now on
     torch.autograd.grad(y.clone(), y, torch.eye(2), is_grads_batched=True)
@@ -204,12 +204,12 @@ def test_what_batched_gradients_left_behind_raises_as_runtime_errors_do() -> Non
         lambda t: t.round_() if t.is_complex() else t.add_(1.5),
     ],
 )
-def test_that_places_are_shared_is_said_before_what_is_wrong_with_operands(write: Any) -> None:
+def test_overlap_errors_precede_errors_about_operands(write: Any) -> None:
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         write(torch.ones(2, dtype=torch.int64).expand(3, 2))
 
 
-def test_what_is_cut_out_of_nothing_begins_where_it_would() -> None:
+def test_storage_offsets_of_empty_slices() -> None:
     x = torch.zeros(4, 3)
     assert [part.storage_offset() for part in (x[:, 3:][2], x[4:][:, 1:], x[:, 1:1][0], x[:, 1:1][1:2])] == [
         9,
@@ -219,7 +219,7 @@ def test_what_is_cut_out_of_nothing_begins_where_it_would() -> None:
     ]
 
 
-def test_the_bytes_of_what_is_to_be_conjugated_or_negated_are_not_read_not_even_as_its_own_dtype() -> None:
+def test_view_dtype_of_lazily_conjugated_or_negated_tensors_raises() -> None:
     x = torch.tensor([1 + 1j])
     for view, kind in ((x.conj(), "conjugate view"), (x.conj().imag, "negative bit")):
         with pytest.raises(RuntimeError, match=kind):
@@ -239,14 +239,14 @@ def test_a_value_with_an_imaginary_part_of_zero_fills_real_numbers() -> None:
 
 
 @pytest.mark.parametrize("compare", [torch.gt, torch.le, torch.logaddexp, torch.atan2, torch.special.zeta])
-def test_that_sizes_do_not_fit_is_said_before_that_there_is_no_code_for_a_dtype(compare: Any) -> None:
+def test_errors_about_sizes_precede_errors_about_dtypes(compare: Any) -> None:
     operands = torch.ones(3, 2), torch.ones(4, dtype=torch.complex64)
     with pytest.raises(RuntimeError, match="must match the size of tensor b") as caught:
         compare(*operands)
     assert not isinstance(caught.value, NotImplementedError)
 
 
-def test_a_transform_records_nothing_of_what_is_outside_where_nothing_was_recorded() -> None:
+def test_transforms_read_stale_views_under_no_grad() -> None:
     x = leaf(1.0, 1.0)
     with torch.no_grad():
         part = x[...]
@@ -257,7 +257,7 @@ def test_a_transform_records_nothing_of_what_is_outside_where_nothing_was_record
         torch.func.grad(lambda v: (v * part).sum())(x)
 
 
-def test_a_saved_tensor_that_was_given_memory_of_another_size_is_complained_about_as_operands_are() -> None:
+def test_saved_tensors_with_resized_memory_raise_as_operands_do() -> None:
     factor, x = torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)
     y = x * factor
     factor.data = torch.ones(4, 3)
@@ -280,7 +280,7 @@ def test_elements_that_share_a_place_share_its_gradient(view: Any, gradient: lis
     np.testing.assert_allclose(g.numpy(), gradient, rtol=1e-6)
 
 
-def test_what_is_kept_of_a_tensor_that_is_written_into_is_a_copy() -> None:
+def test_saved_operands_of_in_place_operations_are_copies() -> None:
     y = leaf(1.0, 2.0) * 2
     before = y.grad_fn
     y.sin_()
@@ -291,7 +291,7 @@ def test_what_is_kept_of_a_tensor_that_is_written_into_is_a_copy() -> None:
     assert y.grad_fn.next_functions[0][0] is before
 
 
-def test_the_imaginary_part_of_a_conjugate_is_cut_out_of_what_was_negated() -> None:
+def test_imag_of_a_conjugate_is_a_slice_of_its_negation() -> None:
     x = torch.tensor([1 + 1j], requires_grad=True)
     node, names = x.conj().imag.grad_fn, []
     while node.next_functions:
@@ -307,7 +307,7 @@ def test_a_node_shows_an_order_as_it_was_given() -> None:
         assert (shown, type(shown)) == (given, type(given))
 
 
-def test_the_gradient_of_a_maximum_that_is_in_no_place_any_more_is_zero() -> None:
+def test_the_gradient_of_a_maximum_that_equals_no_element_is_zero() -> None:
     x = leaf(1.0, 2.0)
     y = x.max()
     y.data.add_(1)
@@ -345,7 +345,7 @@ def test_nodes_show_dimensions_as_they_were_given_and_weights_as_they_broadcast(
         (lambda x: x.exp(), True),
     ],
 )
-def test_a_gradient_requires_grad_where_pytorch_computes_it_from_what_does(function: Any, depends: bool) -> None:
+def test_gradients_require_grad_where_pytorchs_do(function: Any, depends: bool) -> None:
     x = leaf(0.25, 1.0, 2.0)
     (g,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
     assert g.requires_grad == depends
@@ -359,7 +359,7 @@ def test_part_of_an_odd_number_of_floats_is_seen_as_complex_numbers() -> None:
     assert x.tolist() == [0.0, 1.0, 4.0, 6.0, 4.0]
 
 
-def test_hooks_after_accumulation_are_called_where_nothing_came_as_well() -> None:
+def test_post_accumulate_hooks_are_called_without_a_gradient() -> None:
     class Nothing(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -376,7 +376,7 @@ def test_hooks_after_accumulation_are_called_where_nothing_came_as_well() -> Non
     assert x.grad is None
 
 
-def test_hooks_before_a_node_see_a_gradient_for_each_result_that_may_have_one() -> None:
+def test_prehooks_get_a_gradient_for_each_differentiable_result() -> None:
     y, _ = leaf(2.0, 1.0).sort()
     seen = []
     y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
@@ -384,7 +384,7 @@ def test_hooks_before_a_node_see_a_gradient_for_each_result_that_may_have_one() 
     assert seen == [1]
 
 
-def test_hooks_know_no_results_that_a_node_does_not_count() -> None:
+def test_hooks_get_no_gradients_of_nondifferentiable_results() -> None:
     x = leaf(1.0, 2.0, 4.0)
     y = torch.nn.functional.layer_norm(x, (3,))
     seen = []
@@ -401,14 +401,14 @@ def test_hooks_know_no_results_that_a_node_does_not_count() -> None:
     lambda x, y: x[:1, None].diagonal_scatter(y[:1]),
     lambda x, y: x.as_strided_scatter(y, (3,), (1,)),
 ])  # fmt: skip
-def test_the_gradient_of_what_is_covered_whole_can_be_differentiated(put: Any) -> None:
+def test_gradients_of_fully_overwritten_tensors_are_differentiable(put: Any) -> None:
     x, y = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
     (g,) = torch.autograd.grad(put(x.clone(), y).square().sum(), x, create_graph=True)
     assert g.requires_grad
     assert torch.autograd.grad(g.square().sum(), x)[0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_product_that_is_lost_has_no_gradient_that_is_not() -> None:
+def test_products_with_nan_have_nan_gradients() -> None:
     for product in (lambda x: x.prod(), lambda x: x.prod(0)):
         x = leaf(1.0, 2.0, float("nan"))
         product(x).backward()
@@ -418,7 +418,7 @@ def test_a_product_that_is_lost_has_no_gradient_that_is_not() -> None:
         np.testing.assert_array_equal(x.grad.numpy(), [np.nan, np.nan, 0.0])
 
 
-def test_what_one_operation_computes_requires_grad_as_a_whole() -> None:
+def test_all_gradients_of_one_operation_require_grad() -> None:
     operands = [torch.ones(1, 1, 3), torch.ones(1, 1, 2), torch.ones(1)]
     for t in operands:
         t.requires_grad_()
@@ -480,7 +480,7 @@ def test_a_leaf_of_another_size_than_its_gradient_is_not_copied() -> None:
 # ---------------------------------------------------------------- saved values, and hooks
 
 
-def test_what_a_node_kept_must_be_as_it_was_though_no_gradient_comes() -> None:
+def test_saved_versions_are_checked_even_without_gradients() -> None:
     class Nothing(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -496,14 +496,14 @@ def test_what_a_node_kept_must_be_as_it_was_though_no_gradient_comes() -> None:
         Nothing.apply(x).sum().backward()
 
 
-def test_a_result_that_was_set_to_other_memory_is_not_what_was_kept() -> None:
+def test_set_of_a_saved_result_raises_in_backward() -> None:
     values, places = leaf(2.0, 1.0).sort()
     places.set_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         values.sum().backward()
 
 
-def test_hooks_see_gradients_that_go_nowhere() -> None:
+def test_hooks_get_gradients_without_a_next_node() -> None:
     class Swap(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, y: Any) -> Any:
@@ -520,7 +520,7 @@ def test_hooks_see_gradients_that_go_nowhere() -> None:
     assert [g.tolist() for g in seen] == [[0], [3.0]] and seen[0].dtype is torch.int64
 
 
-def test_hooks_on_several_gradients_wait_for_what_can_be_reached_only() -> None:
+def test_multi_grad_hooks_are_not_called_for_unreachable_inputs() -> None:
     seen: list[Any] = []
     x, y = leaf(1.0), leaf(2.0)
     torch.autograd.graph.register_multi_grad_hook([x, y], seen.append)
@@ -534,7 +534,7 @@ def test_hooks_on_several_gradients_wait_for_what_can_be_reached_only() -> None:
 # ---------------------------------------------------------------- errors, their order, and valid cases
 
 
-def test_one_element_is_written_where_it_lies_itself() -> None:
+def test_a_0d_tensor_can_be_written_into_itself() -> None:
     x = torch.tensor(-0.75, requires_grad=True)
     with torch.no_grad():
         x[None] = x

@@ -89,7 +89,7 @@ def _compiled(length: int) -> Any:
 
 
 @pytest.mark.parametrize("program", [_model, _recurrent, _views, _derivatives, _compiled])
-def test_results_are_equal_when_everything_is_evicted_all_the_time(program: Any) -> None:
+def test_results_are_equal_with_caches_that_evict_every_entry(program: Any) -> None:
     lengths = (4, 5)
     wanted = [program(length) for length in lengths]
     with limited(2):
@@ -100,7 +100,7 @@ def test_results_are_equal_when_everything_is_evicted_all_the_time(program: Any)
     assert all(c.entries <= c.limit for c in caching.stats().values())
 
 
-def test_threads_work_while_everything_is_evicted_all_the_time() -> None:
+def test_threads_work_with_caches_that_evict_every_entry() -> None:
     wanted = {n: _views(n) for n in (4, 5, 6)}
     failed: list[Any] = []
 
@@ -120,7 +120,7 @@ def test_threads_work_while_everything_is_evicted_all_the_time() -> None:
     assert not failed
 
 
-def test_new_shapes_take_no_more_memory_for_ever() -> None:
+def test_memory_is_bounded_over_new_shapes() -> None:
     w = nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([w], lr=0.001, momentum=0.9)
 
@@ -144,7 +144,7 @@ def test_new_shapes_take_no_more_memory_for_ever() -> None:
     assert grown < 40_000  # 150,000 if all were kept
 
 
-def test_what_is_trained_goes_with_who_has_it() -> None:
+def test_trained_modules_are_freed_with_their_owner() -> None:
     def run() -> list[Any]:
         net = nn.Linear(4, 3)
         optimizer = torch.optim.Adam(net.parameters())

@@ -37,7 +37,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["python -m compat", "install"])
-def test_they_have_the_same_torch(tmp_path: Path, whole: bool) -> None:
+def test_child_processes_import_the_same_torch(tmp_path: Path, whole: bool) -> None:
     (tmp_path / "other").mkdir()
     for name in ("torch", "functorch"):
         (tmp_path / "other" / f"{name}.py").write_text(_OTHER)

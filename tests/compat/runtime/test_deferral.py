@@ -52,7 +52,7 @@ def repeat(step: Any, times: int = 3) -> Any:
 # ---------------------------------------------------------------- when operations run
 
 
-def test_operations_are_noted_down() -> None:
+def test_operations_are_recorded() -> None:
     x = torch.ones(2, 3)
     y = (x + 1) * 2
     assert waits(y) and pending() == 2
@@ -94,7 +94,7 @@ def test_asking_for_a_value_runs_them(ask: Any) -> None:
      lambda t: t[0], lambda t: t.view(-1), lambda t: t.detach(), lambda t: t._version,
      lambda t: t.to(torch.float64), lambda t: t.add_(1), lambda t: t.is_contiguous()],
 )  # fmt: skip
-def test_what_needs_no_value_runs_nothing(ask: Any) -> None:
+def test_metadata_does_not_run_the_window(ask: Any) -> None:
     t = torch.arange(3.0) + 1
     ask(t)
     assert waits(t)
@@ -253,7 +253,7 @@ def test_constants_that_are_shared_are_not_confused() -> None:
     assert runtime.stats()["compiles"] <= before["compiles"] + 1
 
 
-def test_results_nobody_holds_are_not_materialized() -> None:
+def test_unreferenced_results_are_not_materialized() -> None:
     x = torch.linspace(0, 1, 8)
 
     def step(keep: bool) -> Any:
@@ -308,7 +308,7 @@ def next_of(values: Any) -> list[float]:
     return (np.asarray(values, np.float32) * np.float32(0.5) + 1).tolist()
 
 
-def test_buffers_that_nobody_else_holds_are_reused(written: Any) -> None:
+def test_buffers_without_other_references_are_reused(written: Any) -> None:
     old = written.tolist()
     buffer = written._storage.buffer.value
     address = buffer.unsafe_buffer_pointer()
@@ -321,7 +321,7 @@ def test_buffers_that_nobody_else_holds_are_reused(written: Any) -> None:
 
 @pytest.mark.parametrize("at_first", [False, True])
 @pytest.mark.parametrize("hold", [lambda x: x.detach().clone(), lambda x: x[1:].clone()])
-def test_an_old_value_somebody_holds_stays(written: Any, hold: Any, at_first: bool) -> None:
+def test_an_old_value_with_references_is_kept(written: Any, hold: Any, at_first: bool) -> None:
     if at_first:
         windows.clear()  # also referenced while the program is compiled
     for _ in range(3):
@@ -442,7 +442,7 @@ def test_explain() -> None:
     assert "is still referenced, which it was not before" in said(held)
 
 
-def test_a_loop_that_compiles_without_end_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_that_recompiles_without_end_warns_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MANY", 3)
     monkeypatch.setattr(report, "LONG", 0.0)
     monkeypatch.setattr(deferred.settings, "background", False)

@@ -141,7 +141,7 @@ def test_an_exception_in_a_flush_loses_nothing(
     assert raised or (name == "compile" and error is not KeyboardInterrupt)
 
 
-def test_an_exception_while_compiling_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceptions_of_background_compilation_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.reset_stats()
     with monkeypatch.context() as patch:
         patch.setattr(Executable, "prepare", raising(Executable.prepare, RuntimeError, 1, True))
@@ -274,14 +274,14 @@ def test_two_threads_train_two_models() -> None:
         runtime.synchronize()
 
 
-def test_what_one_thread_has_noted_down_another_reads() -> None:
+def test_values_recorded_by_another_thread_can_be_read() -> None:
     x = torch.linspace(0, 1, 5)
     (y,) = in_threads(lambda: torch.exp(x) + 1)  # that thread has ended
     assert not hasattr(y._storage.buffer, "value")
     np.testing.assert_allclose(y.numpy(), np.exp(x.numpy()) + 1, rtol=1e-6)
 
 
-def test_what_one_thread_has_noted_down_another_goes_on_with() -> None:
+def test_values_recorded_by_other_threads_can_be_operands() -> None:
     x = torch.linspace(0, 1, 5)
     y, z = in_threads(lambda: torch.exp(x) + 1, lambda: torch.sin(x))
     w = y * z + x

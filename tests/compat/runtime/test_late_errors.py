@@ -47,7 +47,7 @@ def test_the_line_is_named(i: int) -> None:
     assert torch.ones(2).add(1).tolist() == [2, 2]  # and it is reported once
 
 
-def test_at_its_own_line_it_is_as_ever() -> None:
+def test_an_error_at_its_own_line_has_the_usual_text() -> None:
     with pytest.raises(IndexError) as caught:
         print(functional.embedding(sevens(), torch.ones(3, 2)))
     assert str(caught.value) == "index out of range in self"
@@ -78,7 +78,7 @@ def replayed(step: Any, *good: torch.Tensor) -> None:
     assert step.reason is None
 
 
-def test_a_compiled_call_looks_at_arguments_beside_others() -> None:
+def test_a_compiled_call_checks_the_values_of_arguments() -> None:
     table = torch.ones(3, 2, requires_grad=True)
 
     @torch.compile
@@ -92,7 +92,7 @@ def test_a_compiled_call_looks_at_arguments_beside_others() -> None:
     assert step(torch.ones(4, dtype=torch.long)) == 8
 
 
-def test_a_compiled_call_looks_at_what_it_computes() -> None:
+def test_a_compiled_call_checks_computed_values() -> None:
     table = torch.nn.Parameter(torch.ones(3, 2))
     optimizer = torch.optim.SGD([table], lr=0.125)
 
@@ -116,7 +116,7 @@ def test_a_compiled_call_looks_at_what_it_computes() -> None:
         step(good)
 
 
-def test_a_compiled_call_looks_at_parts_of_its_arguments() -> None:
+def test_a_compiled_call_checks_the_values_of_parts_of_arguments() -> None:
     @torch.compile
     def loss(x: torch.Tensor) -> torch.Tensor:
         return functional.nll_loss(torch.ones(4, 3).log_softmax(1), x[:, 1:][:, 0])

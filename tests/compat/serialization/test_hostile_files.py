@@ -309,7 +309,7 @@ def load(data: bytes, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("claim", OBJECTS)
-def test_what_an_object_claims_is_checked(claim: str) -> None:
+def test_claims_of_pickled_objects_are_checked(claim: str) -> None:
     obj, text = OBJECTS[claim]
     with pytest.raises(CorruptFileError, match=text) as raised:
         load(file_of(pickled(obj)))
@@ -318,7 +318,7 @@ def test_what_an_object_claims_is_checked(claim: str) -> None:
 
 
 @pytest.mark.parametrize("what", OPCODES)
-def test_what_a_pickle_does_is_checked(what: str) -> None:
+def test_opcodes_of_pickles_are_checked(what: str) -> None:
     data, text = OPCODES[what]
     before = [dict(vars(c)) for c in (collections.Counter, collections.OrderedDict, torch.Tensor)]
     with pytest.raises(CorruptFileError, match=text):
@@ -327,13 +327,13 @@ def test_what_a_pickle_does_is_checked(what: str) -> None:
 
 
 @pytest.mark.parametrize("data", FORBIDDEN)
-def test_what_is_not_listed_is_not_found(data: bytes) -> None:
+def test_globals_that_are_not_allowed_are_not_loaded(data: bytes) -> None:
     with pytest.raises(pickle.UnpicklingError, match=FORBIDDEN[data]):
         load(file_of(b"\x80\x02" + data + b"."))
 
 
 @pytest.mark.parametrize("what", ARCHIVES)
-def test_damage_is_said_in_one_way(what: str, tmp_path: Path) -> None:
+def test_damage_raises_one_type_of_error(what: str, tmp_path: Path) -> None:
     make, text = ARCHIVES[what]
     (tmp_path / "net.pt").write_bytes(make())
     for options in ({}, {"weights_only": False}):
@@ -398,7 +398,7 @@ class Own(dict):
         raise KeyError("of the program's own")
 
 
-def test_what_the_program_listed_raises_as_it_does() -> None:
+def test_errors_of_allowed_classes_are_raised_unchanged() -> None:
     with torch.serialization.safe_globals([Own]), pytest.raises(KeyError, match="of the program's own"):
         load(file_of(pickled(Own()).replace(b"}b.", b"b.").removesuffix(b".") + b"}X\x01\x00\x00\x00aK\x01sb."))
 

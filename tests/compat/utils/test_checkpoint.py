@@ -35,7 +35,7 @@ def test_called_again_once_for_a_backward(reentrant: bool) -> None:
     assert torch.allclose(x.grad, plain.grad)
 
 
-def test_nothing_in_between_is_kept() -> None:
+def test_intermediate_values_of_a_checkpoint_are_freed() -> None:
     seen = []
 
     def f(x: Any) -> Any:
@@ -130,7 +130,7 @@ def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 
 
-def test_what_is_kept_selectively_is_not_computed_again() -> None:
+def test_selectively_saved_operations_are_not_recomputed() -> None:
     """For a saved operation the recomputation returns the same memory as the first computation."""
     import functools
 

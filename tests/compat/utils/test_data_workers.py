@@ -145,7 +145,7 @@ def state() -> tuple:
     return len(os.listdir("/proc/self/fd")), maps, shared, len(children())
 
 
-def test_epochs_leave_nothing_behind() -> None:
+def test_epochs_leave_no_objects_behind() -> None:
     loader = DataLoader(TensorDataset(torch.arange(20)), 4, num_workers=2)
     list(loader)
     before = state()

@@ -31,7 +31,7 @@ def test_products_of_pairs_and_transposed_convolutions() -> None:
     assert counter.get_total_flops() == 240 + 240 + 13824
 
 
-def test_formulas_of_ones_own() -> None:
+def test_custom_formulas() -> None:
     with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.sin: lambda x, out_shape: x[0] * 7}) as counter:
         torch.ones(3).sin()
     assert counter.get_total_flops() == 21

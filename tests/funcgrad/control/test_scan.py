@@ -76,7 +76,7 @@ def test_within_jit() -> None:
 
 
 @pytest.mark.parametrize("wanted", [0, 1])
-def test_what_a_step_closes_over_is_an_operand(wanted: int) -> None:
+def test_closed_over_values_of_a_step_are_operands(wanted: int) -> None:
     """Arrays and tracers of an outer transform, used outside the loop as well."""
 
     def closing(lib: Any, scan: Any) -> Any:
@@ -214,7 +214,7 @@ def test_a_longer_loop_is_no_longer_a_program() -> None:
     assert sizes[3] == sizes[3000]
 
 
-def test_what_is_the_same_in_all_steps_is_not_kept_for_each() -> None:
+def test_loop_invariant_values_are_saved_once() -> None:
     def f(w: Any, xs: Any) -> Any:
         def step(c: Any, x: Any) -> Any:
             c = fnp.sin(c @ fnp.exp(w)) * x

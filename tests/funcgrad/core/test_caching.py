@@ -51,7 +51,7 @@ def test_a_cache_keeps_no_more_than_its_limit(group: Group) -> None:
     assert 99 in cache or cache.again(99) is not None
 
 
-def test_what_is_used_is_kept(group: Group) -> None:
+def test_recently_used_entries_are_kept(group: Group) -> None:
     cache: Cache[Any, Any] = Cache(group)
     first = cache["used"] = Value()
     for i in range(100):
@@ -74,7 +74,7 @@ def test_caches_of_a_group_share_its_limit(group: Group) -> None:
     assert group.counts().entries == 0
 
 
-def test_entries_may_weigh_more_than_others_and_are_told_of_when_they_go() -> None:
+def test_entries_have_weights_and_callbacks_on_eviction() -> None:
     gone: list[int] = []
     group = Group("weighed", 100, weight=lambda value: value, evicted=gone.extend)
     try:
@@ -133,7 +133,7 @@ def test_a_memoized_function_is_called_once_for_each_argument_that_is_in_use() -
         del caching._groups["memoized for a test"]
 
 
-def test_equal_objects_are_one_as_long_as_anybody_holds_it() -> None:
+def test_equal_objects_are_one_while_it_is_referenced() -> None:
     interned: Interned[int, Value] = Interned("interned for a test", 4)
     try:
         held = interned.add(0, Value())
@@ -217,7 +217,7 @@ def _programs(n: int) -> Any:
     ]  # fmt: skip
 
 
-def test_results_are_equal_when_everything_is_evicted_all_the_time() -> None:
+def test_results_are_equal_with_caches_that_evict_every_entry() -> None:
     wanted = [_programs(n) for n in (3, 4)]
     with limited(2):
         for _ in range(2):
@@ -227,7 +227,7 @@ def test_results_are_equal_when_everything_is_evicted_all_the_time() -> None:
     assert all(c.entries <= c.limit for c in caching.stats().values())
 
 
-def test_new_shapes_take_no_more_memory_for_ever() -> None:
+def test_memory_is_bounded_over_new_shapes() -> None:
     gradient = fg.grad(lambda w, x: fnp.sum(fnp.tanh(x * w) * x + 1))
 
     def run(first: int, count: int) -> None:
@@ -244,7 +244,7 @@ def test_new_shapes_take_no_more_memory_for_ever() -> None:
     assert grown < 20_000  # 62,000 if all were kept
 
 
-def test_what_functions_close_over_goes_with_them() -> None:
+def test_closed_over_values_are_freed_with_their_functions() -> None:
     def run() -> list[Any]:
         x = fnp.asarray(np.ones(100, np.float32))
         jitted = fg.jit(lambda w: fnp.sum(x * w))
@@ -260,7 +260,7 @@ def test_what_functions_close_over_goes_with_them() -> None:
     assert [r() for r in held] == [None, None]
 
 
-def test_what_functions_of_jax_close_over_goes_with_them() -> None:
+def test_closed_over_values_of_jax_functions_are_freed_with_them() -> None:
     def run() -> Any:
         x = jax.numpy.ones(100)
         fg.grad(interop.from_jax(lambda w: (x * w).sum()))(2.0)
@@ -275,7 +275,7 @@ def test_what_functions_of_jax_close_over_goes_with_them() -> None:
 # ---------------------------------------------------------------- JAX's caches
 
 
-def test_traces_are_let_go_of_once_they_were_called() -> None:
+def test_traces_are_freed_once_they_were_called() -> None:
     traced: list[Any] = []
 
     def double(x: Any) -> Any:
@@ -296,7 +296,7 @@ def test_traces_are_let_go_of_once_they_were_called() -> None:
     assert traced[count:] == [(3,)], "the trace was still there"
 
 
-def test_what_is_compiled_for_ever_new_types_is_bounded() -> None:
+def test_the_number_of_types_compiled_for_is_bounded() -> None:
     with limited(8, "compiled for types"):
         double = fg.jit(lambda x: x * 2)
         for n in range(1, 16):
@@ -320,7 +320,7 @@ def test_compiled_programs_are_bounded_and_compiled_again(monkeypatch: pytest.Mo
             np.testing.assert_allclose(code.now([fnp.ones(n)], ())[0], np.full(n, np.sin(1.0) + 1), rtol=1e-6)
 
 
-def test_constants_that_were_let_go_are_shared_no_more() -> None:
+def test_freed_constants_are_not_shared() -> None:
     from funcgrad.runtime import constants
 
     kind = np.dtype(np.float32)

@@ -152,7 +152,7 @@ def test_the_function_itself_is_named_where_it_is_the_one_that_is_differentiated
     assert "funcgrad.numpy.stack" in str(info.value.__cause__)
 
 
-def test_digits_of_a_value_are_refused_and_its_whole_number_is_not() -> None:
+def test_rounding_to_digits_is_refused_and_to_integers_is_not() -> None:
     with pytest.raises(DerivativeLostError, match=r"round\(\.\.\.\) would .* funcgrad\.numpy\.round"):
         fg.grad(lambda x: x * round(x, 1))(X)
     inside = fg.jit(lambda x: x * round(x, 1))  # while it is traced it is not differentiated
@@ -185,7 +185,7 @@ ALLOWED: dict[str, tuple[Callable[[Any], Any], float]] = {
 }
 
 
-def test_what_loses_no_derivative_goes_on_working() -> None:
+def test_numbers_that_lose_no_derivative_are_allowed() -> None:
     for name, (f, wanted) in ALLOWED.items():
         product = lambda x, f=f: x * f(x)
         found = [
@@ -200,7 +200,7 @@ def test_what_loses_no_derivative_goes_on_working() -> None:
         assert fg.hessian(product)(2.5) == 0.0, name
 
 
-def test_what_is_not_differentiated_is_a_plain_number() -> None:
+def test_undifferentiated_arguments_convert_to_numbers() -> None:
     outside = fnp.asarray(2.0)
     assert (
         fg.grad(lambda x, n: x * float(n) * n.item() * float(outside) * math.sqrt(outside))(1.0, fnp.asarray(3.0)) > 25

@@ -96,7 +96,7 @@ def test_the_line_is_named(transform: str, f: Any) -> None:
         ) in text
 
 
-def test_what_reaches_the_user_is_short() -> None:
+def test_tracebacks_are_short() -> None:
     """The traceback ends with the user's function and the one that raises; no state is left half-changed."""
     with pytest.raises(fg.ConcretizationError) as info:
         fg.jit(branching)(1.0)
@@ -273,7 +273,7 @@ def test_lines_of_installed_libraries_come_with_the_line_that_called_them() -> N
     assert called not in message(lambda: fg.jit(np.asarray)(X))
 
 
-def test_what_to_write_instead_is_named() -> None:
+def test_errors_name_the_functions_to_use_instead() -> None:
     text = message(lambda: fg.jit(lambda x: x if x.sum() > 0 else -x)(X), fg.ConcretizationError)
     for name in ("funcgrad.numpy.where", "funcgrad.cond", "while_loop", "static_argnums", "test_errors.py:"):
         assert name in text

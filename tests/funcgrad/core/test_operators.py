@@ -75,7 +75,7 @@ def test_unary_and_the_rest() -> None:
 
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, *COMPARISONS, operator.matmul, operator.pow], ids=lambda op: op.__name__)
-def test_what_is_no_array_is_python_s_business(op: Any) -> None:
+def test_operators_with_foreign_objects_use_their_reflected_methods(op: Any) -> None:
     class Other:
         def __radd__(self, other: Any) -> str:
             return "mine"

@@ -242,7 +242,7 @@ def test_common_subexpressions() -> None:
         assert_close(a, np.asarray(b), "value")
 
 
-def test_what_differs_is_not_merged() -> None:
+def test_different_equations_are_not_merged() -> None:
     def f(x: Any) -> Any:
         return (
             x[0:1],

@@ -63,7 +63,7 @@ def test_a_function_called_back_is_shown_below_what_calls_it() -> None:
         assert frames(caught.value) == ["test_a_function_called_back_is_shown_below_what_calls_it", "<lambda>"]
 
 
-def test_what_does_not_come_through_the_library_is_left_alone() -> None:
+def test_tracebacks_without_library_frames_are_unchanged() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         list(map(lambda x: 1 // x, [0]))  # noqa: C417
     before = caught.value.__traceback__

@@ -46,14 +46,14 @@ def depth_left(count: int = 0) -> int:
         lambda: fg.jvp(lambda t: 1.0, (itself(),), (itself(),)),
     ],
 )
-def test_deep_ones_are_refused(run: Callable[[], Any]) -> None:
+def test_too_deep_trees_are_refused(run: Callable[[], Any]) -> None:
     before = depth_left()
     with pytest.raises(fg.core.errors.TreeDepthError, match="more than 200 deep, or contains itself: it begins at "):
         run()
     assert depth_left() == before
 
 
-def test_deep_ones_that_are_not_too_deep() -> None:
+def test_deep_trees_within_the_limit() -> None:
     tree = nested(2.0, count=100)
     (gradient,) = fg.grad(lambda t: fg.trees.leaves(t)[0] ** 2)(tree)
     for _ in range(99):

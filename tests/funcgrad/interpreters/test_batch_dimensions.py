@@ -63,5 +63,5 @@ def test_products_take_all_batch_dimensions() -> None:
         lambda q, k: fnp.reshape(fnp.reshape(q, (6, 4, 5)) * 2.0, (3, 2, 20)),
     ],
 )
-def test_what_does_not_fit_stays_right(f: Any) -> None:
+def test_programs_that_cannot_be_rewritten_compute_the_same(f: Any) -> None:
     check(f, Q, K)

@@ -76,13 +76,13 @@ def test_real_operands_beside_complex_ones():
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=ROUNDING)
 
 
-def test_those_of_shapes_and_sums_are_gone():
+def test_conjugations_of_reshapes_and_sums_cancel():
     for name in ("shapes", "sums"):
         program, _, cts = gradient(FUNCTIONS[name], X, Y)
         assert conjugations(program)
         assert not conjugations(conjugated_late(program, cts))
 
 
-def test_what_has_none_is_left_alone():
+def test_programs_without_conjugations_are_unchanged():
     program = stage(lambda x: [e.mul(x, x)], [type_of(X)])
     assert conjugated_late(program, program.inputs) is program

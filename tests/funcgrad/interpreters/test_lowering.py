@@ -344,7 +344,7 @@ def test_xla_is_told_the_names():
 # ---------------------------------------------------------------- donation
 
 
-def test_a_donated_buffer_is_given_away():
+def test_a_donated_buffer_is_deleted():
     step = fg.jit(lambda state, x: (state + x, fnp.sum(x)), donate_argnums=0)
     state, x = jnp.zeros((64, 64)), jnp.ones((64, 64))
     assert "tf.aliasing_output = 0" in step.lower(state, x).as_text()

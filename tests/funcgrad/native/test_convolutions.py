@@ -123,6 +123,6 @@ def test_operations_left_to_xla() -> None:
     assert not convolution.pays(type.with_shape((0, 16, 12, 12)), kernel, plain)
 
 
-def test_a_kernel_for_each_example_is_a_group_for_each() -> None:
+def test_batched_kernels_become_feature_groups() -> None:
     x, w = np.ones((4, 2, 8, 10, 10), np.float32), np.ones((4, 8, 8, 3, 3), np.float32)
     assert np.allclose(fg.jit(fg.vmap(convolve))(x, w), 72)

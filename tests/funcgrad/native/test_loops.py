@@ -90,7 +90,7 @@ def test_a_layer_and_its_gradient(cell: Any, batch: int, hidden: int, reverse: b
     close(fg.jit(fg.grad(loss, argnums=(0, 1, 2)))(*single(values)), fg.jit(fg.grad(loss, argnums=(0, 1, 2)))(*values))
 
 
-def test_what_is_no_number_stays_so_and_what_is_large_has_its_limit() -> None:
+def test_nans_and_saturation_in_native_loops() -> None:
     w, (h, c), x = single(operands(8, 32))
     h[1, 2] = np.nan
     x[:, 3] *= 1e4

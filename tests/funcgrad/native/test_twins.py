@@ -48,7 +48,9 @@ def test_they_change_no_bit(tmp_path: Path) -> None:
     assert found[0].stdout.split()[-1] == without_compiler.stdout.split()[-1]
 
 
-def test_one_that_cannot_be_loaded_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_that_cannot_be_loaded_are_ignored_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("FUNCGRAD_NATIVE", raising=False)
     monkeypatch.setattr(build.Twin, "place", lambda self: tmp_path / "broken.so")
     (tmp_path / "broken.so").write_bytes(b"not a library")
@@ -56,7 +58,7 @@ def test_one_that_cannot_be_loaded_is_left_alone(tmp_path: Path, monkeypatch: py
         assert twin(tmp_path / "x.c") is None
 
 
-def test_one_that_lacks_a_name_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_that_lack_a_name_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     source = Path(build.__file__).parents[1] / "runtime" / "recording.c"
     library = build.Twin(source)
     file = library.place()

@@ -98,7 +98,7 @@ def test_kernels_that_keep_lengths(shape: tuple[int, ...]) -> None:
         nn.initializers.delta_orthogonal()(fg.random.key(0), (3, 4, 2))
 
 
-def test_initializers_that_cannot_be() -> None:
+def test_invalid_initializers_are_refused() -> None:
     with pytest.raises(ValueError, match="mode must be"):
         nn.initializers.variance_scaling(1.0, "fan", "normal")
     with pytest.raises(ValueError, match="distribution must be"):

@@ -176,7 +176,7 @@ def test_max_pool_ties_and_dilation() -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
-def test_of_what_counts(name: str) -> None:
+def test_reductions_with_a_mask(name: str) -> None:
     """A mask, of which one row is empty: values, and derivatives, which are finite there."""
     x, mask = X[:6].reshape(2, 3), np.array([[True, False, True], [False] * 3])
 

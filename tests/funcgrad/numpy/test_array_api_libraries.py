@@ -76,7 +76,7 @@ def test_scipy_with_namespaces() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-def test_what_libraries_are_told_of_writing() -> None:
+def test_arrays_report_that_they_are_not_writeable() -> None:
     def is_writeable_array(x: Any) -> bool:
         """The methods that libraries look for, by this name, in arrays of unknown types."""
         return hasattr(x, "__array_namespace__")
@@ -94,7 +94,7 @@ def test_what_libraries_are_told_of_writing() -> None:
     np.testing.assert_array_equal(fg.jit(seen)(x), 9.0)
 
 
-def test_what_libraries_are_told_of_shapes() -> None:
+def test_capabilities_of_data_dependent_shapes() -> None:
     def told() -> tuple[bool, bool]:
         capabilities = fnp.__array_namespace_info__().capabilities()
         return capabilities["boolean indexing"], capabilities["data-dependent shapes"]

@@ -48,7 +48,7 @@ def test_starts_as_a_vector_and_numbers_without_axes() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_largest(axis: int) -> None:
+def test_top_k(axis: int) -> None:
     values, places = fg.jit(lambda x: fnp.top_k(x, 2, axis))(X)
     wanted = [np.moveaxis(np.asarray(a), -1, axis) for a in lax.top_k(np.moveaxis(X, axis, -1), 2)]
     assert_close(values, wanted[0], "values")

@@ -66,7 +66,7 @@ class TestAnyMatrices:
         p, low, up = linalg.lu(x)
         np.testing.assert_allclose(np.asarray(p) @ np.asarray(low) @ np.asarray(up), x, atol=MANY32)
 
-    def test_what_singular_values_tell(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def test_functions_of_singular_values(self, shape: tuple[int, ...], dtype: Any) -> None:
         x = random(shape, dtype)
         both(lambda m: m.pinv(x))
         both(lambda m: m.pinv(x, 0.5))
@@ -192,7 +192,7 @@ SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
         (lambda m: m.svd(np.full((2, 2), np.nan)), "SVD did not converge"),
     ],
 )
-def test_what_numbers_make_impossible_is_numpys_error(call: Callable[[Any], Any], message: str) -> None:
+def test_singular_and_indefinite_matrices_raise_as_in_numpy(call: Callable[[Any], Any], message: str) -> None:
     for module in (linalg, np.linalg):
         with pytest.raises(np.linalg.LinAlgError, match=message):
             call(module)

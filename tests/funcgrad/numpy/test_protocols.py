@@ -196,7 +196,7 @@ def test_numpy_averages_arrays_by_their_methods(function: Any, options: Any, x: 
         lambda x, v: np.put_along_axis(x, np.array([[0], [1]]), v, 1),
     ],
 )
-def test_what_changes_an_array_changes_copies_and_refuses_others(change: Any) -> None:
+def test_in_place_functions_change_copies_and_refuse_other_arrays(change: Any) -> None:
     def on_copy(x: Any, v: Any) -> Any:
         changed = fnp.asarray(x, copy=True)
         assert change(changed, v) is None

@@ -111,7 +111,7 @@ def test_zeros_are_trimmed_of_every_axis() -> None:
     assert fnp.trim_zeros(np.zeros((2, 2))).shape == (0, 0)
 
 
-def test_quantiles_of_nothing_but_nan_and_of_nothing_are_nan() -> None:
+def test_quantiles_of_all_nan_and_of_empty_arrays_are_nan() -> None:
     assert np.isnan(fnp.nanmedian(np.zeros(0)))
     assert np.isnan(fnp.nanquantile(np.zeros((2, 0)), [0.5, 0.7], axis=1)).all()
     assert fnp.nanpercentile(np.zeros((0, 3)), 50, axis=0, keepdims=True).shape == (1, 3)
@@ -256,7 +256,7 @@ CALLERS = {"mask_indices"}
 
 
 @pytest.mark.parametrize("name", sorted(set(CALLS) - CALLERS))
-def test_what_is_wrong_is_refused_and_meant(name: str) -> None:
+def test_wrong_arguments_are_refused_by_name(name: str) -> None:
     f = operator.attrgetter(name)(fnp)
     if not inspect.isfunction(f):
         pytest.skip("a class")

@@ -190,7 +190,7 @@ with_rule.defvjp(
 
 
 @pytest.mark.parametrize("f", [with_rule, fg.interop.from_jax(lambda a, w: jnp.sin(a @ w)), plain])
-def test_what_is_not_divided_gets_the_sum(f: Callable[..., Any]) -> None:
+def test_gradients_of_replicated_operands_are_summed(f: Callable[..., Any]) -> None:
     divided = shard_map(f, mesh=MESH, in_specs=(ROWS, P()), out_specs=ROWS)
     closed = lambda x, w: shard_map(lambda x: f(x, w), mesh=MESH, in_specs=ROWS, out_specs=ROWS)(x)
     wanted = fg.grad(partial(square, plain), 1)(X, W)

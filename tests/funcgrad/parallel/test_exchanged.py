@@ -47,7 +47,7 @@ def test_a_loop_of_unknown_length_says_so() -> None:
     assert loop.count == 1 and not loop.bounded
 
 
-def test_what_is_no_program() -> None:
+def test_collectives_of_objects_that_are_not_programs() -> None:
     with pytest.raises(TypeError, match="takes a compiled program or its HLO, got int"):
         collectives(3)
     with pytest.raises(ValueError, match="no text of an HLO module"):

@@ -56,7 +56,7 @@ def test_a_call_in_a_call() -> None:
 
 
 @pytest.mark.parametrize("wanted", [0, 1])
-def test_what_a_program_closes_over_is_an_operand(wanted: int) -> None:
+def test_closed_over_values_of_a_program_are_operands(wanted: int) -> None:
     """Also a tracer of an outer transform."""
 
     def f(x: Any, w: Any) -> list[Any]:
@@ -65,6 +65,6 @@ def test_what_a_program_closes_over_is_an_operand(wanted: int) -> None:
     check(Case(f, lambda x, w: [jax_layer(x, w)[0]], call(None).operands, frozen=(1 - wanted,)))
 
 
-def test_it_is_one_equation() -> None:
+def test_a_staged_call_is_one_equation() -> None:
     program = stage(called(layer), [type_of(np.zeros(shape)) for shape in ((2, 3), (3, 4))]).check()
     assert [e.primitive.name for e in program.equations] == ["call"]

@@ -102,7 +102,7 @@ def test_matmul(x: tuple[int, ...], y: tuple[int, ...]) -> None:
         ((2, 4, 8, 16), (4, 2, 3), ((1,), (0,)), ((0,), (1,))),
     ],
 )
-def test_what_is_made_of_a_turned_operand_on_the_cpu(
+def test_contractions_that_transpose_an_operand_on_the_cpu(
     x: tuple[int, ...], y: tuple[int, ...], contract: p.Both, batch: p.Both
 ) -> None:
     operands = [np.ones(x, np.float32), np.ones(y, np.float32)]
@@ -122,7 +122,7 @@ def test_what_is_made_of_a_turned_operand_on_the_cpu(
     [((5, 100), (5, 3), 0), ((5, 128), (5, 100), 0), ((128, 5), (5, 3), 1)],
     ids=["rows apart", "as many columns", "not transposed"],
 )
-def test_what_is_not(x: tuple[int, ...], y: tuple[int, ...], axis: int) -> None:
+def test_contractions_that_do_not_transpose_an_operand(x: tuple[int, ...], y: tuple[int, ...], axis: int) -> None:
     assert not p.worth_turning(np.ones(x, np.float32), np.ones(y, np.float32), ((axis,), (0,)), ((), ()))
     assert not p.worth_turning(np.ones((5, 128), np.int32), np.ones((5, 3), np.int32), ((0,), (0,)), ((), ()))
 

@@ -116,7 +116,7 @@ def test_inside_a_loop_channels_are_last() -> None:
     assert_close(jax.jit(loop)(x, w), theirs(theirs(theirs(x, w, config), w, config), w, config), "loop")
 
 
-def test_elsewhere_it_is_xlas_own() -> None:
+def test_other_platforms_use_xlas_convolution() -> None:
     config = config_of((2, 1, 7, 6), {})
     function = fg.jit(lambda x, w: p.conv(x, w, config=config))
     x, w = np.ones((2, 1, 7, 6), np.float32), np.ones((4, 1, 3, 3), np.float32)

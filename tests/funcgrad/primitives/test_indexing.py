@@ -250,7 +250,7 @@ def test_helpers(case: Callable[[Draw], Case], data: Any) -> None:
     check(case(data.draw))
 
 
-def test_from_nothing_only_nothing_is_read() -> None:
+def test_gather_and_scatter_of_empty_arrays() -> None:
     x, none = np.zeros((0, 3)), np.zeros((0,), np.int32)
     assert p.take(x, none, axis=0).shape == (0, 3)
     assert np.asarray(p.take(x, np.zeros(2, np.int32), axis=0)).tolist() == [[0, 0, 0], [0, 0, 0]]

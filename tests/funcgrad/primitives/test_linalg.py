@@ -411,7 +411,7 @@ def test_reflections_multiply_to_q() -> None:
         np.testing.assert_allclose(back, np.broadcast_to(np.eye(4), (2, 4, 4)), atol=MANY)
 
 
-def test_what_nothing_determines_has_no_derivative() -> None:
+def test_undetermined_columns_of_q_have_no_derivative() -> None:
     with pytest.raises(NonDifferentiableError, match="columns of q beyond the 2th"):
         gradient(lambda x: factors.qr(x, full=True)[0], np.ones((3, 2)))
 
@@ -426,7 +426,7 @@ def test_matrices_without_elements(shape: tuple[int, ...]) -> None:
     assert [np.asarray(v).tolist() for v in _logdet(x)] == [np.ones(shape[:-2]).tolist(), np.zeros(shape[:-2]).tolist()]
 
 
-def test_orthogonal_factors_of_nothing_are_the_identity() -> None:
+def test_orthogonal_factors_of_empty_matrices_are_the_identity() -> None:
     q, r = factors.qr(np.zeros((3, 0)), full=True)
     np.testing.assert_array_equal(np.asarray(q), np.eye(3))
     assert r.shape == (3, 0)

@@ -57,7 +57,7 @@ def test_threefry_of_the_reference_implementation() -> None:
         assert int(got) == wanted
 
 
-def test_the_counter_goes_on_where_it_stopped() -> None:
+def test_the_counter_continues_where_it_stopped() -> None:
     key = random.key(3)
     whole = np.asarray(p.random_bits(key, np.uint64(0), shape=(10,), width=32))
     assert np.asarray(p.random_bits(key, np.uint64(4), shape=(2, 3), width=32)).ravel().tolist() == whole[4:].tolist()

@@ -28,7 +28,7 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: object) -> None:
     assert entries.get("a") == b"other" and list(file.parent.iterdir()) == [file]
 
 
-def test_where_nothing_can_be_written_it_is_said_once(tmp_path: Path) -> None:
+def test_folders_that_cannot_be_written_warn_once(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     entries = cache.Entries(tmp_path / "file" / "kept")
     with pytest.warns(RuntimeWarning, match="not kept for the next process .* FUNCGRAD_CACHE_DIR names another folder"):

@@ -79,7 +79,7 @@ def test_copies_that_are_written_to_hold_arrays() -> None:
     assert isinstance(x.held, jax.Array) and x.tolist() == [[5.0, 0.0], [5.0, 7.0]]
 
 
-def test_an_error_leaves_nothing_behind(alone: list[str]) -> None:
+def test_an_error_leaves_no_state(alone: list[str]) -> None:
     @composite
     def failing(x: Any) -> Any:
         fnp.sum(fnp.sin(x))
@@ -153,7 +153,7 @@ def test_kinds_tell_what_is_equal_but_not_the_same() -> None:
     assert divided(fnp.ones(1, np.int8), True).dtype == np.float32
 
 
-def test_numbers_that_are_ever_new_are_not_traced_each(traces: Any) -> None:
+def test_changing_numbers_are_not_traced_again(traces: Any) -> None:
     scaled, met = traces
     x = fnp.ones(2)
     for by in [i / 4 for i in range(20)]:
@@ -193,7 +193,7 @@ def test_errors_that_depend_on_values_come_each_time() -> None:
             fnp.take_along_axis(good, fnp.asarray([[0], [2]]), 1)
 
 
-def test_kinds_of_long_ago_are_forgotten(traces: Any) -> None:
+def test_the_oldest_kinds_of_calls_are_evicted(traces: Any) -> None:
     scaled, met = traces
     with limited(4, "calls of functions"):
         for n in (1, 2, 3, 4, 5, 4, 1):

@@ -184,7 +184,7 @@ def test_the_same_as_xla(case: int) -> None:
         (of_windows(windows.window_argmax), (IMAGES * np.float32(np.nan),)),
     ],
 )
-def test_where_numpy_would_give_something_else(function: Any, arguments: Any) -> None:
+def test_programs_whose_results_differ_in_numpy_are_compiled(function: Any, arguments: Any) -> None:
     program = fg.trace(function, *arguments)
     with pytest.raises(numpy_backend.NotHere):
         numpy_backend.evaluate(program, arguments)
@@ -213,7 +213,7 @@ def test_large_programs_are_compiled_immediately() -> None:
 
 
 @pytest.mark.parametrize(("size", "compiled"), [(6, False), (100_000, True)])
-def test_what_keeps_coming_is_compiled_unless_it_is_tiny(
+def test_repeated_programs_are_compiled_unless_they_are_tiny(
     size: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = runtime.executable(_program(size))
@@ -222,7 +222,7 @@ def test_what_keeps_coming_is_compiled_unless_it_is_tiny(
     assert code.warm is compiled
 
 
-def test_where_there_are_several_devices_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_several_devices_no_program_runs_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("funcgrad.runtime.programs.one_cpu", lambda: False)
     assert not runtime.executable(_program(7)).light()
 

@@ -42,7 +42,7 @@ def test_the_estimate_grows_with_the_square_of_what_is_held_of_a_chain() -> None
     assert long > 10 * short > 100 * compile_cost(chain(100, False))
 
 
-def test_what_takes_long_to_compile_compares_to_many_equations() -> None:
+def test_slow_primitives_count_as_many_equations() -> None:
     plain = stage(lambda x: [x + x], [VECTOR])
     assert equations_cost(plain) < 1
     assert equations_cost(stage(lambda x: [fnp.sort(x)], [VECTOR])) > 10
@@ -69,7 +69,7 @@ def test_a_chain_in_pieces_gives_what_it_gives_whole(monkeypatch: pytest.MonkeyP
     assert len({id(piece.code) for piece in run.pieces}) <= 4 < len(ends)
 
 
-def test_values_that_no_later_piece_needs_are_let_go_of_or_given_away() -> None:
+def test_values_that_no_later_piece_needs_are_freed_or_donated() -> None:
     program = stage(lambda x: [fnp.sin((x + 1.0) * 2.0)], [VECTOR])
     run = Pieces(program, 0, [0], [1, 2, 3])
     progress = Progress(run, [runtime.from_numpy(START)])
@@ -79,7 +79,7 @@ def test_values_that_no_later_piece_needs_are_let_go_of_or_given_away() -> None:
     assert run.donated == (0,) and [piece.code.donate for piece in run.pieces] == [(0,)] * 3
 
 
-def test_a_run_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     program = stage(lambda x: [x * 3.0 + 1.0, x], [VECTOR])
     run = Pieces(program, 0, [], [1, 2])
     progress, code = Progress(run, [runtime.from_numpy(START)]), run.pieces[1].code

@@ -53,7 +53,7 @@ def test_the_same_recording(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("native", [True, False])
-def test_what_another_thread_has_not_run_entangles(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operands_recorded_by_another_thread_raise_entangled(native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not native:
         monkeypatch.setattr(recording, "_native", None)
     with pytest.raises(Entangled):

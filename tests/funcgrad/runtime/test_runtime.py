@@ -70,7 +70,7 @@ def test_a_buffer_has_what_an_array_held_when_it_was_made(size: int) -> None:
 # ---------------------------------------------------------------- tiers
 
 
-def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> None:
+def test_a_window_of_warm_operations_runs_one_by_one_first_and_is_compiled_later() -> None:
     sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
     wanted = np.sin(np.arange(4, dtype=np.float32)) + 0.5
 
@@ -182,7 +182,7 @@ def test_a_new_window_of_cold_operations_is_compiled_whole(monkeypatch: pytest.M
     assert not any(code.warm for code in codes)
 
 
-def test_the_rule_weighs_what_is_cold_against_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rule_compares_cold_operations_with_the_whole_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "by_numpy", False)
     warm = [warmed(executable(lambda x, k=k: fnp.add(x, np.float32(k)))) for k in range(12)]
     (cold,) = [executable(lambda x: fnp.multiply(x, np.float32(9)))]
@@ -228,7 +228,7 @@ def test_windows_used_last_are_kept() -> None:
     assert len(windows._windows) == 1
 
 
-def test_of_many_structures_the_latest_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_waiting_windows_the_latest_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime.wait()
     going, compile_ = threading.Event(), windows.Window.compile
     monkeypatch.setattr(windows.Window, "compile", lambda self, free: (going.wait(60), compile_(self, free))[1])

@@ -61,7 +61,7 @@ def test_a_number_that_is_a_result_is_an_array() -> None:
 
 
 @pytest.mark.usefixtures("_each")
-def test_what_numpy_cannot_take_is_compiled() -> None:
+def test_steps_that_numpy_cannot_run_are_compiled() -> None:
     divided = small(lambda x, y: [fnp.floor_divide(x, y)], N, N)
     asked = []
 

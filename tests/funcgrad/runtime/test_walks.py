@@ -32,7 +32,7 @@ def numerical(f: Any, x: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 4])
-def test_what_changes_from_call_to_call_is_seen(steps: int) -> None:
+def test_values_that_change_between_calls_change_the_gradient(steps: int) -> None:
     gradient = fg.grad(chain)
     for shift in (0.0, 0.3):
         for factor in (0.5, -2.0):
@@ -67,7 +67,7 @@ def test_operands_of_other_types_are_another_structure() -> None:
                 np.testing.assert_allclose(found, np.atleast_2d(np.multiply(2 * x, y)).sum(0))
 
 
-def test_a_walk_is_one_operation() -> None:
+def test_a_staged_backward_pass_is_one_operation() -> None:
     def count(f: Any, x: Any) -> int:
         before = runtime.stats.operations
         fg.grad(f)(x)
@@ -89,7 +89,7 @@ def test_nested_gradients() -> None:
         np.testing.assert_allclose(second(x), wanted, rtol=CONDITIONED)
 
 
-def test_what_a_transform_returned_may_be_staged() -> None:
+def test_returned_pullbacks_and_pushforwards_may_be_staged() -> None:
     def f(x: Any) -> Any:
         return fnp.sin(x) * fnp.sin(x)
 

@@ -75,7 +75,7 @@ def test_pytrees_complex_numbers_and_dtypes() -> None:
     np.testing.assert_allclose(mixed, np.exp(-6.0), rtol=1e-4)
 
 
-def test_what_cannot_be_solved() -> None:
+def test_unsolvable_systems_and_wrong_arguments() -> None:
     assert np.isnan(odeint(lambda y, t: y**2, 1.0, [0.0, 2.0])[-1])
     assert np.isnan(odeint(rate, Y, TIMES, (RATE, SHIFT), mxstep=2)[-1]).all()
     with pytest.raises(ValueError, match="t must be a vector of times"):

@@ -104,7 +104,7 @@ def test_the_numbers_of_jax(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_the_whole_numbers_of_jax(name: str) -> None:
+def test_integers_as_in_jax(name: str) -> None:
     row = WHOLE[name]
     assert_close(draw(random, name, row, np.int32), draw(jax.random, name, row, np.int32), name)
 

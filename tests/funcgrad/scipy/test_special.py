@@ -431,7 +431,7 @@ def test_logsumexp_keeps_what_is_small_beside_the_largest() -> None:
 # ---------------------------------------------------------------- refusals
 
 
-def test_what_is_not_known_says_so() -> None:
+def test_missing_higher_derivatives_raise() -> None:
     def thrice(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return fg.grad(fg.grad(fg.grad(f)))
 

@@ -88,7 +88,7 @@ def test_printing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "1 of [1. 2.], 2.0 and text\n"
 
 
-def test_what_it_returns_is_ignored_and_what_it_raises_is_not() -> None:
+def test_results_of_callbacks_are_ignored_and_exceptions_raised() -> None:
     assert debug.callback(lambda x: "something", X) is None
     with pytest.raises(ZeroDivisionError):
         debug.callback(lambda x: 1 / 0, X)

@@ -49,7 +49,7 @@ def test_arrays_go_to_devices_and_come_back() -> None:
     assert isinstance(fg.device_put(X), jax.Array)
 
 
-def test_what_is_traced_has_no_elements_to_get() -> None:
+def test_device_get_of_tracers_raises() -> None:
     with pytest.raises(fg.ConcretizationError, match="NumPy array was asked"):
         fg.jit(fg.device_get)(X)
     for f in (fg.device_put, fg.device_get):

@@ -35,7 +35,7 @@ def _hidden(x: Any) -> Any:
 wrong_twice.defvjp(lambda x: (fnp.sin(x), x), lambda x, ct: (ct * _hidden(x),))
 
 
-def test_what_is_right_passes() -> None:
+def test_correct_derivatives_pass() -> None:
     check_grads(lambda x: fnp.sin(x) * x, (X,), order=3)
     check_grads(lambda p, y: {"out": (p["a"] * y, fnp.sum(p["b"]))}, ({"a": X, "b": [X]}, np.float64(2)), order=2)
     check_grads(lambda z: z * fnp.conj(z) * z, (X + 1j,), order=2)
@@ -43,7 +43,7 @@ def test_what_is_right_passes() -> None:
     check_grads(lambda x, n: x * n, (X, np.arange(3)), order=1)
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_wrong_derivatives_are_named() -> None:
     with pytest.raises(AssertionError, match=r"^vjp, result 0: is .* differences say"):
         check_vjp(wrong, (X,))
     with pytest.raises(AssertionError, match=r"^jvp, result 0"):
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_named() -> None:
         check_grads(wrong, (X,), modes=["rev"])
 
 
-def test_second_derivatives_are_looked_at() -> None:
+def test_second_derivatives_are_checked() -> None:
     check_grads(wrong_twice, (X,), order=1)
     with pytest.raises(AssertionError, match="apart"):
         check_grads(wrong_twice, (X,), order=2)

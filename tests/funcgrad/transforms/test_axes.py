@@ -126,7 +126,7 @@ def test_indices_without_a_source_get_zeros() -> None:
     assert_close(got, np.stack([X[0] * 0, X[0] * 0, X[0]]), "ppermute")
 
 
-def test_what_a_result_must_be_to_have_no_axis() -> None:
+def test_results_with_out_axes_none_must_be_unbatched() -> None:
     assert fg.vmap(lambda v: fg.psum(v, "i"), axis_name="i", out_axes=None)(X).shape == (4,)
     with pytest.raises(ValueError, match="out_axes is None"):
         fg.vmap(lambda v: v * fg.psum(v, "i"), axis_name="i", out_axes=None)(X)

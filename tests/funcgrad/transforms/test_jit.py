@@ -36,7 +36,7 @@ class Counted:
 # ---------------------------------------------------------------- when it traces
 
 
-def test_it_traces_once_per_kind_of_arguments() -> None:
+def test_jit_traces_once_per_kind_of_arguments() -> None:
     runtime.wait()  # other compilations make JAX discard its trace of the function
     f = Counted(lambda x: fnp.sum(x * 2))
     g = fg.jit(f)
@@ -63,7 +63,7 @@ def test_python_scalars_do_not_retrace() -> None:
     assert len(f.runs) == 2
 
 
-def test_it_traces_once_per_kind_under_transforms() -> None:
+def test_jit_traces_once_per_kind_under_transforms() -> None:
     f = Counted(lambda x: fnp.sum(fnp.sin(x)))
     g = fg.jit(f)
     for x in (X, X + 1):
@@ -202,7 +202,7 @@ def test_methods_and_decorators() -> None:
         fg.jit(3)  # type: ignore[arg-type]
 
 
-def test_what_is_not_an_array() -> None:
+def test_values_that_are_not_arrays() -> None:
     with pytest.raises(TypeError, match="no"):
         fg.jit(lambda x: x)("no")
     with pytest.raises(TypeError, match="an argument is 'no' of type str, wanted an array"):
@@ -341,7 +341,7 @@ def test_it_can_be_turned_off() -> None:
         f(2.0, 3)
 
 
-def test_what_comes_of_constants_alone_has_a_value() -> None:
+def test_values_computed_from_constants_are_concrete() -> None:
     table = fnp.asarray([3, 4])
 
     def f(x: Any) -> Any:

@@ -114,7 +114,7 @@ def test_many_threads_at_once():
     assert isinstance(Jitted.__call__, property)
 
 
-def test_it_looks_like_the_function():
+def test_a_jitted_function_has_the_metadata_of_the_function():
     assert scaled.__name__ == "scaled" and scaled.__doc__ == "x times a factor."
     assert scaled.__wrapped__(3.0, 2.0) == 6.0
     assert list(inspect.signature(scaled).parameters) == ["x", "factor"]
@@ -122,11 +122,11 @@ def test_it_looks_like_the_function():
     assert float(scaled(1.0, factor=4.0)) == 4.0
 
 
-def test_it_is_pickled_and_copied_by_name():
+def test_a_jitted_function_is_pickled_and_copied_by_name():
     assert pickle.loads(pickle.dumps(copied := copy.deepcopy(scaled))) is scaled and copied is scaled
 
 
-def test_it_may_be_a_method():
+def test_jit_of_a_method():
     model = Model()
     assert float(model.shifted(1.0)) == 11.0
     assert float(fg.grad(model.shifted)(1.0)) == 1.0

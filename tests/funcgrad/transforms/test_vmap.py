@@ -45,7 +45,7 @@ def test_axes_as_prefixes_of_trees() -> None:
             assert_close(a, b, f"{in_axes} to {out_axes}")
 
 
-def test_what_is_not_batched_is_repeated_only_at_the_end() -> None:
+def test_unbatched_results_are_broadcast_last() -> None:
     program = fg.trace(fg.vmap(lambda x, y: (x + 1, fnp.sin(y)), in_axes=(0, None)), V, np.ones(4))
     assert [str(e.primitive) for e in program.equations] == ["add", "sin", "broadcast"]
 

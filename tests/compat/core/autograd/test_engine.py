@@ -39,7 +39,7 @@ def test_many_paths_to_one_leaf_are_walked_once_each() -> None:
     assert x.grad.item() == 2.0**60
 
 
-def test_a_graph_is_let_go_with_its_last_tensor() -> None:
+def test_a_graph_is_freed_with_its_last_tensor() -> None:
     x = torch.ones(2, requires_grad=True)
     y = (x * 2).exp()
     nodes = [weakref.ref(y.grad_fn), weakref.ref(y.grad_fn.next_functions[0][0])]
@@ -51,7 +51,7 @@ def test_a_graph_is_let_go_with_its_last_tensor() -> None:
         gc.enable()
 
 
-def test_backward_lets_saved_tensors_go() -> None:
+def test_backward_frees_saved_tensors() -> None:
     x = torch.ones(2, requires_grad=True)
     w = torch.ones(2) * 3
     alive = weakref.ref(w)

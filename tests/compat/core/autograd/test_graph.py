@@ -219,7 +219,7 @@ class _Wrong(torch.autograd.Function):
 @pytest.mark.parametrize(
     ("as_is", "text"), [(True, "the jvp is not returning a view"), (False, "should return None at that position")]
 )
-def test_tangents_that_there_cannot_be(as_is: bool, text: str) -> None:
+def test_impossible_tangents_raise(as_is: bool, text: str) -> None:
     with forward_ad.dual_level(), pytest.raises(RuntimeError, match=text):
         _Wrong.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)), as_is)
 
@@ -309,7 +309,7 @@ def _wave(x: Any) -> Any:
         lambda x: _Sine.apply(x) * 2,
     ],
 )
-def test_a_graph_goes_with_its_result(run: Any) -> None:
+def test_a_graph_is_freed_with_its_result(run: Any) -> None:
     assert _dies(run)
 
 

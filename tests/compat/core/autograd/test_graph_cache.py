@@ -112,7 +112,7 @@ def test_one_tensor_in_two_places_is_another_structure(known: list[int]) -> None
     assert len(known) == 2
 
 
-def test_what_was_saved_may_not_have_been_changed() -> None:
+def test_changed_saved_tensors_raise_with_cached_graphs() -> None:
     for _ in range(3):
         x = leaf(1.0, 2.0)
         y = torch.exp(x * 2)
@@ -122,7 +122,7 @@ def test_what_was_saved_may_not_have_been_changed() -> None:
             z.backward()
 
 
-def test_graphs_are_let_go_or_kept(known: list[int]) -> None:
+def test_graphs_are_freed_or_retained(known: list[int]) -> None:
     x = leaf(1.0, 2.0)
     for _ in range(3):
         y = (torch.sin(x) * x).sum()
@@ -190,7 +190,7 @@ def test_graphs_that_differ_each_time() -> None:
     both(run)
 
 
-def test_graphs_that_are_always_new_become_programs_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recurring_graphs_become_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graph_cache, "OFTEN", 2)
     monkeypatch.setattr(graph_cache, "_unmet", 0)
     before = [len(known) for known in graph_cache._sweeps]

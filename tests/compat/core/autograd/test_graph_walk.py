@@ -62,7 +62,7 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_same_walk(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_and_slow_walks_visit_the_same_nodes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     loss = GRAPHS[name](torch.tensor([0.5, -1.0, 2.0, 3.0], requires_grad=True))
     fast, slow = both(monkeypatch, loss)
@@ -113,7 +113,7 @@ def test_numbers_that_are_not_whole_are_sorted_in_python() -> None:
     assert [n.name() for n in _reachable([(loss.grad_fn, 0)])][-1] == "SinBackward0"
 
 
-def test_what_backward_let_go_is_gone() -> None:
+def test_backward_twice_raises_at_freed_nodes() -> None:
     w = torch.ones(3, requires_grad=True)
     y = (w * w).sin().exp().sum()
     node = y.grad_fn.next_functions[0][0]

@@ -56,7 +56,7 @@ def test_other_threads_are_not_seen() -> None:
     assert mode.seen == []
 
 
-def test_backward_is_seen_too() -> None:
+def test_backward_is_intercepted_too() -> None:
     x = torch.ones(3, requires_grad=True)
     y = torch.add(x, x, alpha=2).sum()
     with Names() as mode:
@@ -128,7 +128,7 @@ def test_calls_as_pytorch_shows_them(call: Any, seen: list[str]) -> None:
     assert mode.seen == seen
 
 
-def test_what_makes_tensors_is_made_where_the_default_device_is() -> None:
+def test_factories_get_the_default_device_in_dispatch_modes() -> None:
     with torch.device("meta"), Calls() as mode:
         made = torch.ones(2)
     assert made.is_meta and "device(type='meta')" in mode.seen[0]
@@ -146,7 +146,7 @@ class Twice(TorchDispatchMode):
         return found * 2 if func in self.funcs else found
 
 
-def test_what_a_mode_gives_has_the_history_of_the_operation() -> None:
+def test_results_of_a_mode_have_the_node_of_the_operation() -> None:
     """Values are the mode's, the graph is the operation's; a result that the node saves is the mode's."""
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     with Twice(torch.ops.aten.sin.default, torch.ops.aten.exp.default):
@@ -167,7 +167,7 @@ def test_a_view_stays_one() -> None:
     assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
 
 
-def test_an_error_leaves_nothing_behind() -> None:
+def test_an_error_leaves_no_state() -> None:
     class Refuses(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             raise KeyError(str(func))

@@ -113,7 +113,7 @@ with Names():
     assert _fresh(program) == ["aten.zeros.default", "aten.uniform_.default"]
 
 
-def test_the_first_class_that_overrides_operators_is_asked_whatever_was_imported() -> None:
+def test_the_first_overriding_class_is_called_whatever_was_imported() -> None:
     program = """
 import compat as torch
 class Logged(torch.Tensor):

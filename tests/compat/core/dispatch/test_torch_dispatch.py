@@ -117,7 +117,7 @@ def test_a_wrapper_has_the_values_the_graph_and_the_gradients_of_what_it_wraps(n
             assert one is None or torch.allclose(one, _plain(other), atol=1e-5)
 
 
-def test_what_is_seen() -> None:
+def test_operators_that_torch_dispatch_receives() -> None:
     x = Wrapper(torch.ones(2, 3), True)
     y = (F.linear(x, torch.ones(4, 3)).relu_() * 2).sum()
     names = ["mm.default", "relu_.default", "detach.default", "mul.Tensor", "sum.default"]
@@ -248,7 +248,7 @@ class Mode(TorchDispatchMode):
         return func(*args, **(kwargs or {})) if self.answers else NotImplemented
 
 
-def test_modes_see_what_is_made_of_nothing() -> None:
+def test_dispatch_modes_intercept_factories() -> None:
     with Mode(True) as outer, Mode(True) as inner:
         x = torch.ones(2, 3, requires_grad=True)
         torch.arange(1, 4)
@@ -306,7 +306,7 @@ def test_gradients_of_wrappers_are_added_in_place() -> None:
     assert x.grad is first and x.grad.inner.tolist() == [5.0, 5.0]
 
 
-def test_what_is_no_method_and_what_is_no_result() -> None:
+def test_torch_dispatch_of_the_wrong_kind_and_results_of_the_wrong_type() -> None:
     class Shared(TorchDispatchMode):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -333,7 +333,7 @@ def test_what_is_no_method_and_what_is_no_result() -> None:
         t.item()
 
 
-def test_a_gradient_that_a_type_leaves_out() -> None:
+def test_gradients_that_torch_dispatch_omits() -> None:
     class Leaving(Wrapper):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -393,7 +393,7 @@ def test_only_data_has_versions_of_its_own() -> None:
     assert Logged.seen == ["aten.set_.source_Tensor"] and type(x) is Logged and x.shape == (3,)
 
 
-def test_there_is_no_memory() -> None:
+def test_wrappers_have_no_data_pointer() -> None:
     x = Wrapper(torch.ones(2))
     assert x.data_ptr() == 0 and x.untyped_storage().nbytes() == 8
     with pytest.raises(RuntimeError, match="data pointer on an invalid python storage"):
@@ -447,7 +447,7 @@ def test_slots_of_plain_subclasses_are_copied() -> None:
     assert copy.copy(x).note is x.note
 
 
-def test_what_cannot_be_copied() -> None:
+def test_copies_of_wrappers_that_raise() -> None:
     class Unwrapping(Wrapper):
         @classmethod
         def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -140,7 +140,7 @@ def test_a_storage_is_an_ordinary_one_again_when_nothing_else_refers_to_its_memo
     assert type(x.untyped_storage()) is not Hosted
 
 
-def test_what_others_refer_to_is_not_resized() -> None:
+def test_exported_memory_is_not_resized() -> None:
     x = torch.ones(2)
     held = np.from_dlpack(x)
     with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
@@ -169,7 +169,7 @@ def test_versions_count_tensors_writes_only() -> None:
     assert x._version == 1
 
 
-def test_what_may_not_be_written_is_not() -> None:
+def test_read_only_arrays_are_not_written() -> None:
     array = np.arange(3)
     array.flags.writeable = False
     with warnings.catch_warnings():
@@ -326,7 +326,7 @@ def test_parts_of_large_memory_may_not_overlap_what_is_written() -> None:
     x[3:6].add_(x[6:9])
 
 
-def test_what_is_recorded_is_written_into_parts_of_large_memory() -> None:
+def test_recorded_operations_write_into_parts_of_large_memory() -> None:
     array, x = large()
     w = torch.tensor(2.0, requires_grad=True)
     x[1:3].mul_(w)
@@ -402,13 +402,13 @@ def test_the_size_of_memory_that_numpy_has_or_had_stays(i: int) -> None:
     assert x.set_(torch.ones(2, dtype=x.dtype)).resize_(10).shape == (10,)
 
 
-def test_looking_at_values_leaves_the_size_free() -> None:
+def test_reading_values_keeps_the_size_dynamic() -> None:
     x = torch.ones(5)
     x.tolist(), x[0].item(), repr(x), x.__dlpack__()
     assert x.untyped_storage().resizable() and x.resize_(10).shape == (10,)
 
 
-def test_what_is_at_an_address_can_be_read() -> None:
+def test_memory_can_be_read_at_data_ptr() -> None:
     """As packages such as ``safetensors`` read the memory of tensors."""
     x = torch.arange(6.0).view(2, 3) * 2
     address = x.data_ptr()

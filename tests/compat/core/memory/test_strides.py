@@ -54,7 +54,7 @@ def test_views() -> None:
         assert (None if found is None else list(found)) == case["view"], case
 
 
-def test_what_is_contiguous() -> None:
+def test_contiguity_of_recorded_layouts() -> None:
     for case in CASES:
         size, stride = pair(case["operands"][0])
         assert is_contiguous(size, stride) == case["contiguous"], case
@@ -107,7 +107,7 @@ def test_overlap() -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 1, 0)])
-def test_what_is_made_to_hold_elementwise_results_has_their_memory_order(order: tuple[int, ...]) -> None:
+def test_resized_out_has_the_memory_order_of_the_result(order: tuple[int, ...]) -> None:
     x = torch.rand(2, 3, 4).permute(order)
     for call in (torch.exp, lambda t, **k: torch.add(t, t, **k), lambda t, **k: torch.eq(t, t, **k)):
         found = call(x)

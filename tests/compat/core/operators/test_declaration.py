@@ -78,7 +78,7 @@ def test_a_row_is_a_frozen_record_of_few_fields() -> None:
         torch._core.operators.scalars.add_number.row.node = "OddBackward0"
 
 
-def test_what_no_row_may_be() -> None:
+def test_invalid_declarations_raise() -> None:
     with pytest.raises(OpDeclarationError, match="begins with a schema"):
         aten(names="")
     with pytest.raises(OpDeclarationError, match="schemas of aten::even, aten::odd"):

@@ -100,7 +100,7 @@ def test_a_number_is_an_operand_without_an_edge() -> None:
     assert g.tolist() == [7.5, 7.5]
 
 
-def test_what_backward_needs_but_is_not_declared_is_an_error() -> None:
+def test_undeclared_saved_values_raise() -> None:
     with pytest.raises(
         OpDeclarationError, match=r"undeclared: its backward needs 'other', .*declares to save \(input\)"
     ):

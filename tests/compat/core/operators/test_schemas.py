@@ -79,12 +79,12 @@ def test_arguments_have_the_places_of_the_schema() -> None:
     assert found.tolist() != target.tolist()
 
 
-def test_what_fails_for_another_reason_is_not_called_again() -> None:
+def test_other_errors_of_a_composite_are_raised_unchanged() -> None:
     with pytest.raises(RuntimeError, match="is not expandable"):
         torch.eye(2).sum_to_size(size=(3, 2))
 
 
-def test_a_composite_says_when_it_complains() -> None:
+def test_composites_declare_when_errors_are_raised() -> None:
     with pytest.raises(OpDeclarationError, match="not 'never'"):
         composite("kron(Tensor self, Tensor other) -> Tensor", errors="never")  # type: ignore[arg-type]
     with pytest.raises(OpDeclarationError):

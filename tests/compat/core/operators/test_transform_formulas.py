@@ -29,16 +29,16 @@ def _pushed(f: Callable[[Any], Any]) -> Any:
         lambda x: x.bernoulli_(x),
     ],
 )  # fmt: skip
-def test_what_does_not_move_has_a_tangent_of_zeros(f: Callable[[Any], Any]) -> None:
+def test_piecewise_constant_functions_have_zero_tangents(f: Callable[[Any], Any]) -> None:
     assert _pushed(f).tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize("f", [lambda x: x > 0, torch.zeros_like, lambda x: x.new_ones(3), lambda x: x.detach()])
-def test_what_has_no_derivative_has_no_tangent(f: Callable[[Any], Any]) -> None:
+def test_functions_without_a_derivative_have_no_tangent(f: Callable[[Any], Any]) -> None:
     assert _pushed(f) is None
 
 
-def test_what_does_not_move_has_no_tangent_of_operands_without_any() -> None:
+def test_piecewise_constant_functions_of_plain_operands_have_no_tangent() -> None:
     assert _pushed(lambda x: torch.sign(torch.ones(3))) is None
     with fwAD.dual_level():
         x = fwAD.make_dual(torch.ones(3), torch.ones(3))
@@ -72,7 +72,7 @@ def test_gradients_go_through_what_has_a_tangent_of_zeros() -> None:
         lambda x: F.ctc_loss(x.log()[:, None], torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1])),
     ],
 )  # fmt: skip
-def test_what_pytorch_has_no_formula_for_forwards_has_one_here(f: Callable[[Any], Any]) -> None:
+def test_forward_derivatives_that_pytorch_lacks(f: Callable[[Any], Any]) -> None:
     x, step = torch.tensor([0.6, 0.7, 0.9], dtype=torch.float64), 1e-6
     torch.set_default_dtype(torch.float64)
     try:
@@ -101,13 +101,13 @@ def test_gamma_numbers_move_with_their_shapes() -> None:
         (lambda x: torch.histogram(x, 2), "histogram"),
     ],
 )
-def test_what_has_no_formula_at_all_says_so(f: Callable[[Any], Any], name: str) -> None:
+def test_operators_without_any_formula_raise_in_forward_mode(f: Callable[[Any], Any], name: str) -> None:
     with pytest.raises(NotImplementedError) as caught:
         _pushed(f)
     assert str(caught.value) == f"Trying to use forward AD with aten::{name} that does not support it."
 
 
-def test_operations_without_formulas_go_on_where_nothing_moves() -> None:
+def test_operations_without_formulas_are_allowed_without_tangents() -> None:
     with fwAD.dual_level():
         x = fwAD.make_dual(torch.ones(2), torch.ones(2))
         torch.heaviside(torch.ones(2), torch.ones(2))
@@ -122,7 +122,7 @@ def test_duals_keep_their_size() -> None:
 
 
 @pytest.mark.parametrize("part", [lambda x: x.detach(), lambda x: x.data])
-def test_what_is_detached_takes_tangents_of_its_own(part: Callable[[Any], Any]) -> None:
+def test_detached_tensors_can_get_tangents(part: Callable[[Any], Any]) -> None:
     tangent = lambda t: fwAD.unpack_dual(t).tangent
     y = torch.ones(3)
     with fwAD.dual_level():
@@ -136,7 +136,7 @@ def test_what_is_detached_takes_tangents_of_its_own(part: Callable[[Any], Any]) 
     assert (view + y).tolist() == [6.0] * 3
 
 
-def test_what_is_detached_of_a_dual_leaves_it_its_tangent() -> None:
+def test_writes_to_a_detached_dual_keep_the_tangent_of_the_dual() -> None:
     with fwAD.dual_level():
         x = fwAD.make_dual(torch.full((3,), 0.5), torch.ones(3))
         view = x.detach()

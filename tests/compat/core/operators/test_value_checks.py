@@ -60,7 +60,7 @@ FORESEEN: list[tuple[str, Callable[[], Any]]] = [
 
 @pytest.mark.deferral
 @pytest.mark.parametrize(("message", "call"), FORESEEN)
-def test_what_small_operations_make_is_foreseen(message: str, call: Callable[[], Any]) -> None:
+def test_values_of_small_operations_are_computed_for_checks(message: str, call: Callable[[], Any]) -> None:
     runtime.flush()
     windows = runtime.stats()["windows"]
     with pytest.raises((IndexError, RuntimeError), match=message):
@@ -82,7 +82,7 @@ def test_foreseen_integers_leave_the_operations_recorded() -> None:
 
 
 @pytest.mark.deferral
-def test_values_that_are_not_there_are_looked_at_when_they_are() -> None:
+def test_values_that_are_not_available_are_checked_later() -> None:
     scores = torch.tensor([0.0, 5.0])
     for _ in range(20):
         scores = _noted(scores)

@@ -127,7 +127,7 @@ def test_the_second_operand_of_a_deprecated_sum_may_be_a_number() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda: torch.eye(2**25, 2**25), lambda: torch.linspace(0, 1, 2**50)])
-def test_what_there_is_no_memory_for_is_a_runtime_error(make: Any) -> None:
+def test_allocations_that_are_too_large_raise_runtime_errors(make: Any) -> None:
     with pytest.raises(RuntimeError, match=f"you tried to allocate {2**52} bytes"):
         make()
 

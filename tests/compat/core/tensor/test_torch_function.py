@@ -127,7 +127,7 @@ def test_subclasses_override_first() -> None:
         _ = Sub([1.0]) + torch.ones(1).as_subclass(Log)
 
 
-def test_functions_of_ones_own() -> None:
+def test_custom_functions() -> None:
     def double(x: Any, times: int = 2) -> Any:
         if has_torch_function_unary(x):
             return handle_torch_function(double, (x,), x, times=times)
@@ -144,7 +144,7 @@ def test_functions_of_ones_own() -> None:
     assert has_torch_function([Diagonal(1, 1.0)]) and not has_torch_function([torch.ones(1)])
 
 
-def test_modes_see_every_call() -> None:
+def test_dispatch_modes_intercept_every_call() -> None:
     class Names(TorchFunctionMode):
         def __init__(self) -> None:
             self.seen: list[str] = []
@@ -341,7 +341,7 @@ def test_redispatched_functions_are_overridden_inside() -> None:
     assert not seen
 
 
-def test_what_stands_for_the_numbers_of_a_tensor() -> None:
+def test_tensor_contents_of_repr() -> None:
     class Named(torch.Tensor):
         def __repr__(self, *, tensor_contents: Any = None) -> str:
             return super().__repr__(tensor_contents="some numbers")

@@ -73,7 +73,7 @@ def test_the_line_is_the_programs(function: Callable[[], Any], first: str) -> No
     assert first in _warned(function)
 
 
-def test_what_is_new_and_what_is_slow() -> None:
+def test_warnings_of_beta_operators_and_slow_layouts() -> None:
     one, at = torch.ones(1), torch.tensor([0])
     assert _warned(lambda: [torch.ones(3).index_reduce(0, at, one, "prod") for _ in range(2)]) == ["index_reduce()"]
     columns = torch.arange(6.0).view(2, 3).t()

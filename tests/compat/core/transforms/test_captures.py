@@ -67,7 +67,7 @@ def test_captures_of_nested_transforms_are_not_written(transform: Any) -> None:
         transform(_after(lambda x: y.mul_(2)))
 
 
-def test_what_the_outer_transform_made_is_captured_by_the_inner_one() -> None:
+def test_tensors_of_the_outer_transform_are_captured_by_the_inner_one() -> None:
     def outer(z: Any) -> Any:
         made = torch.zeros(3)
         made.add_(1)
@@ -81,7 +81,7 @@ def test_what_the_outer_transform_made_is_captured_by_the_inner_one() -> None:
 
 
 @pytest.mark.parametrize("transform", [_grad, _jvp, _inner, _mapped])
-def test_what_a_function_makes_it_may_write(transform: Any) -> None:
+def test_functions_may_write_their_own_tensors(transform: Any) -> None:
     def f(x: Any) -> Any:
         made = x * 0
         made[1:].copy_(x[1:])
@@ -91,7 +91,7 @@ def test_what_a_function_makes_it_may_write(transform: Any) -> None:
     transform(f)
 
 
-def test_what_an_inner_transform_returns_may_be_written() -> None:
+def test_results_of_an_inner_transform_may_be_written() -> None:
     def outer(z: Any) -> Any:
         found = torch.func.grad(lambda x: (x**3).sum())(z)
         return found.mul_(2).sum()

@@ -37,7 +37,7 @@ def _inputs() -> list[Any]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("dim", [0, 1, 2])
-def test_an_example_lies_among_the_others(way: str, dim: int) -> None:
+def test_batch_elements_are_interleaved_in_memory(way: str, dim: int) -> None:
     for x in _inputs():
         seen: list[tuple] = []
 
@@ -50,7 +50,7 @@ def test_an_example_lies_among_the_others(way: str, dim: int) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_differentiated_lies_where_it_did(way: str) -> None:
+def test_tensors_keep_their_strides_under_grad(way: str) -> None:
     for x in (x[0] for x in _inputs()):
         seen: list[tuple] = []
 

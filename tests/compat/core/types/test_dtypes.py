@@ -50,7 +50,7 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[], Any]]] = [
 
 
 @pytest.mark.parametrize(("error", "text", "call"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_what_is_only_a_name_is_refused_as_in_pytorch(
+def test_dtypes_without_arithmetic_raise_as_in_pytorch(
     error: type[Exception], text: str, call: Callable[[], Any]
 ) -> None:
     with pytest.raises(error, match=text):
@@ -95,7 +95,7 @@ def test_layouts_that_functions_do_not_make(name: str) -> None:
             call(2, layout=layout)
 
 
-def test_types_show_themselves_as_pytorchs_and_are_pickled_where_there_is_none() -> None:
+def test_types_print_as_pytorchs_and_pickle_without_torch_installed() -> None:
     x = torch.ones(2)
     assert [str(type(v)) for v in (x.shape, x.dtype, x.device)] == [
         "<class 'torch.Size'>",

@@ -46,6 +46,6 @@ def test_known_numbers(call: Callable[[], Any], want: Any) -> None:
         (lambda: torch.sym_ite(True, 2, 3.0), "type mismatch: <class 'int'> vs <class 'float'>"),
     ],
 )
-def test_what_is_no_number_is_refused(call: Callable[[], Any], error: str) -> None:
+def test_symbolic_numbers_of_other_types_are_refused(call: Callable[[], Any], error: str) -> None:
     with pytest.raises(AssertionError, match=error):
         call()
