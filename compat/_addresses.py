@@ -22,7 +22,7 @@ MADE = frozenset(("_C._functorch", "_C._nn"))
 #: Modules that PyTorch does not have, for programs that import compat by its own name.
 OURS = frozenset((
     "distributed.elastic.options", "distributed.fsdp.fully_shard", "utils.data._utils.channel",
-    "utils.data._utils.crew", "utils.einops",
+    "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 
 

@@ -141,20 +141,20 @@ def code_lines(source: str, tree: ast.Module) -> set[int]:
 def operators() -> list[Operator]:
     """All operators."""
     sys.path.insert(0, str(ROOT))
-    from compat._core.operators.declared import Declared
+    from compat._core.operators.operator_base import OperatorBase
     from compat._core.tensor.registry import load_all
 
     declared: dict[str, list[tuple[int, str]]] = {}
-    make = Declared.__init__
+    make = OperatorBase.__init__
 
-    def noted(self: Declared, name: str, *more: Any, **named: Any) -> None:
+    def noted(self: OperatorBase, name: str, *more: Any, **named: Any) -> None:
         frame: Any = sys._getframe(1)
         while frame.f_code.co_name != "<module>":
             frame = frame.f_back
         declared.setdefault(frame.f_code.co_filename, []).append((frame.f_lineno, name))
         make(self, name, *more, **named)
 
-    Declared.__init__ = noted  # type: ignore[method-assign]
+    OperatorBase.__init__ = noted  # type: ignore[method-assign]
     load_all()
     found: list[Operator] = []
     for path in sorted(OPERATORS.rglob("*.py")):

@@ -11,7 +11,7 @@ from typing import Any
 from compat._core.types.device import device as Device
 from compat._distributed.rendezvous import rendezvous
 from compat._distributed.transport.call import Call, Circle
-from compat._distributed.transport.lane import Lane
+from compat._distributed.transport.call_queue import CallQueue
 from compat._distributed.transport.mesh import Mesh
 from compat._distributed.transport.stores import PrefixStore, Store
 from compat._distributed.work import Work
@@ -34,7 +34,7 @@ class ProcessGroup:
     def __init__(self, circle: Circle, store: Store, backend: str, timeout: timedelta, desc: str):
         self._circle, self._store, self._backend, self.timeout = circle, store, backend, timeout
         self.group_name, self.group_desc = circle.name, desc
-        self._lane = Lane(circle.name)
+        self._calls = CallQueue(circle.name)
         self.bound_device_id: Any = None
         self._posted = 0
 
@@ -66,8 +66,8 @@ class ProcessGroup:
             DistBackendError: if it fails here.
         """
         if later:
-            return Work(self._lane.later(exchange), tensors)
-        job = self._lane.now(exchange)
+            return Work(self._calls.later(exchange), tensors)
+        job = self._calls.now(exchange)
         if job.error is not None:
             raise job.error
         return None
@@ -224,10 +224,10 @@ def destroy_process_group(group: ProcessGroup | int | None = None) -> None:
     if group is not None and group is not world:
         if _world.groups.pop(group._circle.number, None) is not group:
             raise ValueError("Invalid process group specified")
-        group._lane.close()
+        group._calls.close()
         return
     for member in _world.groups.values():
-        member._lane.close()
+        member._calls.close()
     _world.groups.clear()
     mesh, _world.mesh, GroupMember.WORLD = _world.mesh, None, None
     if mesh is not None:

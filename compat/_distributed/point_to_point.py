@@ -16,8 +16,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._distributed.groups import ProcessGroup, chosen_group, not_in, one_rank
 from compat._distributed.tensors import check_tensor, like, reader, write
 from compat._distributed.transport.call import memory
+from compat._distributed.transport.call_queue import Job
 from compat._distributed.transport.errors import DistBackendError
-from compat._distributed.transport.lane import Job
 from compat._distributed.transport.mesh import Key
 from compat._distributed.work import Work
 
@@ -92,11 +92,11 @@ def isend(
 
 def _sender(group: ProcessGroup) -> Any:
     """The thread that sends a group's messages."""
-    from compat._distributed.transport.lane import Lane
+    from compat._distributed.transport.call_queue import CallQueue
 
     found = group.__dict__.get("_sender")
     if found is None:
-        found = group.__dict__["_sender"] = Lane(f"{group.group_name} sender")
+        found = group.__dict__["_sender"] = CallQueue(f"{group.group_name} sender")
     return found
 
 

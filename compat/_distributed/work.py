@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from compat._distributed.transport.call_queue import Job
 from compat._distributed.transport.errors import DistBackendError
-from compat._distributed.transport.lane import Job
 
 
 class Work:

@@ -35,7 +35,7 @@ from compat._core.types.errors import CorruptFileError, CorruptPickleError
 from compat._core.types.size import Size
 from compat._operators.create.factories import empty_strided
 from compat._operators.sparse.compressed import COMPRESSED, compressed_of
-from compat._operators.sparse.compressed_making import check_parts
+from compat._operators.sparse.compressed_factories import check_parts
 from compat._serialization.pickle_machine import CALLS, Blocked, Forbidden, Machine, outside
 from compat._serialization.pickler import (
     CLASSES,

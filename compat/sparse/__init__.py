@@ -11,7 +11,7 @@ Example:
 
 from compat._core.tensor.registry import lookups as _lookups
 from compat._operators.sparse import (
-    arithmetic, compressed_making, compressed_shapes, conversion, layouts, legacy, linear, reductions, shapes,
+    arithmetic, compressed_factories, compressed_shapes, conversion, layouts, legacy, linear, reductions, shapes,
 )  # fmt: skip
 
 __getattr__, __dir__ = _lookups("sparse", globals())

@@ -24,7 +24,7 @@ from funcgrad.lax.collectives import (
     psum,
     psum_scatter,
 )
-from funcgrad.parallel.exchanged import Collective, collectives
+from funcgrad.parallel.hlo_collectives import Collective, collectives
 from funcgrad.parallel.devices import array_of_parts, device_get, device_put, devices, parts_of
 from funcgrad.parallel.mapping import shard_map
 from funcgrad.parallel.meshes import make_mesh, virtual_devices

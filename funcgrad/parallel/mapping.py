@@ -19,7 +19,7 @@ from funcgrad.core.ir import ArrayType
 from funcgrad.core.passes import common_subexpressions, dead_code, interned
 from funcgrad.core.tracing import is_array, state, type_of, typed
 from funcgrad.interpreters.staging import stage
-from funcgrad.parallel.parts import Region, entries, map_program, names_in
+from funcgrad.parallel.shard_map_primitive import Region, entries, map_program, names_in
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.primitives.markers import automatic
 from funcgrad.transforms.trace import positional_names

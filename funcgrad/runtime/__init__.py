@@ -4,7 +4,7 @@ Everything that touches a buffer goes through this package.
 """
 
 from funcgrad.native import memory as memory
-from funcgrad.runtime import cache as cache, walks as walks
+from funcgrad.runtime import cache as cache, staged_backward as staged_backward
 from funcgrad.runtime.placement import (
     accelerators,
     committed_to,
@@ -36,7 +36,7 @@ from funcgrad.runtime.deferred import (
     value_of,
 )
 from funcgrad.runtime.eager import Eager, execute
-from funcgrad.runtime.foresight import foreseen
+from funcgrad.runtime.value_prediction import foreseen
 from funcgrad.runtime.programs import Executable, executable, from_numpy, on_host, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table

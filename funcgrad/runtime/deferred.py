@@ -37,7 +37,7 @@ class Deferred(Tracer):
     Attributes:
         value: the buffer, once computed; a NumPy array if the NumPy backend computed it and no buffer was needed yet.
         error: the error of its operation, if it failed twice.
-        foreseen: the value predicted by ``foresight``, if that was tried.
+        foreseen: the value predicted by ``value_prediction``, if that was tried.
     """
 
     # The interpreter of operations on it is the bottom one; ``eager`` sets it.

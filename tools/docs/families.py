@@ -85,7 +85,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.random.factories _core.random.generator random quasirandom"),
     ("torch/sparse", "Sparse tensors", "ops",
      "_operators.sparse.arithmetic _operators.sparse.conversion _operators.sparse.legacy _operators.sparse.linear "
-     "_operators.sparse.compressed _operators.sparse.compressed_making _operators.sparse.compressed_shapes "
+     "_operators.sparse.compressed _operators.sparse.compressed_factories _operators.sparse.compressed_shapes "
      "_operators.sparse.layouts _operators.sparse.reductions _operators.sparse.shapes _operators.sparse.tensor sparse"),
     ("torch/nested", "Nested tensors", "ops", "nested"),
     ("torch/tensor", "torch.Tensor: the class", "tensor",

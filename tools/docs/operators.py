@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from compat._core.dispatch import dispatcher
-from compat._core.operators.declared import Declared
+from compat._core.operators.operator_base import OperatorBase
 from compat._core.tensor import registry
 
 #: The types shown for annotations of declarations.
@@ -91,7 +91,7 @@ def _nodes(function: Any, depth: int) -> Iterator[str]:
         return
     for name in _names(inspect.unwrap(function).__code__):
         value = inspect.unwrap(function).__globals__.get(name)
-        op = value if isinstance(value, Declared) else _lookup(value)
+        op = value if isinstance(value, OperatorBase) else _lookup(value)
         if op is not None:
             yield from [node] if (node := _node(op)[0]) else []
         elif isinstance(value, FunctionType) and (value.__module__ or "").startswith("compat._operators"):
@@ -99,7 +99,7 @@ def _nodes(function: Any, depth: int) -> Iterator[str]:
 
 
 def _lookup(value: Any) -> Any:
-    known = isinstance(value, FunctionType | Declared)
+    known = isinstance(value, FunctionType | OperatorBase)
     return _declared().get(value) if known else None
 
 
@@ -188,7 +188,7 @@ def _owners() -> dict[int, str]:
     for module in [m for name, m in sorted(sys.modules.items()) if name.startswith("compat._operators.")]:
         assigned = set(re.findall(r"^(\w+)(?:: Any)? = ", inspect.getsource(module), re.MULTILINE))
         for name, value in vars(module).items():
-            if name in assigned and isinstance(value, FunctionType | Declared):
+            if name in assigned and isinstance(value, FunctionType | OperatorBase):
                 found.setdefault(id(value), module.__name__)
                 if isinstance(value, FunctionType) and (op := _lookup(value)) is not None:
                     found.setdefault(id(op), module.__name__)

@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from compat._core.dispatch.dispatcher import dispatch_function
-from compat._core.operators.signature import ALIASES
+from compat._core.operators.entry_function import ALIASES
 from compat._core.schema.autocast_rules import rule_of
 from compat._core.schema.parameter import MISSING, Param
 from compat._core.tensor.registry import SHORT, names_of, publish, publishing

@@ -69,7 +69,7 @@ from compat._core.operators.declaration import (
     check_row,
     declared,
 )
-from compat._core.operators.declared import CALLS, Declared, addresses
+from compat._core.operators.entry_function import key_of
 from compat._core.operators.guards import Discarding, Inspected, Within, discards
 from compat._core.operators.inplace import check_overlaps
 from compat._core.operators.kernel import KERNELS, Kernel
@@ -83,9 +83,9 @@ from compat._core.operators.op_node import (
     uint64,
     with_first_gradient,
 )
+from compat._core.operators.operator_base import CALLS, OperatorBase, addresses
 from compat._core.operators.out import into_out
 from compat._core.operators.plan import Kind, Plan, type_of_kind
-from compat._core.operators.signature import key_of
 from compat._core.schema.autocast_rules import RULES
 from compat._core.schema.overload import OF_NUMBERS, carry, together
 from compat._core.schema.parameter import Param
@@ -109,7 +109,7 @@ from funcgrad.core.ir import ArrayType, Program
 _NUMBERED = re.compile(r"(ct|result)\d+")
 
 
-class Op(Declared):
+class Op(OperatorBase):
     """A declared operator; calling it is calling ``function``.
 
     Args:

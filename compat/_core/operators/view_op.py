@@ -20,11 +20,11 @@ from typing import Any, Literal
 from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.numpy_storage import rejoin
 from compat._core.operators.declaration import Check, OpDeclarationError, check_body, check_names, declared
-from compat._core.operators.declared import Declared, addresses
+from compat._core.operators.entry_function import key_of
 from compat._core.operators.inplace import become
 from compat._core.operators.kernel import KERNELS, Kernel
 from compat._core.operators.op_node import make_node_class, metadata, uint64
-from compat._core.operators.signature import key_of
+from compat._core.operators.operator_base import OperatorBase, addresses
 from compat._core.operators.view import Geometry, ViewNode, ViewPlan, geometry_of
 from compat._core.schema.overload import carry, overloads_of
 from compat._core.schema.parameter import Param
@@ -73,7 +73,7 @@ class ViewDeclaration:
             raise OpDeclarationError(f"undone is 'always', 'changed' or '', not {self.undone!r}")
 
 
-class ViewOp(Declared):
+class ViewOp(OperatorBase):
     """A declared view.
 
     Args:

@@ -1,4 +1,4 @@
-"""The overloads that a public function carries."""
+"""The overloads of a public function, as an attribute of it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from compat._core.schema.parameter import Param
-from compat._core.schema.shown_signature import SchemaSignature
+from compat._core.schema.python_signature import SchemaSignature
 
-#: Functions whose tensors may be numbers.
+#: Functions whose operands may all be numbers.
 OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
 
 class Overload(NamedTuple):
-    """One way to call a function.
+    """One overload of a function.
 
     Attributes:
         schema: in PyTorch's grammar.
         out: whether there is a variant that writes into ``out``.
-        deprecated: whether numbers may also come among its tensors, which messages do not show.
+        deprecated: whether it has a deprecated form with numbers between the tensors, which messages do not show.
     """
 
     schema: str
@@ -31,7 +31,7 @@ def overloads(schemas: Iterable[str], out: bool, without_out: str = "", deprecat
 
     Args:
         out: whether they have variants that write into ``out``.
-        without_out: the names of those that have none all the same, ``default`` for the one without a name.
+        without_out: the names of those that have none even so, ``default`` for the one without a name.
     """
     for schema in schemas:
         name = schema.partition("(")[0].partition(".")[2] or "default"
@@ -39,7 +39,7 @@ def overloads(schemas: Iterable[str], out: bool, without_out: str = "", deprecat
 
 
 def carry(function: Callable[..., Any], overloads: Iterable[Overload], params: Sequence[Param] | None = None) -> None:
-    """Gives a function the overloads that errors, ``torch.ops`` and ``inspect.signature`` show of it.
+    """Sets a function's overloads, which errors, ``torch.ops`` and ``inspect.signature`` use.
 
     Args:
         params: the parameters of a declared operator.
@@ -52,13 +52,13 @@ def carry(function: Callable[..., Any], overloads: Iterable[Overload], params: S
 
 
 def overloads_of(function: Any) -> tuple[Overload, ...]:
-    """The overloads of a function; none of what has no schema."""
+    """The overloads of a function; none if it has no schema."""
     found: tuple[Overload, ...] = getattr(function, "_overloads", ())
     return found
 
 
 def together(functions: Iterable[Callable[..., Any]], method: bool = False) -> tuple[Overload, ...]:
-    """The overloads of one function that stands for several, or of a method, which has no ``out``."""
+    """The overloads of a function that calls one of several, or of a method, which has no ``out``."""
     found: dict[str, Overload] = {}
     for overload in (o for function in functions for o in overloads_of(function)):
         same = found.get(overload.schema)

@@ -9,9 +9,9 @@ from typing import Any
 
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Arguments
+from compat._core.operators.entry_function import ALIASES
 from compat._core.operators.op import aten
 from compat._core.operators.out import of_dtype
-from compat._core.operators.signature import ALIASES
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes

@@ -88,7 +88,7 @@ from compat._operators.samplers.distributions import (
 )
 from compat._core.random.engine import DEFAULT_SEED, STATE_SIZE, Engine
 from compat._operators.samplers.integers import permutation, random
-from compat._operators.samplers.recipes import base_seed, random_indices, sampler_permutation, truncated_normal
+from compat._operators.samplers.python_samplers import base_seed, random_indices, sampler_permutation, truncated_normal
 
 __all__ = [
     "DEFAULT_SEED",

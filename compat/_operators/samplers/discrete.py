@@ -15,7 +15,7 @@ import numpy as np
 
 from compat._core.random.engine import Engine
 from compat._operators.samplers.distributions import exponential, uniform64
-from compat._operators.samplers.kinds import FLOATS, missing, rounded, torch_name
+from compat._operators.samplers.dtypes import FLOATS, missing, rounded, torch_name
 
 __all__ = ["binomial", "multinomial", "poisson", "standard_gamma"]
 

@@ -19,8 +19,7 @@ from numpy.typing import DTypeLike
 
 from compat._core.random.engine import Engine
 from compat._operators.samplers.boxmuller import normals_from_bits32, normals_from_uniform64
-from compat._operators.samplers.exact import c_function, fma32, fma64
-from compat._operators.samplers.kinds import (
+from compat._operators.samplers.dtypes import (
     FLOATS,
     HALVES,
     SIGNED,
@@ -33,6 +32,7 @@ from compat._operators.samplers.kinds import (
     shown,
     torch_name,
 )
+from compat._operators.samplers.exact import c_function, fma32, fma64
 
 __all__ = ["bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal", "uniform"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from compat._core.random.engine import Engine
-from compat._operators.samplers.kinds import (
+from compat._operators.samplers.dtypes import (
     FLOATS,
     SIGNED,
     UNSIGNED,

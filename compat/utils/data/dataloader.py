@@ -16,9 +16,9 @@ from compat._core.types.errors import warn
 from compat._operators import samplers
 from compat._utils import ExceptionWrapper
 from compat.utils.data._utils.collate import default_collate, default_convert
-from compat.utils.data._utils.crew import Crew
 from compat.utils.data._utils.fetch import Recipe
 from compat.utils.data._utils.worker import Ended
+from compat.utils.data._utils.worker_pool import WorkerPool
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -339,14 +339,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         count = self._num_workers = loader.num_workers
         self._most = loader.prefetch_factor * count
         context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._crew = Crew(self._recipe, count, self._base_seed, context, loader.timeout)
-        self._workers = self._crew.processes
+        self._pool = WorkerPool(self._recipe, count, self._base_seed, context, loader.timeout)
+        self._workers = self._pool.processes
         self._reset(True)
 
     def _reset(self, first: bool = False) -> None:
         super()._reset()
         if not first:
-            self._crew.resume()
+            self._pool.resume()
         self._next_task = 0
         self._given = 0
         #: The worker of each outstanding task, and batches that arrived before their turn.
@@ -369,7 +369,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 break
         else:
             return
-        self._crew.tell(worker, (self._next_task, index))
+        self._pool.tell(worker, (self._next_task, index))
         self._tasks[self._next_task] = worker
         self._busy[worker] += 1
         self._next_task += 1
@@ -384,7 +384,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 raise StopIteration
             if self._given in self._early:
                 return self._give(self._given, self._early.pop(self._given))
-            worker, number, made = self._crew.hear([w for w in range(self._num_workers) if self._active[w]])
+            worker, number, made = self._pool.hear([w for w in range(self._num_workers) if self._active[w]])
             if isinstance(made, Ended):
                 self._end(worker)
             elif number == self._given or not self._loader.in_order:
@@ -410,9 +410,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _shutdown_workers(self) -> None:
         """Ends the workers."""
-        self._crew.stop()
+        self._pool.stop()
 
     def __del__(self) -> None:
-        crew = getattr(self, "_crew", None)
-        if crew is not None:
-            crew.stop()
+        pool = getattr(self, "_pool", None)
+        if pool is not None:
+            pool.stop()

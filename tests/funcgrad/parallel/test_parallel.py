@@ -14,7 +14,7 @@ HERE = Path(__file__).parents[1] / "parallel"
 CASES = {"alike": 0, "axis_index": 0, "pmax": 0, "pmin": 0, "pvary": 0, "shard_map": 0}
 
 
-@pytest.mark.parametrize("name", ["parts_on_eight_devices.py", "models_on_eight_devices.py"])
+@pytest.mark.parametrize("name", ["shard_map_on_eight_devices.py", "models_on_eight_devices.py"])
 def test_on_eight_devices(name: str) -> None:
     environment = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=8", JAX_PLATFORMS="cpu")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / name)]

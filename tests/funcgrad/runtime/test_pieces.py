@@ -14,7 +14,7 @@ import funcgrad.numpy as fnp
 from funcgrad import runtime
 from funcgrad.core.ir import ArrayType, Program
 from funcgrad.interpreters.staging import stage
-from funcgrad.runtime import pieces, walks, windows
+from funcgrad.runtime import pieces, staged_backward, windows
 from funcgrad.runtime.estimate import compile_cost, equations_cost
 from funcgrad.runtime.pieces import Pieces, Progress, cuts
 from tests.funcgrad.tolerances import MANY32
@@ -140,11 +140,11 @@ def looped(steps: int) -> Any:
 def test_a_long_tape_gives_the_gradient_of_a_short_one(monkeypatch: pytest.MonkeyPatch, longest: int) -> None:
     x, w = fnp.linspace(0.1, 1, 4), fnp.ones(4) * 0.3
     wanted = fg.grad(looped(60), argnums=(0, 1))(x, w)
-    monkeypatch.setattr(walks, "LONGEST", longest)
-    walks._walks.clear()
+    monkeypatch.setattr(staged_backward, "LONGEST", longest)
+    staged_backward._passes.clear()
     for found, want in zip(fg.grad(looped(60), argnums=(0, 1))(x, w), wanted, strict=True):
         np.testing.assert_allclose(found, want, rtol=MANY32)
-    assert len(walks._walks) < 60 // 2
+    assert len(staged_backward._passes) < 60 // 2
 
 
 def test_memory_of_a_gradient_of_a_long_loop_is_bounded() -> None:

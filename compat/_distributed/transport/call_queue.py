@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Job:
-    """A task that is run once, by a lane's thread or by a thread that waits for it.
+    """A task that is run once, by a queue's thread or by a thread that waits for it.
 
     Attributes:
         error: the exception that it raised.
@@ -54,7 +54,7 @@ def _nothing() -> None:
     return None
 
 
-class Lane:
+class CallQueue:
     """A queue of jobs. Its thread starts with the first asynchronous job."""
 
     def __init__(self, name: str):

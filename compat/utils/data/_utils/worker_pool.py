@@ -26,7 +26,7 @@ _NOT_PICKLED = (
 )
 
 
-class Crew:
+class WorkerPool:
     """The workers of a loader.
 
     Args:

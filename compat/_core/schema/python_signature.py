@@ -1,4 +1,4 @@
-"""What ``inspect.signature`` and ``help`` show of an operator: its schemas, as a signature of Python's."""
+"""The ``inspect.Signature`` of an operator, made of its schemas, for ``inspect.signature`` and ``help``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from compat._core.schema.parser import FunctionSchema
 
 
 class SchemaSignature(Signature):
-    """The signature of a function with schemas, made of them when it is looked at: most never are.
+    """The signature of a function with schemas, made of them on first use.
 
     Args:
-        schemas: its overloads. Where no signature of Python's says them all, it is that of the longest one.
+        schemas: its overloads. If no Python signature covers them all, it is that of the longest one.
         out: whether the function has a parameter ``out``.
-        params: the parameters of a declared operator, which may differ from what follows from the schemas.
+        params: the parameters of a declared operator, which may differ from those of the schemas.
 
     Example:
         >>> print(SchemaSignature(["cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"]))
@@ -43,12 +43,12 @@ class SchemaSignature(Signature):
             self._plain = made
         return made
 
-    # What ``Signature`` keeps in slots, which all that it does goes by.
+    # ``Signature`` has these in slots, and all its methods use them.
     _parameters: Any = property(lambda self: self._made().parameters)
     _return_annotation: Any = property(lambda self: self._made().return_annotation)
 
     def replace(self, **changes: Any) -> Any:
-        """A signature of Python's with some of it replaced."""
+        """A plain ``Signature`` with parts of it replaced."""
         return self._made().replace(**changes)
 
     __replace__ = replace
@@ -65,7 +65,7 @@ def _signature(params: Sequence[Param], schemas: Sequence[FunctionSchema], out: 
         seen = types.setdefault(name, [])
         seen += [part for part in _shown(argument.type).split(" | ") if part not in seen]
     found = []
-    after = False  # what takes all that is left has been, so what follows is given by name
+    after = False  # parameters after a starred one are keyword-only
     for p in params:
         annotation = "int" if p.starred else " | ".join(sorted(types[p.name], key="None".__eq__))
         kind = Parameter.KEYWORD_ONLY if p.keyword or after else Parameter.POSITIONAL_OR_KEYWORD
@@ -85,7 +85,7 @@ def _signature(params: Sequence[Param], schemas: Sequence[FunctionSchema], out: 
     return Signature(found, return_annotation=returned)
 
 
-#: What Python calls the types of schemas; ``SymInt`` differs from ``int`` for tracing only.
+#: The types of schemas by their names in Python; ``SymInt`` differs from ``int`` for tracing only.
 _NAMES = {
     "SymInt": "int", "Scalar": "Number", "ScalarType": "dtype", "MemoryFormat": "memory_format", "Device": "device",
     "Layout": "layout",

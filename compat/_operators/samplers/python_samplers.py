@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from compat._core.random.engine import Engine
 from compat._operators.samplers.distributions import normal, uniform
+from compat._operators.samplers.dtypes import HALVES, Size
 from compat._operators.samplers.integers import permutation, random
-from compat._operators.samplers.kinds import HALVES, Size
 
 __all__ = ["base_seed", "random_indices", "sampler_permutation", "truncated_normal"]
 

@@ -1,4 +1,4 @@
-"""What operators and views, as declared, have in common."""
+"""The base class of declared operators (``Op``, ``ViewOp``): parameters, plans, and the functions that call them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from compat._core.dispatch.dispatcher import Call, dispatch, layers, operators
 from compat._core.operators.call_errors import Complaints, of_tensors, speaks
-from compat._core.operators.signature import cleaned, entry, renamed, wrapped
+from compat._core.operators.entry_function import cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.overload import carry, overloads
 from compat._core.schema.parameter import MISSING, Param
@@ -36,26 +36,26 @@ def addresses(name: str, names: str | None, inplace: bool = False) -> tuple[list
     return [n for n in every if n not in written], written
 
 
-class Declared:
-    """What all declared operations have: parameters, plans, and functions to call.
+class OperatorBase:
+    """A declared operator.
 
     Attributes:
-        name: as the user writes it.
+        name: its name in PyTorch's schemas.
         params: its parameters, and their names.
         schemas: the overloads that it computes, in PyTorch's grammar.
-        plans: by what the entry function found its arguments to be.
-        function: what users call.
+        plans: by the key that the entry function makes of its arguments.
+        function: the public function.
     """
 
-    #: Whether it is a view, whose plans are for the places of its operand in the storage, too.
+    #: Whether it is a view operator, whose plans also depend on its operand's offset in the storage.
     is_view = False
-    #: Whether nodes are made for it, so that it has to know where its operands are in the graph.
+    #: Whether it makes nodes, so that its plans depend on which operands require grad.
     recorded = True
     #: Whether autocast casts its arguments.
     autocast = False
-    #: The names of the numbers that once came among its tensors.
+    #: The names of numbers that deprecated overloads have between the tensors.
     older: tuple[str, ...] = ()
-    #: The names of overloads that have no ``out`` though others do.
+    #: The names of overloads without ``out``, if others have it.
     without_out = ""
 
     def __init__(self, name: str, body: Callable[..., Any], params: tuple[Param, ...], schemas: tuple[str, ...] = ()):
@@ -85,7 +85,7 @@ class Declared:
         return made.function
 
     def _publish(self, made: Any, names: list[str]) -> None:
-        """Makes a function made for it public. Under its own name its module has the declaration instead."""
+        """Publishes an entry function. Its module has the declaration under that name instead."""
         own, others = of_tensors(names) if made in _entries else ([], names)
         for name in own:
             publish(self._other(made, name), name)
@@ -95,7 +95,7 @@ class Declared:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def _publish_functions(self, made: Any, names: list[str]) -> None:
-        """Makes a function public that complains under the first of the names; others have functions of their own."""
+        """Publishes a function whose errors have the first of the names; for others there are further functions."""
         spoken = [n for n in names if n.partition(".")[0] in _SPOKEN] if made in _entries else []
         for name in spoken[1:]:
             publish(self._other(made, name), name)
@@ -104,7 +104,7 @@ class Declared:
             _entries[made].words = Complaints((spoken or names)[0], self.params)
 
     def _other(self, made: Any, where: str) -> Callable[..., Any]:
-        """What does what a function made for it does, but complains of its arguments as what is public there."""
+        """A function that does the same, whose errors have the name and arguments of another address."""
         entered, words = _entries[made], Complaints(where, self.params)
         place, _, name = where.rpartition(".")
         out = entered.out and not words.method
@@ -114,7 +114,7 @@ class Declared:
         return found
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
-        """The arguments, each of the kind its parameter wants."""
+        """The arguments, each converted to the kind of its parameter."""
         if named:
             args = renamed(name, self.params, args, named)
         return [
@@ -123,12 +123,12 @@ class Declared:
         ]
 
     def by_name(self, args: Sequence[Any], named: Any) -> dict[str, Any]:
-        """The arguments that were given, by name; ``named`` are those without a place among the parameters."""
+        """The given arguments by name; ``named`` are those that are not among the parameters."""
         given = dict(zip(self.names, args))
         return {k: v for k, v in given.items() if v is not MISSING} | (named or {})
 
     def values(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments that the program takes, sequences flattened."""
+        """The arguments that are inputs of the program, sequences flattened."""
         found: list[Any] = []
         for p, a in zip(self.params, args):
             if p.kind == "arrays":
@@ -143,21 +143,21 @@ class Declared:
 
 
 class Entry:
-    """A function by which users call an operator.
+    """A public function of an operator, with the plans that it looks up.
 
     Attributes:
         operator: the operator.
-        function: what is called; generated (``compat._core.operators.signature.entry``).
-        plans: where it looks for a plan.
-        run: ``(args, out, named)``, what a call does that found none.
-        out: whether it takes a tensor for the result.
+        function: the generated function (``compat._core.operators.entry_function.entry``).
+        plans: its plans by key.
+        run: ``(args, out, named)``, called if there is no plan.
+        out: whether it has an argument ``out``.
         writes: whether it writes into the first argument.
-        words: what complains of wrong arguments; None until it is known where the function is public.
+        words: makes the errors of wrong arguments; None until the function is published.
     """
 
     def __init__(
         self,
-        operator: Declared,
+        operator: OperatorBase,
         name: str,
         run: Callable[..., Any],
         plans: dict,
@@ -177,18 +177,18 @@ class Entry:
         made.__qualname__ = name
         own = [s for s in operator.schemas if not writes or s.partition("(")[2].startswith("Tensor")]
         carry(made, overloads(own, out, operator.without_out, bool(operator.older)), operator.params)
-        made.__wrapped__ = operator.body  # its source is the one to show
+        made.__wrapped__ = operator.body  # for ``inspect.getsource``
         self.name, self.function = name, speaks(made)
         _entries[made] = self
 
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
-        """What the function does with a call that found no plan: it goes through the layers of the dispatcher."""
+        """Runs a call without a plan, through the layers of the dispatcher."""
         if layers:
             return dispatch(Call(self.operator, self.function, self.writes, args, out, named, self.plan))
         return self.plan(args, out, named)
 
     def plan(self, args: Sequence[Any], out: Any, named: Any) -> Any:
-        """Runs the plan of a call; where it fails for its arguments, that is said in PyTorch's words."""
+        """Runs a call; errors of its arguments are PyTorch's."""
         if self.words is None:
             return self.run(args, out, named)
         try:
@@ -200,7 +200,7 @@ class Entry:
         raise problem
 
     def _deprecated(self, args: Sequence[Any], out: Any) -> Any:
-        """A call with more positional arguments than there are parameters, as PyTorch once had them."""
+        """A call of a deprecated overload, which has more positional arguments than there are parameters."""
         operator = self.operator
         tensors = [p.name for p in operator.params if p.kind == "array"]
         try:
@@ -216,7 +216,7 @@ _entries: dict[Callable[..., Any], Entry] = {}
 
 
 def forget_plans() -> None:
-    """Releases everything compiled; a new default dtype asks for it."""
+    """Releases all plans, when the default dtype changes."""
     for declared in operators:
         declared.plans.clear()
         for table in ("inplace_plans", "kernels"):

@@ -25,14 +25,14 @@ Entry = tuple[Any, ...]
 #: Maps a tape and (slot, cotangent) pairs to the cotangents of all slots.
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
-#: The maximum number of operations of a walk, and of walks of one tape that run together.
+#: The maximum number of operations of a pass, and of passes of one tape that run together.
 LONGEST, TOGETHER = 400, 4
-_WALKS = Group("walks", 512)
-#: Walks by structure. Those of tapes with programs or functions are owned by the first of these.
-_walks: Cache[tuple, Walk] = Cache(_WALKS)
+_PASSES = Group("staged backward passes", 512)
+#: Passes by structure. Those of tapes with programs or functions are owned by the first of these.
+_passes: Cache[tuple, StagedPass] = Cache(_PASSES)
 
 
-class Walk:
+class StagedPass:
     """A staged backward pass.
 
     Attributes:
@@ -70,7 +70,7 @@ class Walk:
         self.types = small.output_types
 
     def note(self, values: Sequence[Any]) -> list[Any]:
-        """Records the walk; returns the inputs' cotangents, ``None`` for zero."""
+        """Records the pass; returns the inputs' cotangents, ``None`` for zero."""
         found = iter(
             note_all(self.code, self.types, [values[i] for i in self.arrays], [values[i] for i in self.numbers])
         )
@@ -95,12 +95,12 @@ def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Sequence[Any
     return told
 
 
-def walk_at_once(
+def backward_at_once(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """The inputs' cotangents, by staged walks; None if it must be done step by step.
+    """The inputs' cotangents, by staged passes; None if it must be done step by step.
 
-    A long tape is processed in stretches, one walk each; in a loop they are equal.
+    A long tape is processed in segments, one pass each; in a loop they are equal.
 
     Args:
         backward: performs the pass step by step.
@@ -109,7 +109,7 @@ def walk_at_once(
         inputs: pairs of a slot and its value.
     """
     if len(tape) <= LONGEST:
-        return _walked(backward, tape, seeds, inputs)
+        return _whole(backward, tape, seeds, inputs)
     if any(entry[1] is None for entry in tape) or any(kind_of(x) is None for _, x in (*seeds, *inputs)):
         return None
     cts: dict[int, Any] = {slot: None for slot, _ in inputs}
@@ -118,7 +118,7 @@ def walk_at_once(
     end, count = len(tape), 0
     while end:
         begin = _stretch(tape, end)
-        if not _walk_stretch(backward, tape[begin:end], cts):
+        if not _segment(backward, tape[begin:end], cts):
             return None
         end, count = begin, count + 1
         if count % TOGETHER == 0:
@@ -137,7 +137,7 @@ def _stretch(tape: Sequence[Entry], end: int) -> int:
     return next(alike, end - LONGEST)
 
 
-def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]) -> bool:
+def _segment(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]) -> bool:
     """The backward pass over a part of a tape; returns whether it was possible. Slots are renumbered by results.
 
     Args:
@@ -156,7 +156,7 @@ def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]
     seeds = [(number[slot], ct) for slot, ct in cts.items() if slot in number and ct is not None]
     if not seeds:
         return True
-    found = _walked(backward, retold, seeds, [(number[slot], x) for slot, x in values.items()])
+    found = _whole(backward, retold, seeds, [(number[slot], x) for slot, x in values.items()])
     if found is None:
         return False
     for entry in tape:
@@ -165,10 +165,10 @@ def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]
     return True
 
 
-def _walked(
+def _whole(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """``walk_at_once`` by a single walk."""
+    """``backward_at_once`` by a single pass."""
     primitives, operands, slots, outs, _, params, _ = zip(*tape, strict=True) if tape else ((),) * 7
     if None in operands:
         return None
@@ -181,23 +181,23 @@ def _walked(
     # Result types follow from the others.
     key = (primitives, slots, tuple([tuple(p.items()) if p else None for p in params]), seeded, wanted, kinds)
     known = _known(primitives, params)
-    walk = known.get(key)  # looked up once: hashing a long key takes time
-    if walk is None:
-        walk = known.again(key)
-    if walk is None:
-        walk = known[key] = Walk(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
-    return walk.note([*given, *outs])
+    staged = known.get(key)  # looked up once: hashing a long key takes time
+    if staged is None:
+        staged = known.again(key)
+    if staged is None:
+        staged = known[key] = StagedPass(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
+    return staged.note([*given, *outs])
 
 
-def _known(primitives: Sequence[Any], params: Sequence[Any]) -> Cache[tuple, Walk]:
-    """The cache of walks for such tapes."""
+def _known(primitives: Sequence[Any], params: Sequence[Any]) -> Cache[tuple, StagedPass]:
+    """The cache of passes for such tapes."""
     if not any(map(_carries, primitives)):
-        return _walks
+        return _passes
     of = next(cache_of_code(p) for primitive, p in zip(primitives, params) if _carries(primitive))
-    found: Cache[tuple, Walk] | None = of.get(_WALKS)
+    found: Cache[tuple, StagedPass] | None = of.get(_PASSES)
     if found is None:
-        found = of[_WALKS] = Cache(_WALKS)
+        found = of[_PASSES] = Cache(_PASSES)
     return found
 
 
-set_walk(walk_at_once)
+set_walk(backward_at_once)
