@@ -1,7 +1,7 @@
 """Errors for absent and read-only names of modules, with PyTorch's messages.
 
-A module complains by the name that PyTorch has it under, whatever it is imported as; an attribute of tensors that
-follows from others complains when it is written.
+Errors of a module have its name in PyTorch, whatever it is imported as; an attribute of tensors that
+follows from others raises when it is written.
 
 Example:
     >>> import compat as torch
@@ -52,7 +52,7 @@ def _unwritable(name: str) -> Callable[..., None]:
 
 
 def _sealed(value: Any, place: str, name: str) -> Any:
-    """An attribute of tensors that can only be read, made to complain so when it is written."""
+    """A read-only attribute of tensors, with PyTorch's error when it is written."""
     if place != "Tensor" or type(value) is not property or value.fset is not None:
         return value
     refuse = _unwritable(name)
@@ -60,7 +60,7 @@ def _sealed(value: Any, place: str, name: str) -> Any:
 
 
 def seal_attributes() -> None:
-    """Makes the attributes of tensors that can only be read complain so when they are written, those published later,
+    """Gives read-only attributes of tensors PyTorch's error when they are written, those published later,
     too."""
     for name, found in list(vars(Tensor).items()):
         if type(found) is property:

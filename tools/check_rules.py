@@ -72,6 +72,13 @@ WORDS = {
     r"\bas (?:JAX|NumPy|PyTorch) has (?:it|them)\b": "as in NumPy",
     r"\bas often as (?:you|one) likes?\b": "to any order",
     r"\b(?:axis|axes|dimensions?) that (?:is|are) not there\b": "out of range",
+    r"\bas ever\b": "unchanged, or as usual",
+    r"\bwhat (?:came|comes|come) out\b": "the result",
+    r"\bcomplain(?:s|ed|ing|ts?)?\b": "raise an error",
+    r"\b(?:PyTorch|NumPy|JAX)'s words\b": "PyTorch's message",
+    r"\blet(?:s|ting)? (?:\w+ )?go\b": "free or release",
+    r"\bof ones own\b|\bof one's own\b": "custom",
+    r"\bfor ever\b": "forever, or bounded by",
 }
 
 # Dotted names under which JAX differentiates or batches a function. Names that begin with one are forbidden too.
@@ -156,8 +163,9 @@ def read_globals(tree: ast.AST) -> Iterator[Finding]:
 
 
 def unclear_words(source: str) -> Iterator[Finding]:
-    """Expressions of ``WORDS``, also those broken over two lines of a docstring or a comment."""
-    text = re.sub(r"\n[ \t]*(?:#:?[ \t]+)?", "\n", source)
+    """Expressions of ``WORDS``, also those broken over two lines of a docstring or a comment, and in names of tests."""
+    text = re.sub(r"\bdef test_(\w+)", lambda name: f"def test {name[1].replace('_', ' ')}", source)
+    text = re.sub(r"\n[ \t]*(?:#:?[ \t]+)?", "\n", text)
     for expression, term in WORDS.items():
         for match in re.finditer(expression.replace(" ", r"\s"), text, re.IGNORECASE):
             line = text.count("\n", 0, match.start()) + 1

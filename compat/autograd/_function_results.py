@@ -92,12 +92,12 @@ def check_saved(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], dirty: Se
             raise RuntimeError(_SAVED_INPUT)
 
 
-def _marked(ctx: Any, name: str, complaint: str) -> tuple[Tensor, ...]:
+def _marked(ctx: Any, name: str, message: str) -> tuple[Tensor, ...]:
     """The tensors given to one of ``ctx``'s methods, which need not be remembered any longer."""
     found = getattr(ctx, name) or ()
     setattr(ctx, name, None)
     if not all(isinstance(t, Tensor) for t in found):
-        raise RuntimeError(complaint)
+        raise RuntimeError(message)
     return found
 
 

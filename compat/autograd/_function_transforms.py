@@ -208,8 +208,8 @@ class _Call:
         if grad is None or argument.dtype.category < FLOATING:
             return None
         name = f"{self.cls.__name__}GeneratedBackward"
-        complain = lambda what: RuntimeError(f"Function {name} returned an invalid gradient at index {i} - {what}")
-        return array(fit(grad, (argument.shape, argument.dtype), complain))
+        make_error = lambda what: RuntimeError(f"Function {name} returned an invalid gradient at index {i} - {what}")
+        return array(fit(grad, (argument.shape, argument.dtype), make_error))
 
     def _cotangent(self, output: Tensor, ct: Any) -> Tensor | None:
         if ct is not None:

@@ -245,13 +245,13 @@ class BackwardCFunction(Node, FunctionCtx):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
         if following is None:
             return grad  # for callers that inspect its result
-        complain = lambda what: RuntimeError(
+        make_error = lambda what: RuntimeError(
             f"Function {self.name()} returned an invalid gradient at index {place} - {what}"
         )
         expected = following.expects(nr)
         if expected is not None and grad.dtype.is_complex and not expected[1].is_complex:
             raise RuntimeError(_MIXED)
-        return following.fitted(nr, grad, complain)
+        return following.fitted(nr, grad, make_error)
 
     def _zeros(self, nr: int) -> Tensor | None:
         known = self._results[nr]

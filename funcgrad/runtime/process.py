@@ -4,7 +4,7 @@ XLA cannot be interrupted while it compiles, and other threads may be running wh
 thread that tries to take the GIL then is unwound (``pthread_exit``), on which C++ aborts the process; and the
 destructors of C++ static objects free what a thread inside XLA uses. So, if there are other threads at exit:
 
-- the exiting thread takes the runtime's locks and keeps them. A thread that waits for one blocks for ever; the owner of
+- the exiting thread takes the runtime's locks and keeps them. A thread that waits for one blocks forever; the owner of
   one has ``GRACE`` seconds to finish, and blocks when it releases it;
 - printing by other threads blocks: a thread that is killed while it holds a file's lock would keep it;
 - the C library exits without running destructors, and an unwound thread is paused (``_survive``).

@@ -56,7 +56,7 @@ def test_rounds_threads_quick_and_series():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["no_such_thing"], "no benchmark is called no_such_thing"),
         (["--contestants", "numpy"], "no contestant is called numpy"),
@@ -64,10 +64,10 @@ def test_rounds_threads_quick_and_series():
         (["mlp", "--sizes", "depth=many"], "no workload of these has a size depth=many"),
     ],
 )
-def test_unknown_names_on_the_command_line_are_errors(arguments, complaint, capsys):
+def test_unknown_names_on_the_command_line_are_errors(arguments, message, capsys):
     with pytest.raises(SystemExit):
         order(*arguments)
-    assert complaint in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_list_has_everything(capsys):

@@ -69,7 +69,7 @@ def test_compile_is_put_around_the_model():
     assert compiled == [training.model]
 
 
-def test_batches_take_turns_for_ever():
+def test_batches_alternate_without_end():
     seen: list[int] = []
     training = Training(None, seen.append, [(1,), (2,)])
     for _ in range(5):

@@ -51,7 +51,7 @@ def test_the_work_of_a_range_is_in_its_time() -> None:
     assert profiler.events()[0].cpu_time_total > 0
 
 
-def test_schedule_as_pytorch_has_it() -> None:
+def test_schedule_as_in_pytorch() -> None:
     plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1, skip_first=1)
     want = ["NONE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE", "NONE"]
     assert [plan(i).name for i in range(7)] == want

@@ -37,7 +37,7 @@ def test_drawing(make_dot: Callable[..., Any], what: Callable[[Any], Drawing]) -
     assert drawn(compat, make_dot, what).splitlines() == RECORDED[what.__name__].splitlines()
 
 
-def test_parameters_that_are_no_tensors(make_dot: Callable[..., Any]) -> None:
+def test_parameters_of_other_types_than_tensors(make_dot: Callable[..., Any]) -> None:
     with pytest.raises(AssertionError):
         make_dot(compat.ones(1, requires_grad=True) * 2, params={"x": 1})
 

@@ -107,6 +107,11 @@ def test_unclear_words(text: str) -> None:
     assert found("tools/check_rules.py", f'"""{text}"""\n') == []
 
 
+def test_unclear_words_in_names_of_tests() -> None:
+    assert found("tests/x.py", "def test_it_is_as_ever(): ...")
+    assert found("tests/x.py", "def test_it_is_unchanged(): ...") == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

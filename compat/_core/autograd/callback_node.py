@@ -26,7 +26,7 @@ class PulledNode(Node):
     """A node with the pullback that it was given.
 
     Attributes:
-        saved: the tensors kept, in the order of the names; None once let go.
+        saved: the tensors kept, in the order of the names; None once freed.
         others: saved values besides tensors, by name.
         pull: the pullback; it may not hold tensors itself.
         result: the size and dtype of the gradient that comes in.

@@ -94,8 +94,8 @@ class _Task:
         fitted = list(grads)
         for i, ((node, _), grad) in enumerate(zip(edges, grads)):
             if grad is not None and node in self.particular:
-                complain = lambda what, i=i: RuntimeError(f"{where} invalid gradient at index {i} - {what}".lstrip())
-                fitted[i] = node.fitted(0, grad, complain)
+                make_error = lambda what, i=i: RuntimeError(f"{where} invalid gradient at index {i} - {what}".lstrip())
+                fitted[i] = node.fitted(0, grad, make_error)
         return fitted
 
     def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:

@@ -144,13 +144,13 @@ class Node:
         """The size and dtype of a result's gradient, if known."""
         return None
 
-    def fitted(self, nr: int, grad: Tensor, complain: Callable[[str], Exception]) -> Tensor:
+    def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
         """A gradient of a result, in the size and dtype that is expected.
 
         Args:
-            complain: makes the exception, given what is wrong.
+            make_error: makes the exception, given what is wrong.
         """
-        return fit(grad, self.expects(nr), complain)
+        return fit(grad, self.expects(nr), make_error)
 
     def program(self) -> Program:
         """Its computation as funcgrad's program: gradients of the operands from those of the results.
@@ -276,11 +276,11 @@ class AccumulateGrad(Node):
         meta = self.variable._meta
         return self.size != self.variable._layout.size or (meta is not None and meta.grad_dtypes is not None)
 
-    def fitted(self, nr: int, grad: Tensor, complain: Callable[[str], Exception]) -> Tensor:
+    def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
         meta = self.variable._meta
         if meta is None or meta.grad_dtypes is None:
-            return super().fitted(nr, grad, complain)
-        return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), complain)
+            return super().fitted(nr, grad, make_error)
+        return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), make_error)
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         return (self.size, self.variable._layout.dtype) if nr == 0 else None
@@ -376,7 +376,7 @@ def _check_layout(grad: Tensor, variable: Tensor) -> None:
 
 def _obeys(found: Layout, layout: Layout) -> bool:
     """Whether a gradient of another size than its leaf's lies as PyTorch takes it over: it looks along the gradient's
-    dimensions. Where it does not, copying it to the leaf's layout complains."""
+    dimensions. Where it does not, copying it to the leaf's layout raises an error."""
     if not layout.dense:
         return found.contiguous
     return all(n == 1 or a == b for n, a, b in zip(found.size, found.stride, layout.stride))
@@ -421,11 +421,11 @@ def edge_of(t: Tensor) -> Edge:
     return leaf_edge(t) if node is None else (node, t._nr)
 
 
-def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, complain: Callable[[str], Exception]) -> Tensor:
+def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, make_error: Callable[[str], Exception]) -> Tensor:
     """A gradient in its tensor's size and dtype: summed over broadcast dimensions, cast if the dtype differs.
 
     Args:
-        complain: makes the exception, given what is wrong.
+        make_error: makes the exception, given what is wrong.
     """
     if expected is None:
         return grad
@@ -433,7 +433,7 @@ def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, complain: Callable[[s
     if grad.shape != size:
         shift = len(grad.shape) - len(size)
         if shift < 0 or any(n not in (1, m) for n, m in zip(size, grad.shape[shift:])):
-            raise complain(f"got {size_text(grad.shape)} but expected shape compatible with {size_text(size)}")
+            raise make_error(f"got {size_text(grad.shape)} but expected shape compatible with {size_text(size)}")
         grad = grad.sum_to_size(size)
     if grad.dtype is not dtype:
         grad = (grad.real if grad.dtype.is_complex and not dtype.is_complex else grad).to(dtype)

@@ -44,8 +44,8 @@ _ORIGINS = {
 }
 
 
-def complain_about_view(t: Tensor, view: View, what: str) -> RuntimeError:
-    """The complaint about a view of which in-place operations cannot be recorded."""
+def view_error(t: Tensor, view: View, what: str) -> RuntimeError:
+    """The error for a view of which in-place operations cannot be recorded."""
     node = t._node
     name = "" if node is None else f"Output {t._nr} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
     reason = _ORIGINS[view.origin]
@@ -71,7 +71,7 @@ def check_recorded(t: Tensor) -> None:
     view = t._view
     if view is not None and view.base is not None:
         if view.origin:
-            raise complain_about_view(t, view, "is being")
+            raise view_error(t, view, "is being")
         if view.base._node is None and view.base._rg:
             raise _of_leaf("a view of a leaf")
     if t._rg and t._node is None:
@@ -224,7 +224,7 @@ def _regenerate(t: Tensor) -> None:
     if t._node is None and not view.base._rg:
         return  # nothing that happened to the base has to do with gradients
     if view.origin:
-        raise complain_about_view(t, view, "its base or another view of its base has been")
+        raise view_error(t, view, "its base or another view of its base has been")
     before, mode.grad = mode.grad, True
     try:
         made = cut(view.base, steps_of(t))

@@ -252,7 +252,7 @@ writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictiona
 
 
 def modified(t: Tensor, expected: int) -> RuntimeError:
-    """The complaint about a saved tensor that was changed in place; it names the line where that is known."""
+    """The error for a saved tensor that was changed in place; it names the line where that is known."""
     node = t.grad_fn
     maker = ""
     if node is not None:

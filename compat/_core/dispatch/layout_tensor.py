@@ -166,7 +166,7 @@ class LayoutTensor(Tensor):
 
     def __deepcopy__(self, memo: dict) -> Self:
         if not self.is_leaf:
-            _plain.__deepcopy__(self, memo)  # complains
+            _plain.__deepcopy__(self, memo)  # raises
         if id(self) not in memo:
             made = self.of_values({n: p.clone() if isinstance(p, Tensor) else p for n, p in self.value.items()})
             memo[id(self)] = made.requires_grad_(self.requires_grad) if self.requires_grad else made

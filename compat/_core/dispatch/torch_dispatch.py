@@ -100,7 +100,7 @@ def _override(call: Call, below: Callable[[], Any]) -> Any:
     wanted = bool(mode.grad) and any(t.requires_grad for t in tensors_in(call.values))
     if call.out is not None and wanted:
         with DisableTorchDispatch():
-            return below()  # which complains
+            return below()  # which raises
     if call.inplace or call.out is not None:
         return _written(call.args[0] if call.inplace else call.out, below, ask, wanted)
     view = call.operator.is_view
@@ -277,12 +277,12 @@ def _number(kind: Callable[[Any], Any]) -> Callable[..., Any]:
     return lambda plain, asked, t: kind(t.item())
 
 
-def _without_memory(complaint: str) -> Callable[..., Any]:
+def _without_memory(message: str) -> Callable[..., Any]:
     """A method that needs the memory of a tensor, of a type that may have none."""
 
     def call(plain: Any, asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if is_wrapper(self):
-            raise RuntimeError(complaint.format(type(self).__name__))
+            raise RuntimeError(message.format(type(self).__name__))
         return plain(self, *args, **kwargs)
 
     return call

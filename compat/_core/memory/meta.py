@@ -84,7 +84,7 @@ class Unknown(Tracer):
 
 
 def refused(asked: str) -> Exception:
-    """The complaint about a value that was asked of a meta tensor.
+    """The error for a value of a meta tensor that was read.
 
     Args:
         asked: the operation that needs it, as for ``vmap_checks.concrete``.

@@ -1,7 +1,7 @@
-"""Functions and methods that complain of their arguments in PyTorch's words.
+"""Functions and methods that raise PyTorch's errors for wrong arguments.
 
-The way of calls that are right does not lead here. When one has failed, what was given is compared with what PyTorch
-takes there (``compat._core.schema.argument_errors``); what is wrong otherwise is told as it came.
+Arguments are checked only when a call has failed: they are compared with the schemas of the function
+(``compat._core.schema.argument_errors``). If they are valid, the exception is raised unchanged.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from compat._core.types.errors import lead, wrong_combination
 
 
 def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Of the names under which something is public, those of methods, and all others; operators are none."""
+    """The addresses of methods, and the others, which include Python's operators such as ``Tensor.__add__``."""
     own = [n for n in names if n.startswith("Tensor.") and not n.endswith("__")]
     return own, [n for n in names if n not in own]
 
 
 def publish_methods(function: Callable[..., Any], names: Iterable[str], checked: bool = False) -> None:
-    """Makes a function of any arguments public as methods, which complain of theirs as methods do.
+    """Publishes a function as methods, with the errors of methods.
 
     Args:
         names: where they appear, as ``"Tensor.outer"``.
-        checked: whether the arguments are looked at before it is called, since it would take any.
+        checked: whether the arguments are checked before the call, since the function accepts any.
     """
     for name in names:
-        publish(_complaining(function, name, checked), name)
+        publish(_with_call_errors(function, name, checked), name)
 
 
-def _complaining(function: Callable[..., Any], where: str, checked: bool = False) -> Callable[..., Any]:
-    """A function that looks at its arguments when it has failed; arrays of funcgrad's among them are tensors.
+def _with_call_errors(function: Callable[..., Any], where: str, checked: bool = False) -> Callable[..., Any]:
+    """A function that checks its arguments when it has failed; funcgrad's arrays among them become tensors.
 
     Args:
-        checked: whether it looks at them before it is called.
+        checked: whether it checks them before the call.
     """
     skip = where.startswith("Tensor.")
-    first = checked or where.endswith("_")  # what writes may not be half done
+    first = checked or where.endswith("_")  # in-place functions must not fail halfway
     casts = rule_of(where) is not None
 
     @wraps(function)
@@ -55,7 +55,7 @@ def _complaining(function: Callable[..., Any], where: str, checked: bool = False
             again = mixed(args, kwargs)
             if again is not None:
                 return method(*again[0], **again[1])
-        problem = complaint(where, args[skip:], kwargs) if checked else None
+        problem = call_error(where, args[skip:], kwargs) if checked else None
         if problem is not None:
             raise problem
         try:
@@ -76,13 +76,12 @@ def _complaining(function: Callable[..., Any], where: str, checked: bool = False
 def instead(
     error: Exception, function: Callable[..., Any], where: str, args: tuple, kwargs: dict[str, Any]
 ) -> TypeError | tuple[Sequence[Any], dict[str, Any]] | None:
-    """What comes of a call that failed: an error of its arguments in PyTorch's words, or the arguments to call it with
-    again, tensors in place of arrays of funcgrad's or by position where it has other names; None if it has failed for
-    another reason."""
+    """After a failed call: PyTorch's error for its arguments, or the arguments to repeat it with (tensors in place of
+    funcgrad's arrays, or by position where the function has other names), or None if it failed for another reason."""
     again = mixed(args, kwargs)
     if again is not None:
         return again
-    problem = complaint(where, args[where.startswith("Tensor.") :], kwargs)
+    problem = call_error(where, args[where.startswith("Tensor.") :], kwargs)
     if problem is not None:
         return problem
     again = named_otherwise(function, where, args, kwargs)
@@ -91,13 +90,13 @@ def instead(
     return again
 
 
-def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-    """What PyTorch says of the arguments of a call; None if they are right, whatever else is wrong.
+def call_error(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """PyTorch's error for the arguments of a call; None if they are valid.
 
     Args:
-        where: the address of what was called, ``"torch.sum"`` or ``"Tensor.sum"``.
-        args: what was given by position, to a method without the tensor.
-        named: what was given by name.
+        where: the address of the function, ``"torch.sum"`` or ``"Tensor.sum"``.
+        args: the positional arguments, of a method without the tensor.
+        named: the keyword arguments.
     """
     from compat._core.schema.argument_errors import argument_error  # few programs need it
 
@@ -108,9 +107,9 @@ def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> Type
 
 
 def wrong_call(where: str, *args: Any, **named: Any) -> TypeError:
-    """What is wrong with the arguments of a call, for a function that knows that something is."""
+    """PyTorch's error for arguments that are known to be wrong."""
     name = where.rpartition(".")[2]
-    return complaint(where, args, named) or wrong_combination(name, args, named)
+    return call_error(where, args, named) or wrong_combination(name, args, named)
 
 
 def named_otherwise(
@@ -138,8 +137,8 @@ def full_address(where: str) -> str:
 # ---------------------------------------------------------------- entry functions
 
 
-class Complaints:
-    """What the entry function of an operator says of wrong arguments.
+class CallErrors:
+    """The errors of an operator's entry function for wrong arguments.
 
     Args:
         where: the address at which it is public.
@@ -152,7 +151,7 @@ class Complaints:
         self.params = params
 
     def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any = None) -> None:
-        """Raises an error for arguments that there are no parameters for; a parameter may have other names.
+        """Raises an error for arguments without a parameter, unless they have an alias of a parameter's name.
 
         Raises:
             TypeError: naming them.
@@ -170,11 +169,11 @@ class Complaints:
         raise problem or TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
 
     def problem(self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> TypeError | None:
-        """What PyTorch says of the arguments, be the defaults among them given or left out; None if they are right."""
+        """PyTorch's error for the arguments; None if they are valid with or without those that equal their default."""
         problem = None
         for left_out in (True, False):
             placed, by_name = self._given(args, more, named, left_out)
-            found = complaint(self.where, placed, by_name if out is None else by_name | {"out": out})
+            found = call_error(self.where, placed, by_name if out is None else by_name | {"out": out})
             if found is None:
                 return None
             problem = problem or found
@@ -183,14 +182,14 @@ class Complaints:
     def _given(
         self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], left_out: bool
     ) -> tuple[list[Any], dict[str, Any]]:
-        """What the caller gave, by position and by name, as far as can be told from the parameters.
+        """The positional and keyword arguments of the caller, as far as they follow from the entry function's.
 
         Args:
-            left_out: whether what has its default is taken to have been left out.
+            left_out: whether arguments that are their default count as omitted.
         """
         placed: list[Any] = []
         by_name: dict[str, Any] = {}
-        skipped = 0  # what was left out: what comes after it was named
+        skipped = 0  # omitted arguments: those after them were given by name
         for p, value in zip(self.params[self.method :], args[self.method :]):
             if p.starred:
                 placed += () if value is MISSING or p.name in named else self._sequence(value)
@@ -204,36 +203,36 @@ class Complaints:
         return [*placed, *more], by_name | dict(named)
 
     def _sequence(self, values: tuple) -> tuple:
-        """What was given for a starred parameter: functions take integers as one sequence only."""
+        """The argument for a starred parameter: functions accept integers as one sequence only."""
         return values if self.method or not all(hasattr(n, "__index__") for n in values[:1]) else (values,)
 
 
 # ---------------------------------------------------------------- functions in terms of other operations
 
-#: Functions that complain in PyTorch's words themselves.
-_speaking: set[Callable[..., Any]] = set()
-#: Functions whose arguments are looked at before they are called, since they take what PyTorch does not.
-_checked_first: set[Callable[..., Any]] = set()
+#: Functions that raise PyTorch's errors themselves.
+_WITH_OWN_ERRORS: set[Callable[..., Any]] = set()
+#: Functions whose arguments are checked before the call, since they accept more than PyTorch's.
+_CHECKED_FIRST: set[Callable[..., Any]] = set()
 
 
 def checked_first(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Says that a function's arguments are to be looked at before it is called."""
-    _checked_first.add(function)
+    """Marks a function whose arguments are checked before the call."""
+    _CHECKED_FIRST.add(function)
     return function
 
 
-def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Says that a function complains of its arguments in PyTorch's words."""
-    _speaking.add(function)
+def has_call_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function that raises PyTorch's errors for its arguments itself."""
+    _WITH_OWN_ERRORS.add(function)
     return function
 
 
-def _complaining_where_public(function: Any, place: str, name: str) -> Any:
-    """A public function that is no declared operator, made to complain of its arguments in PyTorch's words, where it
-    has any, and to take arrays of funcgrad's for tensors."""
+def _published_with_call_errors(function: Any, place: str, name: str) -> Any:
+    """The function to publish at an address: one that is not a declared operator gets PyTorch's errors for its
+    arguments, and accepts funcgrad's arrays as tensors."""
     if place not in _OF_TENSORS or name.startswith("_") or not isinstance(function, FunctionType):
         return function
-    if function in _speaking:
+    if function in _WITH_OWN_ERRORS:
         return function
     if name in _OF_ANYTHING or not function.__module__.startswith(_OPERATORS):
         return function
@@ -241,12 +240,12 @@ def _complaining_where_public(function: Any, place: str, name: str) -> Any:
     if place == "nn.functional" and name in _OF_TORCH and of_torch.loaded_under(name) is function:
         return of_torch[name]
     where = f"{place}.{name}"
-    said = _complaining(function, where, function in _checked_first)
+    said = _with_call_errors(function, where, function in _CHECKED_FIRST)
     said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
     return said
 
 
-#: Where functions of tensors are public, and where they are written.
+#: The namespaces of functions of tensors, and the package that defines them.
 _OF_TENSORS = ("torch", "nn.functional", "linalg", "special", "fft")
 _OPERATORS = "compat._operators."
 #: Functions of ``nn.functional`` that are those of ``torch``.
@@ -256,10 +255,10 @@ _OF_TORCH = frozenset(
     + ["pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu", "relu_", "rrelu_", "selu_"]
     + ["threshold_"]
 )
-#: What takes other things than tensors, and says itself what is wrong with them.
+#: Functions of other values than tensors, which check their arguments themselves.
 _OF_ANYTHING = frozenset(
     ["as_tensor", "asarray", "broadcast_tensors", "einsum", "from_dlpack", "from_numpy", "frombuffer", "meshgrid"]
     + ["sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor"]
     + ["sparse_csr_tensor", "tensor"]
 )
-publishing.append(_complaining_where_public)
+publishing.append(_published_with_call_errors)

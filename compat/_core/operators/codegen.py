@@ -212,7 +212,7 @@ def _node(plan: Plan) -> list[str]:
         "else:",
         "    try:",
         f"        node.saved = ({saved})",
-        "    except AttributeError:  # an inference tensor counts no versions, and complains; nothing is kept of None",
+        "    except AttributeError:  # an inference tensor counts no versions, and raises; None saves nothing",
         f"        node.saved = ({packed})",
     ]
 

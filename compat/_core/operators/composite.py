@@ -11,10 +11,10 @@ from typing import Any, Literal
 from compat._core.dispatch.dispatcher import dispatch_function
 from compat._core.operators.call_errors import (
     checked_first,
+    has_call_errors,
     instead,
     of_tensors,
     publish_methods,
-    speaks,
 )
 from compat._core.operators.declaration import OpDeclarationError
 from compat._core.operators.out import check_dtype, resize_out
@@ -47,7 +47,7 @@ def composite(
         without_out: the names of overloads that have no ``out`` though others do.
         errors: when its arguments are compared with the schemas: ``"after"`` a call has failed; ``"before"`` it is
             called, for a function that would take what PyTorch does not; ``"own"`` for a method that does it itself.
-        last: the operation that PyTorch writes into ``out`` by: it is that one which complains of what requires grad.
+        last: the operation by which PyTorch writes into ``out``; errors about tensors that require grad name it.
 
     Raises:
         OpDeclarationError: for ``errors`` that there are not, and for neither schemas nor names.
@@ -59,7 +59,7 @@ def composite(
         (input: 'Tensor', other: 'Tensor', *, out: 'Tensor | None' = None) -> 'Tensor'
     """
     if errors not in ("after", "before", "own") or not (schemas or names):
-        raise OpDeclarationError(f"composite: errors are told after, before or own, not {errors!r}, of a name")
+        raise OpDeclarationError(f"composite: errors is after, before or own, not {errors!r}, of a name")
     base = re.split("[.(]", schemas[0])[0] if schemas else ""
     every = (f"torch.{base} Tensor.{base}" if names is None else names).split()
     methods, others = of_tensors(every)
@@ -129,7 +129,7 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
             out.copy_(result)
         return out
 
-    return speaks(call)
+    return has_call_errors(call)
 
 
 def _tensors(values: Any) -> list[Tensor]:

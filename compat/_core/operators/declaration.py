@@ -140,7 +140,7 @@ class Gradients:
         without: operands that never have one, and for which a node has no edge: indices, masks, weights of classes.
         constant: which results have none though they are floating.
         detached: which results the node shows as if they had none, though its own derivative goes through them.
-        undefined: whether PyTorch has no derivative for it, though tensors are floating: its node complains when run.
+        undefined: whether PyTorch has no derivative for it, though tensors are floating: its node raises when run.
     """
 
     without: str = ""

@@ -182,7 +182,7 @@ def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Ma
 
 
 class Words(Protocol):
-    """What an entry function complains with (``compat._core.operators.call_errors``)."""
+    """Makes an entry function's errors (``compat._core.operators.call_errors``)."""
 
     @property
     def method(self) -> bool:
@@ -236,7 +236,7 @@ def entry(
         offsets: whether a tensor's storage offset is part of the key.
         recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
-        words: what complains of arguments that it has no parameters for; asked when the function is called first,
+        words: returns what makes errors for unknown arguments; called when the function is called first,
             since functions get theirs when they are published.
         writes: whether the first parameter is what is written.
         autocast: whether that casts its arguments, so that it is part of the key.
@@ -245,10 +245,10 @@ def entry(
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
-        complains = words()
-        if complains is not None:
-            scope["refuse"] = complains.refuse
-        source, defaults = _source(params, out, offsets, older is not None, _style(complains), writes, autocast)
+        errors = words()
+        if errors is not None:
+            scope["refuse"] = errors.refuse
+        source, defaults = _source(params, out, offsets, older is not None, _style(errors), writes, autocast)
         scope.update(  # a parameter may be called mode
             grad__mode=mode, active=active, plans=plans, miss=miss, older=older, MISSING=MISSING,
             Tensor=Tensor, TooWide=dtype.TooWide, exact=exact,
@@ -272,7 +272,7 @@ def _waiting(*args: Any, **kwargs: Any) -> Any:
 
 
 def _style(words: Words | None) -> str:
-    """How an entry function takes what it has no parameters for: ``"plain"`` leaves the complaint to Python."""
+    """How an entry function handles unknown arguments: ``"plain"`` leaves the error to Python."""
     if words is None:
         return "plain"
     return "method" if words.method else "function"

@@ -53,7 +53,7 @@ import numpy as np
 from compat._core.autograd.rebase_history import check_recorded
 from compat._core.memory.strides import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat._core.operators.call import Call
-from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.call_errors import call_error, has_call_errors
 from compat._core.operators.codegen import ONE
 from compat._core.operators.declaration import (
     Arguments,
@@ -573,7 +573,7 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
                         return function(*args, **kwargs)
                 raise wrong_combination(name, args[skip:], kwargs)
             except Exception:
-                problem = complaint(where, args[skip:], kwargs)
+                problem = call_error(where, args[skip:], kwargs)
                 if problem is None:
                     raise
             raise problem
@@ -581,7 +581,7 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
         chosen.__name__ = chosen.__qualname__ = where.rpartition(".")[2]
         chosen.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
         carry(chosen, together((function for function, _ in tests), bool(skip)))
-        return speaks(chosen)
+        return has_call_errors(chosen)
 
     places = (f"torch.{name} Tensor.{name}" if names is None else names).split()
     made = [publish(calling(place), place) for place in places]

@@ -23,8 +23,8 @@ def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:
     """What is said of saved tensors that have got another size meanwhile, by ``data``."""
     try:
         broadcast_size(*[tuple(v.shape) for v in values if isinstance(v, Tensor)])
-    except RuntimeError as complaint:
-        return complaint
+    except RuntimeError as error:
+        return error
     return RuntimeError(str(error))
 
 
@@ -33,7 +33,7 @@ class OpNode(Node):
 
     Attributes:
         plan: what was run forward.
-        saved: the tensors kept, as ``plan.derivative`` asks; None once let go.
+        saved: the tensors kept, as ``plan.derivative`` asks; None once freed.
         numbers: the numbers that the operation was called with, by input.
     """
 

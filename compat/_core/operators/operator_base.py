@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat._core.dispatch.dispatcher import Call, dispatch, layers, operators
-from compat._core.operators.call_errors import Complaints, of_tensors, speaks
+from compat._core.operators.call_errors import CallErrors, has_call_errors, of_tensors
 from compat._core.operators.entry_function import cleaned, entry, renamed, wrapped
 from compat._core.schema.deprecated_overloads import older_call
 from compat._core.schema.overload import carry, overloads
@@ -18,7 +18,7 @@ from funcgrad.core.caching import Cache, Group
 
 #: What operations do for arguments of a kind, of all operations.
 CALLS = Group("calls of operations", 8192)
-#: The modules whose functions are told by their own names, each: ``erf`` and ``special_erf``.
+#: The namespaces whose functions have their own names in errors: ``erf`` and ``special_erf``.
 _SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
 
 
@@ -78,7 +78,7 @@ class OperatorBase:
         plans: dict,
         out: bool,
         writes: bool,
-        words: Complaints | None = None,
+        words: CallErrors | None = None,
     ) -> Callable[..., Any]:
         made = Entry(self, name, miss, plans, out, writes, words)
         self.entries.append(made)
@@ -101,11 +101,11 @@ class OperatorBase:
             publish(self._other(made, name), name)
         publish(made, *[n for n in names if n not in spoken[1:]])
         if names and made in _entries:
-            _entries[made].words = Complaints((spoken or names)[0], self.params)
+            _entries[made].words = CallErrors((spoken or names)[0], self.params)
 
     def _other(self, made: Any, where: str) -> Callable[..., Any]:
         """A function that does the same, whose errors have the name and arguments of another address."""
-        entered, words = _entries[made], Complaints(where, self.params)
+        entered, words = _entries[made], CallErrors(where, self.params)
         place, _, name = where.rpartition(".")
         out = entered.out and not words.method
         found: Any = self._entry(name, entered.run, entered.plans, out, entered.writes, words)
@@ -163,7 +163,7 @@ class Entry:
         plans: dict,
         out: bool,
         writes: bool,
-        words: Complaints | None = None,
+        words: CallErrors | None = None,
     ):
         self.operator, self.plans, self.run = operator, plans, run
         self.out, self.writes, self.words = out, writes, words
@@ -178,7 +178,7 @@ class Entry:
         own = [s for s in operator.schemas if not writes or s.partition("(")[2].startswith("Tensor")]
         carry(made, overloads(own, out, operator.without_out, bool(operator.older)), operator.params)
         made.__wrapped__ = operator.body  # for ``inspect.getsource``
-        self.name, self.function = name, speaks(made)
+        self.name, self.function = name, has_call_errors(made)
         _entries[made] = self
 
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:

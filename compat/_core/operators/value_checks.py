@@ -1,7 +1,7 @@
 """Looking at the values of operands, for errors that depend on them: an index out of bounds, a target of no class.
 
 Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
-a file is complained about at once, though the scores are recorded only. Values that are not there are results of
+a file raises at once, though the scores are recorded only. Values that are not there are results of
 operations that have been recorded. To wait for them would end the window; what comes of a few small operations is
 foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then;
 it names the line that is wrong, and ``COMPAT_EAGER=1`` brings it there.

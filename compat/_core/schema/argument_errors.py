@@ -1,7 +1,7 @@
-"""What is wrong with a call of a function or of a tensor's method, in PyTorch's words.
+"""Errors of calls with wrong arguments, with the messages of PyTorch.
 
 Nothing of this runs before a call has failed: then ``argument_error`` compares the arguments with the schemas of the
-function's overloads. A method's are told as the method's: the tensor is not counted among them.
+function's overloads. Messages of a method do not count the tensor among the arguments.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Signature:
         return sum(not p.default for p in self.parameters)
 
     def too_many(self, count: int) -> _Unfit:
-        """The complaint about more positional arguments than there are places."""
+        """The error for too many positional arguments."""
         least, most = self.least, self.most
         if least != most:
             return _Unfit(f"takes from {least} to {most} positional arguments but {count} were given")
@@ -307,7 +307,7 @@ def _parameter(argument: Argument) -> _Parameter:
     )
 
 
-# ---------------------------------------------------------------- complaints
+# ---------------------------------------------------------------- errors
 
 
 def shown_type(value: Any) -> str:

@@ -136,7 +136,7 @@ class FunctionSchema:
         """The arguments of a call, defaults filled in.
 
         Raises:
-            RuntimeError: where they do not match, with PyTorch's words.
+            RuntimeError: where they do not match, with PyTorch's message.
         """
         own = [a for a in self.arguments if not a.kwarg_only]
         if len(args) > len(own):

@@ -266,7 +266,7 @@ def check_grad_fits(grad: Any, t: Any, dtype: Dtype) -> None:
 
 
 def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Sequence[int]) -> RuntimeError:
-    """The complaint about a gradient of another dtype or size than its tensor's."""
+    """The error for a gradient of another dtype or size than its tensor's."""
     if dtype is not wanted:
         return RuntimeError(
             f"attempting to assign a gradient with dtype '{cpp_name(dtype)}' to a tensor with grad_dtype "

@@ -1,4 +1,4 @@
-"""Handles that take a hook away again."""
+"""Handles that remove a registered hook."""
 
 from __future__ import annotations
 

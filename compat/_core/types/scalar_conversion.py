@@ -124,7 +124,7 @@ class Bounds(NamedTuple):
 
     Attributes:
         least, most: those in between are taken; None for complex numbers, which have no order.
-        otherwise: makes of any other a number that is taken, or complains.
+        otherwise: converts any other value to such a number, or raises.
     """
 
     least: float | None

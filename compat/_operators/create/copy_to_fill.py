@@ -9,7 +9,7 @@ import numpy
 
 from compat._core.memory.meta import NO_DATA
 from compat._core.memory.strides import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
-from compat._core.operators.call_errors import complaint, wrong_call
+from compat._core.operators.call_errors import call_error, wrong_call
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Dtypes, Overlap
 from compat._core.operators.op import aten
@@ -164,7 +164,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     try:
         where, dtype, copy, memory_format = _parse_to(args, kwargs.copy())
     except (TypeError, RuntimeError):
-        problem = complaint("Tensor.to", args, kwargs)
+        problem = call_error("Tensor.to", args, kwargs)
         if problem is None:
             raise
         raise problem from None

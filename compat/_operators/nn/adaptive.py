@@ -246,7 +246,7 @@ def _sizes(name: str, input: Any, output_size: Any, n: int) -> Dims:
     given = (output_size,) * n if output_size is None or hasattr(output_size, "__index__") else tuple(output_size)
     if input.dim() <= len(given) and not hasattr(output_size, "__index__"):
         raise ValueError(f"Input dimension should be at least {len(given) + 1}")
-    if not given or input.dim() < len(given):  # too few dimensions, which the operation complains about
+    if not given or input.dim() < len(given):  # the operation raises for too few dimensions
         return given
     return tuple(have if want is None else want.__index__() for want, have in zip(given, input.shape[-len(given) :]))
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy
 
-from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.call_errors import call_error, has_call_errors
 from compat._core.operators.declaration import Dtypes, Late
 from compat._core.operators.op import Op, pointwise
 from compat._core.schema.overload import carry, together
@@ -356,7 +356,7 @@ def _calling(where: str, choose: Callable[..., Op], which: str, operators: Seque
             return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
         except Exception:
             again = mixed(args, named)
-            problem = complaint(where, args[method:], named) if again is None else None
+            problem = call_error(where, args[method:], named) if again is None else None
             if again is None and problem is None:
                 raise
         if again is not None:
@@ -366,7 +366,7 @@ def _calling(where: str, choose: Callable[..., Op], which: str, operators: Seque
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__
     carry(call, together((getattr(op, which) for op in operators), method))
-    return speaks(call)
+    return has_call_errors(call)
 
 
 # ---------------------------------------------------------------- functions that call operations
@@ -392,11 +392,11 @@ NEGATIVE_LEAK = (
 def not_backwards(t: Tensor, text: str) -> Tensor:
     """A result written over an operand that the derivative needs: its backward raises an error of that text."""
 
-    def complain(*_: Any) -> None:
+    def raise_error(*_: Any) -> None:
         raise RuntimeError(text)
 
     if t.grad_fn is not None:
-        t.grad_fn.register_prehook(complain)
+        t.grad_fn.register_prehook(raise_error)
     return t
 
 

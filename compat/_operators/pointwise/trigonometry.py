@@ -104,10 +104,10 @@ def _overwriting(op: Op, alias: str) -> None:
     declared = declare(op.body)
     declared.backward(zero_gradient)  # never run
 
-    def complain(node: Any, grads: Any) -> None:
+    def raise_error(node: Any, grads: Any) -> None:
         raise NotImplementedError(f"the derivative for 'inplace version of {op.name}' is not implemented.")
 
-    declared.node.apply = complain  # type: ignore[union-attr, method-assign]
+    declared.node.apply = raise_error  # type: ignore[union-attr, method-assign]
 
 
 _overwriting(asinh, "arcsinh")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat._core.operators.call_errors import complaint, speaks
+from compat._core.operators.call_errors import call_error, has_call_errors
 from compat._core.operators.op import Op, aten
 from compat._core.operators.out import of_dtype
 from compat._core.schema.overload import Overload, carry, together
@@ -230,7 +230,7 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
                     return names_of("torch")[pairwise](*args, **kwargs)
                 return along.function(*args, **kwargs)
             except Exception:
-                problem = complaint(where, args[skip:], kwargs)
+                problem = call_error(where, args[skip:], kwargs)
                 if problem is None:
                     raise
             raise problem
@@ -239,7 +239,7 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
         other = Overload(f"{name}.other(Tensor self, Tensor other) -> Tensor", out=not skip)
         overloads = together((full.function, along.function), bool(skip))
         carry(public, (overloads[0], other, overloads[1]))
-        return speaks(public)
+        return has_call_errors(public)
 
     what = "largest" if name == "max" else "smallest"
     document = (

@@ -61,7 +61,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     """The values as a NumPy array that shares the tensor's memory.
 
     Args:
-        force: detach, and resolve conjugation and negation, instead of complaining.
+        force: detach, and resolve conjugation and negation, instead of raising.
 
     Raises:
         RuntimeError: if it requires grad, or is a conjugate or negative view.

@@ -17,7 +17,7 @@ _POISONED = (
 )
 
 
-def _complain(*_: Any) -> None:
+def _raise_error(*_: Any) -> None:
     raise RuntimeError(_POISONED)
 
 
@@ -43,7 +43,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
         found = t._meta.accumulator if t._meta is not None else None
         node = found() if found is not None else None
         if node is not None:
-            node.register_prehook(_complain)
+            node.register_prehook(_raise_error)
             assert t._meta is not None
             t._meta.accumulator = None
     for name in _PARTS:

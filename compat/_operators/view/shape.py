@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from compat._core.memory.strides import view_strides
-from compat._core.operators.call_errors import complaint
+from compat._core.operators.call_errors import call_error
 from compat._core.operators.composite import composite
 from compat._core.operators.view import Geometry
 from compat._core.operators.view_op import view
@@ -346,7 +346,7 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """
     if named:
         if shape or named.keys() != {"shape"}:
-            raise complaint("Tensor.reshape", shape, named) or wrong_combination("reshape", shape, named)
+            raise call_error("Tensor.reshape", shape, named) or wrong_combination("reshape", shape, named)
         shape = (named["shape"],)
     elif not shape:
         raise missing("reshape", "shape")

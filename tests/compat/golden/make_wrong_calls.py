@@ -16,7 +16,7 @@ from torch.nn import functional as F
 HERE = Path(__file__).resolve().parent
 
 
-def complaint(call: str) -> str:
+def error_of(call: str) -> str:
     """The message of the error that a call raises."""
     try:
         eval(call, {"torch": torch, "F": F, "x": torch.ones(3, 3)})
@@ -28,7 +28,7 @@ def complaint(call: str) -> str:
 def main() -> None:
     warnings.simplefilter("ignore")
     calls = (HERE / "wrong_calls.txt").read_text().splitlines()
-    found = {call: complaint(call) for call in calls}
+    found = {call: error_of(call) for call in calls}
     (HERE / "wrong_calls.json").write_text(json.dumps(found, indent=0) + "\n")
     print(f"{len(found)} calls")
 

@@ -174,7 +174,7 @@ def test_too_few_blocks_and_too_large_images_are_refused() -> None:
         F.interpolate(torch.ones(1, 1, 4, 4), scale_factor=1e20)
 
 
-def test_a_gradient_has_its_older_name() -> None:
+def test_gradients_have_a_private_alias() -> None:
     x, g = torch.zeros(2, requires_grad=True), torch.ones(2)
     x._grad = g
     assert x.grad is g and x._grad is g

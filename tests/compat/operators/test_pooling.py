@@ -51,7 +51,7 @@ def test_one_average_keeps_the_channels_last(n: int) -> None:
     assert torch.allclose(grad.flatten(2).sum(2).flatten(), torch.arange(6.0))
 
 
-def test_averages_of_halves_are_rounded_once() -> None:
+def test_averages_of_16_bit_floats_are_rounded_once() -> None:
     x = torch.tensor(np.random.default_rng(0).standard_normal((1, 2, 9, 9))).half()
     assert F.avg_pool2d(x, 3, 2, 1).dtype is torch.float16
     assert torch.equal(F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x.float(), 3, 2, 1).half())

@@ -107,7 +107,7 @@ def test_the_cpu_answers_as_an_accelerator_does() -> None:
     assert event.query() and torch.cpu.is_initialized() and ran.item() == 1
 
 
-def test_older_names_of_autocast_on_the_cpu() -> None:
+def test_deprecated_names_of_autocast_on_the_cpu() -> None:
     with pytest.warns(FutureWarning, match=r"use `torch.amp.autocast\('cpu', args...\)` instead"):
         context = torch.cpu.amp.autocast()
     with context:

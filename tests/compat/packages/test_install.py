@@ -137,7 +137,7 @@ def test_install_and_uninstall() -> None:
 
 
 @pytest.mark.skipif("torch" in sys.modules, reason="another torch is loaded")
-def test_the_older_name_of_the_transforms() -> None:
+def test_functorch_has_the_transforms() -> None:
     compat.install()
     try:
         import functorch  # type: ignore[import-not-found, import-untyped, unused-ignore]

@@ -559,7 +559,7 @@ def test_errors(use: Any, error: type[Exception], text: str) -> None:
         use()
 
 
-def test_shared_memory_is_complained_about_before_sizes_and_dtypes() -> None:
+def test_shared_memory_raises_before_sizes_and_dtypes() -> None:
     for x in (torch.tensor([1.0, 2.0]), torch.tensor([True, False])):
         with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
             x[:1].addcmul_(x, x)

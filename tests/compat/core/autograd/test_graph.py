@@ -380,7 +380,7 @@ def test_a_leaf_that_has_moved_into_the_graph_takes_no_gradient() -> None:
     assert torch.autograd.grad(y, x, allow_unused=True) == (None,)
 
 
-def test_hooks_of_a_functions_node_know_results_that_are_no_tensors() -> None:
+def test_hooks_of_a_functions_node_get_none_for_other_results_than_tensors() -> None:
     class Several(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> Any:

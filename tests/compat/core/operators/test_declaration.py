@@ -104,7 +104,7 @@ def test_contradictions_of_views() -> None:
         view("odd(Tensor(a) self, int dim) -> Tensor(a)", node="OddBackward0", names="")(lambda x: x)
 
 
-def test_contradictions_of_a_stated_backward() -> None:
+def test_contradictions_of_an_explicit_backward() -> None:
     plain: Op = aten("odd(Tensor self) -> Tensor", names="")(lambda input: input)
     with pytest.raises(OpDeclarationError, match="a backward is stated, but the row has no node"):
         plain.backward(lambda ct: ct)

@@ -109,7 +109,7 @@ def test_undeclared_saved_values_raise() -> None:
     undeclared(grown(2).detach(), grown(2).detach())
 
 
-def test_a_stated_backward_is_differentiated_too() -> None:
+def test_an_explicit_backward_is_differentiable() -> None:
     x = grown(4)
     y = logistic(x)
     assert y.grad_fn._saved_result.grad_fn is y.grad_fn

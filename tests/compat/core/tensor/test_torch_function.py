@@ -111,7 +111,7 @@ def test_arguments_of_a_subclass_override() -> None:
     )
 
 
-def test_a_type_that_is_no_tensor() -> None:
+def test_torch_function_of_other_classes_than_tensors() -> None:
     assert torch.mean(Diagonal(5, 2.0)) == 0.4
     with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.mul'; all __torch_function__ handlers"):
         torch.mul(Diagonal(5, 2.0), 3)

@@ -42,7 +42,7 @@ def _after(write: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: (write(x), x.sum())[1]
 
 
-def _complaint(called: str) -> str:
+def _message(called: str) -> str:
     return re.escape(
         "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
         f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
@@ -54,7 +54,7 @@ def _complaint(called: str) -> str:
 @pytest.mark.parametrize("transform", [_grad, _jvp])
 def test_captured_tensors_are_not_written(transform: Any, called: str) -> None:
     y = torch.zeros(3)
-    with pytest.raises(RuntimeError, match=_complaint(called)):
+    with pytest.raises(RuntimeError, match=_message(called)):
         transform(_after(lambda x: _WRITES[called](y, x)))
     assert y.tolist() == [0.0] * 3
     _WRITES[called](y, torch.ones(3))  # afterwards it is an ordinary tensor
