@@ -14,6 +14,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,7 +37,8 @@ from compat.storage import UntypedStorage
 __all__ = [
     "MAP_LOCATION", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
-    "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save", "set_crc32_options",
+    "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "normalize_storage_type", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 
@@ -545,6 +547,11 @@ def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
         return default_restore_location(storage, location) if found is None else found
 
     return called
+
+
+def normalize_storage_type(storage_type: type) -> Any:
+    """The storage class under its name in ``torch``, as files refer to it."""
+    return getattr(import_module("compat"), storage_type.__name__)
 
 
 def location_tag(storage: Any) -> str:
