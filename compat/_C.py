@@ -23,6 +23,8 @@ from compat._core.transforms import level_stack
 from compat._core.transforms.grad_mode import is_grad_enabled
 from compat._core.types.device import device
 from compat._functorch.vmap import _add_batch_dim, _remove_batch_dim
+from compat._serialization.zip_reader import PyTorchFileReader
+from compat._serialization.zip_writer import PyTorchFileWriter
 from compat.func import debug_unwrap
 from compat.nn.modules.utils import parse_to
 from funcgrad.interpreters.batching import BatchTracer
@@ -33,6 +35,8 @@ __all__ = [
     "DispatchKey",
     "DispatchKeySet",
     "Generator",
+    "PyTorchFileReader",
+    "PyTorchFileWriter",
     "_ExcludeDispatchKeyGuard",
     "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",

@@ -69,6 +69,7 @@ _LATER = {
     "GradScaler": "amp",
     "OutOfMemoryError": "cuda",
     "PyTorchFileReader": "_serialization.zip_reader",
+    "PyTorchFileWriter": "_serialization.zip_writer",
     "ScriptFunction": "jit",
     "ScriptModule": "jit",
     "Stream": "_streams",

@@ -14,6 +14,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,21 +28,23 @@ from compat._core.types.errors import CorruptFileError, CorruptPickleError, warn
 from compat._serialization import legacy_format
 from compat._serialization.pickle_machine import Forbidden, OutsideError
 from compat._serialization.pickler import Global, Writer
+from compat._serialization.skipping import skip_data, skips_data
 from compat._serialization.unpickler import Loaded, machine_on, names_in, reader_on
 from compat._serialization.zip_reader import PyTorchFileReader, name_of
+from compat._serialization.zip_writer import ALIGNMENT, PyTorchFileWriter
 from compat.storage import UntypedStorage
 
 __all__ = [
     "MAP_LOCATION", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
-    "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save", "set_crc32_options",
-    "set_default_load_endianness", "set_default_mmap_options",
+    "get_unsafe_globals_in_checkpoint", "load", "location_tag",
+    "normalize_storage_type", "safe_globals", "save", "set_crc32_options",
+    "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
 
 #: The types of ``map_location``.
 MAP_LOCATION: TypeAlias = Callable[[UntypedStorage, str], UntypedStorage] | Device | str | dict[str, str] | None
 
-_ALIGNMENT = 64  # storages are aligned, so that they can be mapped into memory
 #: The pickle protocol of written files.
 DEFAULT_PROTOCOL = 2
 
@@ -187,18 +190,14 @@ def save(
         return
     writer = Writer(pickled, pickle_protocol)
     writer.dump(obj)
-    name = "archive"
-    if named:
-        path = os.fspath(f)
-        parent = os.path.dirname(path)
-        if parent and not os.path.isdir(parent):
-            raise RuntimeError(f"Parent directory {parent} does not exist.")
-        name = os.path.splitext(os.path.basename(path))[0] or name
-    entries: list[tuple[str, Any]] = [("data.pkl", pickled.getvalue()), (".format_version", b"1")]
-    entries.append((".storage_alignment", str(_ALIGNMENT).encode()))
+    parent = os.path.dirname(os.fspath(f)) if named else ""
+    if parent and not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
+    entries = [("data.pkl", pickled.getvalue()), (".format_version", b"1")]
+    entries.append((".storage_alignment", str(ALIGNMENT).encode()))
     if not _disable_byteorder_record:
         entries.append(("byteorder", b"little"))
-    _write(f, name, entries, writer.storages)
+    _write(f, entries, writer.storages)
     flush()
 
 
@@ -210,27 +209,14 @@ def _put(f: Any, named: bool, contents: bytes) -> None:
         file.write(contents)
 
 
-def _write(f: Any, name: str, entries: list[tuple[str, Any]], storages: dict[str, UntypedStorage]) -> None:
-    import zipfile
-
-    with zipfile.ZipFile(f, "w") as archive:
-        for entry, contents in entries:
-            archive.writestr(_entry(archive, f"{name}/{entry}"), contents)
-        for key, storage in storages.items():
-            contents = storage.bytes()
-            archive.writestr(_entry(archive, f"{name}/data/{key}"), contents.data if contents.size else b"")
-        archive.writestr(_entry(archive, f"{name}/version"), b"3\n")
-
-
-def _entry(archive: Any, name: str) -> Any:
-    """An entry whose data starts at an aligned offset."""
-    import zipfile
-
-    info = zipfile.ZipInfo(name)
-    header = archive.fp.tell() + 30 + len(name.encode()) + 4
-    padding = -header % _ALIGNMENT
-    info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
-    return info
+def _write(f: Any, entries: list[tuple[str, bytes]], storages: dict[str, UntypedStorage]) -> None:
+    records = PyTorchFileWriter(f)
+    for name, contents in entries:
+        records.write_record(name, contents, len(contents))
+    for key, storage in storages.items():
+        size = storage.nbytes()
+        records.write_record(f"data/{key}", bytes(size) if skips_data() else storage, size)
+    records.write_end_of_file()
 
 
 # ---------------------------------------------------------------- allowed globals
@@ -454,6 +440,8 @@ def _load_zip(source: _Source) -> Any:
 
     def contents(key: str, size: int) -> Any:
         name = f"data/{key}"
+        if skips_data():
+            return np.zeros(records.get_record_size(name), np.uint8)
         if shared and size and size == records.get_record_size(name):
             records.forget_checksum(name)
             return np.memmap(source.file.name, np.uint8, "r+", records.get_record_offset(name), (size,))
@@ -559,6 +547,11 @@ def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
         return default_restore_location(storage, location) if found is None else found
 
     return called
+
+
+def normalize_storage_type(storage_type: type) -> Any:
+    """The storage class under its name in ``torch``, as files refer to it."""
+    return getattr(import_module("compat"), storage_type.__name__)
 
 
 def location_tag(storage: Any) -> str:

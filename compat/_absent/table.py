@@ -180,7 +180,6 @@ jit: RecursiveScriptModule _get_trace_graph
 jit._trace: _trace_module_map
 _C: TensorType Graph Value Block ScriptMethod ScriptObject - _dispatch_dump
 _C._onnx: OperatorExportTypes TrainingMode TensorProtoDataType
-_jit_internal:
 classes:
 onnx.symbolic_opset9: unsqueeze squeeze select add expand reshape
 onnx.symbolic_opset11: unsqueeze squeeze select add
@@ -188,7 +187,7 @@ onnx.symbolic_opset12: unsqueeze squeeze
 onnx.operators: shape_as_tensor reshape_from_tensor_shape
 """,
     KERNELS: """
-nn.functional: ScalingType SwizzleType scaled_mm scaled_grouped_mm grouped_mm
+nn.functional: ScalingType SwizzleType scaled_mm scaled_grouped_mm
 nn.attention: activate_flash_attention_impl restore_flash_attention_impl
 nn.attention.experimental:
 nn.attention.experimental._scaled_dot_product_attention_quantized:
@@ -196,7 +195,7 @@ sparse: SparseSemiStructuredTensor SparseSemiStructuredTensorCUSPARSELT SparseSe
     to_sparse_semi_structured
 sparse._triton_ops: bsr_dense_addmm
 sparse._triton_ops_meta: optimize_bsr_dense_addmm
-: - _scaled_grouped_mm _grouped_mm _cslt_compress _cslt_sparse_mm _sparse_semi_structured_apply
+: - _scaled_grouped_mm _cslt_compress _cslt_sparse_mm _sparse_semi_structured_apply
     _sparse_semi_structured_apply_dense _sparse_semi_structured_tile
 """,
     DEVICES: """

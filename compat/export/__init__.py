@@ -12,10 +12,11 @@ Example:
 from compat.export._files import load, save
 from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec, export
 from compat.export._sizes import Dim, dims
+from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 
 __all__ = [
-    "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec", "dims", "export", "load",
-    "save",
+    "AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec",
+    "ShapesCollection", "dims", "export", "load", "save",
 ]  # fmt: skip
 
 export_for_training = export

@@ -34,6 +34,7 @@ from compat._core.types.memory_format import (
     preserve_format,
 )
 from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec
+from compat.export._sizes import Size
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
@@ -88,7 +89,7 @@ def _decode(x: Any, nodes: dict[str, Node]) -> Any:
 
 
 def _target(node: Node) -> str:
-    if node.target in (operator.getitem, operator.add, operator.mul):
+    if node.target in (operator.getitem, operator.add, operator.sub, operator.mul, operator.floordiv):
         return str(node.target.__name__)
     if isinstance(node.target, OpOverload):
         return str(node.target)
@@ -156,7 +157,7 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         "version": _VERSION,
         "nodes": [
             [n.op, n.name, _target(n) if n.op == "call_function" else str(n.target), _encode(n.args), _encode(n.kwargs)]
-            + ([_encode((n.meta["type"], n.meta.get("sizes", {})))] if n.op == "placeholder" else [])
+            + ([_encode((n.meta["type"], _sizes(n)))] if n.op == "placeholder" else [])
             for n in ep.graph.nodes
         ],
         "inputs": [[s.kind.name, s.arg, s.target] for s in ep.graph_signature.input_specs],
@@ -172,6 +173,11 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
         archive.writestr("program.stablehlo", ep.stablehlo.serialize())
         for name, content in (extra_files or {}).items():
             archive.writestr(f"extra/{name}", content)
+
+
+def _sizes(node: Node) -> dict[int, tuple[Any, ...]]:
+    """The dynamic sizes of an input."""
+    return {d: tuple(size) for d, size in node.meta.get("sizes", {}).items()}
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -> ExportedProgram:
@@ -219,7 +225,7 @@ def _graph(rows: list[Any]) -> Graph:
             made = graph.placeholder(name)
             (shape, dtype), sizes = _decode(kind[0], nodes)
             made.meta["type"] = tuple(shape), dtype
-            made.meta["sizes"] = sizes
+            made.meta["sizes"] = {d: Size(*size) for d, size in sizes.items()}
         else:
             made = graph.call_function(_operator(target), _decode(args, nodes), _decode(kwargs, nodes))
         nodes[name] = made

@@ -15,7 +15,8 @@ from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import array, tensor_of
 from compat._core.transforms.grad_mode import no_grad
 from compat._dynamo.exc import UserError
-from compat.export._sizes import MOST, Fixed, Symbol, asked_for, candidates, fits, generalized
+from compat.export._sizes import MOST, Fixed, Symbol, asked_for, bound, candidates, fits, generalized
+from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
 from compat.fx._dispatch_trace import Recorder, record
 from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
@@ -178,28 +179,35 @@ class _Unlifted(Module):
                 holder.register_buffer(last, t)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        program, inputs = self.check_arguments(*args, **kwargs)
+        own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
+        weights = [own[name] for name in program.weights()]
+        return tree_unflatten(list(program.graph_module(*weights, *inputs)), program.out_spec)
+
+    def check_arguments(self, *args: Any, **kwargs: Any) -> tuple[ExportedProgram, list[Tensor]]:
+        """The program, and the tensors among its arguments.
+
+        Raises:
+            ValueError: for arguments of another structure.
+            AssertionError: for tensors of other sizes or dtypes.
+        """
         program: ExportedProgram = self.__dict__["_program"]
         leaves, spec = tree_flatten((args, kwargs))
         if spec != program.in_spec:
             raise ValueError(f"the program takes arguments like {program.in_spec}, got {spec}")
-        own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
-        weights = [own[name] for name in program.weights()]
         inputs = [t for t in leaves if isinstance(t, Tensor)]
-        self._check(program, inputs)
-        return tree_unflatten(list(program.graph_module(*weights, *inputs)), program.out_spec)
-
-    def _check(self, program: ExportedProgram, inputs: list[Tensor]) -> None:
         expected = program.graph.find_nodes(op="placeholder")[len(program.weights()) :]
         known: dict[str, int] = {}
         for node, t in zip(expected, inputs):
             shape, dtype = node.meta["type"]
-            names = {d: name for d, (name, _, _) in node.meta.get("sizes", {}).items()}
+            names = {d: size.name for d, size in node.meta.get("sizes", {}).items()}
             if not fits(node.meta, tuple(t.shape), known) or t.dtype != dtype:
                 said = [names.get(d, n) for d, n in enumerate(shape)]
                 raise AssertionError(
                     f"Guard failed: input {node.name} is {dtype} of shape [{', '.join(map(str, said))}] in the program"
                     f", got {t.dtype} of shape {list(t.shape)}"
                 )
+        return program, inputs
 
 
 def _input_names(module: Module, args: Any, kwargs: Any) -> list[str]:
@@ -226,8 +234,8 @@ def export(
         mod: the module, in its present mode: call ``eval()`` first for inference.
         args, kwargs: its arguments. Leaves that are not tensors are constants of the graph.
         dynamic_shapes: the dynamic sizes: for each argument, in a tuple or by name, a dictionary or sequence from
-            dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are static. The module is then called
-            at several sizes.
+            dimensions to ``Dim``, ``Dim.AUTO``, ``Dim.DYNAMIC`` or None; others are static. Or a ``ShapesCollection``
+            or ``AdditionalInputs``. The module is then called at several sizes.
         strict, preserve_module_call_signature: ignored.
 
     Raises:
@@ -243,8 +251,15 @@ def export(
         raise TypeError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}")
     kwargs = kwargs or {}
     traced = Trace(mod, args, kwargs)
-    symbols = asked_for(dynamic_shapes, bound(mod, args, kwargs)) if dynamic_shapes else []
-    return traced.program(traced.chosen(symbols))
+    if isinstance(dynamic_shapes, AdditionalInputs | ShapesCollection):
+        shapes = dynamic_shapes.dynamic_shapes(mod, args, kwargs)
+    else:
+        shapes = dynamic_shapes
+    symbols = asked_for(shapes, bound(mod.forward, args, kwargs)) if shapes else []
+    program = traced.program(traced.chosen(symbols))
+    if isinstance(dynamic_shapes, AdditionalInputs):
+        dynamic_shapes.verify(program)
+    return program
 
 
 def export_with_any_sizes(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
@@ -358,14 +373,6 @@ class Trace:
         constants = {name: t for name, t in self.weights.items() if name not in owned}
         example = self.args, self.kwargs
         return ExportedProgram(GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example)
-
-
-def bound(mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments by name."""
-    try:
-        return dict(inspect.signature(mod.forward).bind(*args, **kwargs).arguments)
-    except (TypeError, ValueError):
-        return {f"arg{n}": a for n, a in enumerate((*args, *kwargs.values()))}
 
 
 def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:

@@ -7,12 +7,13 @@ operations themselves depend on a size, the size is static.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat._core.dispatch.overloads import aten
 from compat._core.pytree.trees import tree_flatten, tree_unflatten
@@ -21,7 +22,10 @@ from compat._core.tensor.tensor import Tensor
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 
-__all__ = ["MOST", "Dim", "Fixed", "Symbol", "asked_for", "candidates", "dims", "fits", "generalized"]
+__all__ = [
+    "MOST", "Dim", "Fixed", "Place", "Size", "Symbol", "asked_for", "bound", "candidates", "dims", "fits",
+    "generalized",
+]  # fmt: skip
 
 #: The maximum number of dynamic sizes.
 MOST = 6
@@ -46,6 +50,8 @@ class Dim:
         name: the name of the size; sizes of the same name are equal.
         min, max: its bounds.
 
+    Sizes that are linear in another one are written so: ``2 * batch``, ``batch + 1``.
+
     Attributes:
         AUTO: dynamic if possible.
         DYNAMIC: required to be dynamic.
@@ -64,11 +70,79 @@ class Dim:
 
     def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
         self.__name__, self.min, self.max = name, 0 if min is None else min, max
+        self.root = self
         if max is not None and max <= self.min:
             raise ValueError(f"Cannot create Dim with inconsistent min={min}, max={max}")
 
+    #: The size that this one follows from, and how.
+    root: Dim
+    factor, offset = 1, 0
+
+    def _derived(self, factor: int, offset: int) -> Dim:
+        return _Derived(self.root, factor * self.factor, factor * self.offset + offset)
+
+    def __add__(self, other: Any) -> Dim:
+        return self._derived(1, self._checked("add", other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Dim:
+        return self._derived(1, -self._checked("subtract", other))
+
+    def __rsub__(self, other: Any) -> Dim:
+        raise NotImplementedError(f"Attempted to negate {self.__name__}. {_INCREASING}")
+
+    def __mul__(self, other: Any) -> Dim:
+        factor = self._checked("multiply", other)
+        if factor <= 0:
+            raise NotImplementedError(
+                f"Attempted to multiply {other} with {self.__name__}, where a positive integer was expected. "
+                f"{_INCREASING}"
+            )
+        return self._derived(factor, 0)
+
+    __rmul__ = __mul__
+
+    def _checked(self, what: str, other: Any) -> int:
+        if type(other) is not int:
+            raise NotImplementedError(
+                f"Attempted to {what} {other} and {self.__name__}, where an integer was expected. {_INCREASING}"
+            )
+        return other
+
     def __repr__(self) -> str:
         return f"Dim('{self.__name__}', min={self.min}" + (")" if self.max is None else f", max={self.max})")
+
+
+_INCREASING = "(Only increasing linear operations with integer coefficients are supported.)"
+
+
+class _Derived(Dim):
+    """A size that is ``factor * root + offset``."""
+
+    def __init__(self, root: Dim, factor: int, offset: int):
+        self.root, self.factor, self.offset = root, factor, offset
+        product = root.__name__ if factor == 1 else f"{factor}*{root.__name__}"
+        self.__name__ = product + (f" + {offset}" if offset > 0 else f" - {-offset}" if offset else "")
+
+    @property
+    def min(self) -> int:  # type: ignore[override]
+        """The lower bound."""
+        found = self.factor * self.root.min + self.offset
+        if found < 0:
+            raise AssertionError(
+                f"Expected derived min value of {self.__name__} to be >= 0. Please specify an appropriate min value "
+                f"for {self.root.__name__} (currently {self.root.min})."
+            )
+        return found
+
+    @property
+    def max(self) -> int | None:  # type: ignore[override]
+        """The upper bound, or None."""
+        return None if self.root.max is None else self.factor * self.root.max + self.offset
+
+    def __repr__(self) -> str:
+        return self.__name__
 
 
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
@@ -80,6 +154,37 @@ class Fixed(Exception):
     """Why a size cannot be dynamic, as text."""
 
 
+class Place(NamedTuple):
+    """An occurrence of a dynamic size: dimension ``dim`` of an input has the size ``factor * value + offset``."""
+
+    input: int
+    dim: int
+    factor: int = 1
+    offset: int = 0
+
+
+class Size(NamedTuple):
+    """A dynamic size of an input, as its node describes it.
+
+    Attributes:
+        name: what it is called.
+        least, most: its bounds, or None.
+        root, factor, offset: the name of the size that it follows from, and how.
+    """
+
+    name: str
+    least: int
+    most: int | None
+    root: str
+    factor: int
+    offset: int
+
+    def value_of_root(self, size: int) -> int | None:
+        """The value of ``root`` where this size has a value; None if it cannot have it."""
+        value, rest = divmod(size - self.offset, self.factor)
+        return None if rest or size < self.least or (self.most is not None and size > self.most) else value
+
+
 @dataclass(eq=False)
 class Symbol:
     """A dynamic size.
@@ -87,14 +192,14 @@ class Symbol:
     Attributes:
         name: what it is called.
         value: its value in the example.
-        places: its occurrences: pairs of an input and a dimension.
+        places: its occurrences.
         least, most: its bounds, or None.
         needed: whether it is an error if it cannot be dynamic.
     """
 
     name: str
     value: int
-    places: list[tuple[int, int]] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     least: int = 0
     most: int | None = None
     needed: bool = False
@@ -106,7 +211,7 @@ def candidates(inputs: Sequence[Tensor]) -> list[Symbol]:
     for n, t in enumerate(inputs):
         for d, size in enumerate(t.shape):
             if size:
-                found.setdefault((d, size), Symbol(f"s{len(found)}", size)).places.append((n, d))
+                found.setdefault((d, size), Symbol(f"s{len(found)}", size)).places.append(Place(n, d))
     return list(found.values())
 
 
@@ -148,13 +253,24 @@ def _add(found: dict[str, Symbol], n: int, d: int, dim: Any, t: Tensor) -> None:
     d = d % t.dim()
     if isinstance(dim, _Hint):
         name = f"s{len(found)}"
-        found[name] = Symbol(name, t.shape[d], [(n, d)], needed=dim is Dim.DYNAMIC)
+        found[name] = Symbol(name, t.shape[d], [Place(n, d)], needed=dim is Dim.DYNAMIC)
         return
-    name = dim.__name__
-    symbol = found.setdefault(name, Symbol(name, t.shape[d], [], dim.min, dim.max, needed=True))
-    if symbol.value != t.shape[d]:
-        raise ValueError(f"dynamic_shapes: {name} is {symbol.value} in one argument and {t.shape[d]} in another")
-    symbol.places.append((n, d))
+    name, root = dim.root.__name__, dim.root
+    value, rest = divmod(t.shape[d] - dim.offset, dim.factor)
+    if rest:
+        raise ValueError(f"dynamic_shapes: a size of {t.shape[d]} is not {dim!r} for any integer {name}")
+    symbol = found.setdefault(name, Symbol(name, value, [], root.min, root.max, needed=True))
+    if symbol.value != value:
+        raise ValueError(f"dynamic_shapes: {name} is {symbol.value} in one argument and {value} in another")
+    symbol.places.append(Place(n, d, dim.factor, dim.offset))
+
+
+def bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function by name."""
+    try:
+        return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+    except (TypeError, ValueError):
+        return {f"arg{n}": a for n, a in enumerate((*args, *kwargs.values()))}
 
 
 def fits(meta: dict[str, Any], shape: tuple[int, ...], known: dict[str, int]) -> bool:
@@ -162,15 +278,15 @@ def fits(meta: dict[str, Any], shape: tuple[int, ...], known: dict[str, int]) ->
 
     Args:
         meta: the metadata of its node.
-        known: sizes by name, which are updated.
+        known: sizes by the name of the size that they follow from, which are updated.
     """
     example = meta["type"][0]
     if len(shape) != len(example):
         return False
     for d, size in enumerate(shape):
-        name, least, most = meta.get("sizes", {}).get(d, ("", 0, None))
-        wanted = known.setdefault(name, size) if name else example[d]
-        if size != wanted or size < least or (most is not None and size > most):
+        dynamic: Size | None = meta.get("sizes", {}).get(d)
+        value = size if dynamic is None else dynamic.value_of_root(size)
+        if value is None or value != (example[d] if dynamic is None else known.setdefault(dynamic.root, value)):
             return False
     return True
 
@@ -179,9 +295,10 @@ def _at(inputs: Sequence[Tensor], steps: dict[Symbol, int]) -> list[Tensor]:
     """Example inputs of other sizes; elements are repeated, so that indices stay in range."""
     made = list(inputs)
     for symbol, step in steps.items():
-        for n, d in symbol.places if step else ():
-            places = names_of("torch")["arange"](symbol.value + step) % symbol.value
-            made[n] = made[n].detach().index_select(d, places)
+        for place in symbol.places if step else ():
+            size = made[place.input].shape[place.dim]
+            taken = names_of("torch")["arange"](size + place.factor * step) % size
+            made[place.input] = made[place.input].detach().index_select(place.dim, taken)
     return made
 
 
@@ -302,6 +419,14 @@ def _with_formulas(
     return made
 
 
+def _size(symbol: Symbol, place: Place) -> Size:
+    """The description of one occurrence of a dynamic size."""
+    factor, offset = place.factor, place.offset
+    name = symbol.name if (factor, offset) == (1, 0) else f"{factor}*{symbol.name} + {offset}"
+    most = None if symbol.most is None else factor * symbol.most + offset
+    return Size(name, factor * symbol.least + offset, most, symbol.name, factor, offset)
+
+
 class _Writer:
     """Inserts formulas of sizes into a graph."""
 
@@ -314,9 +439,9 @@ class _Writer:
         """Records at each input which of its sizes are dynamic."""
         self._inputs = inputs
         for s in symbols:
-            for n, d in s.places:
-                meta = inputs[n].meta
-                meta["sizes"] = {**meta.get("sizes", {}), d: (s.name, s.least, s.most)}
+            for place in s.places:
+                meta = inputs[place.input].meta
+                meta["sizes"] = {**meta.get("sizes", {}), place.dim: _size(s, place)}
 
     def number(self, polynomial: Polynomial) -> Any:
         """The node of a polynomial's value."""
@@ -327,15 +452,22 @@ class _Writer:
         return total
 
     def _product(self, symbols: frozenset[Symbol], factor: int) -> Any:
-        size = aten.packet("sym_size").overload("int")
-        places = [s.places[0] for s in sorted(symbols, key=lambda s: s.name)]
-        factors = [self._apply(size, self._inputs[n], d) for n, d in places]
+        factors = [self._of(s) for s in sorted(symbols, key=lambda s: s.name)]
         if not factors:
             return factor
         found: Any = factors[0]
         for size in factors[1:]:
             found = self._apply(operator.mul, found, size)
         return found if factor == 1 else self._apply(operator.mul, found, factor)
+
+    def _of(self, symbol: Symbol) -> Any:
+        """The node of a size's value."""
+        place = min(symbol.places, key=lambda place: (place.factor, abs(place.offset)))
+        size = aten.packet("sym_size").overload("int")
+        found = self._apply(size, self._inputs[place.input], place.dim)
+        if place.offset:
+            found = self._apply(operator.sub, found, place.offset)
+        return found if place.factor == 1 else self._apply(operator.floordiv, found, place.factor)
 
     def _apply(self, function: Any, a: Any, b: Any) -> Any:
         key = function, a, b

@@ -18,6 +18,7 @@ from compat import serialization
 from compat._core.types.errors import warn
 from compat.futures import Future, _check
 from compat.jit._classes import Error, ScriptModule
+from compat.jit._modifiers import FunctionModifiers, mark
 from compat.nn.modules.module import Module
 
 __all__ = [
@@ -264,19 +265,14 @@ def script_if_tracing(fn: F) -> F:
 _script_if_tracing = script_if_tracing
 
 
-def _mark(fn: Any, modifier: str) -> Any:
-    fn._torchscript_modifier = modifier
-    return fn
-
-
 def unused(fn: F) -> F:
     """Marks a method that TorchScript replaces by an error."""
-    return _mark(fn, "unused (ignored and replaced with raising of an exception)")
+    return mark(fn, FunctionModifiers.UNUSED)
 
 
 def export(fn: F) -> F:
     """Marks a method that TorchScript compiles even if no other method calls it."""
-    return _mark(fn, "export (compile this function even if nothing calls it)")
+    return mark(fn, FunctionModifiers.EXPORT)
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
@@ -286,12 +282,12 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
         RuntimeError: for what is neither a function nor a bool.
     """
     if callable(drop):
-        return _mark(drop, "ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+        return mark(drop, FunctionModifiers.IGNORE)
     if not builtins.isinstance(drop, bool):
         raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
     if drop:
         return unused
-    return functools.partial(_mark, modifier="ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+    return functools.partial(mark, modifier=FunctionModifiers.IGNORE)
 
 
 def _overload(func: F) -> F:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,11 @@ def fixed(size: Any, what: str) -> int:
     if isinstance(size, Size):
         raise NotImplementedError(f"{what} may change ({size.example} in the example), which is not supported")
     return int(size)
+
+
+_INTEGERS: dict[str, Any] = {
+    "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul, "Div": operator.floordiv,
+}  # fmt: skip
 
 
 class Builder:
@@ -118,10 +124,8 @@ class Builder:
         return self.constant(value, np.int64)
 
     def combine(self, kind: str, first: int | Size, second: int | Size) -> Any:
-        """The sum ("Add"), difference ("Sub") or product ("Mul") of two numbers."""
-        examples = [v.example if isinstance(v, Size) else v for v in (first, second)]
-        a, b = examples
-        found = a + b if kind == "Add" else a - b if kind == "Sub" else a * b
+        """The sum ("Add"), difference ("Sub"), product ("Mul") or quotient ("Div") of two numbers."""
+        found = _INTEGERS[kind](*[v.example if isinstance(v, Size) else v for v in (first, second)])
         if not isinstance(first, Size) and not isinstance(second, Size):
             return found
         return Size(self.op(kind, self.ints(first), self.ints(second)), found)

@@ -13,8 +13,8 @@ from compat._core.pytree.trees import tree_leaves, tree_map
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.transforms.grad_mode import no_grad
-from compat.export._program import ExportedProgram, Trace, bound
-from compat.export._sizes import Dim, Fixed, Symbol, asked_for, generalized
+from compat.export._program import ExportedProgram, Trace
+from compat.export._sizes import Dim, Fixed, Place, Symbol, asked_for, bound, generalized
 from compat.fx.graph import Graph
 from compat.fx.node import Node
 from compat.nn.modules.module import Module
@@ -194,12 +194,12 @@ def _symbols(trace: Trace, axes: Any, shapes: Any) -> list[Symbol]:
     """The dynamic sizes."""
     if shapes:
         shapes = tree_map(lambda x: Dim(x) if isinstance(x, str) else x, shapes)
-        return asked_for(shapes, bound(trace.mod, trace.args, trace.kwargs))
+        return asked_for(shapes, bound(trace.mod.forward, trace.args, trace.kwargs))
     found: dict[tuple[str, int], Symbol] = {}
     for n, called in enumerate(trace.names):
         for d, name in _named(called, (axes or {}).get(called, {})).items():
             d, size = d % trace.inputs[n].dim(), trace.inputs[n].shape[d]
-            found.setdefault((name, size), Symbol(name, size, needed=True)).places.append((n, d))
+            found.setdefault((name, size), Symbol(name, size, needed=True)).places.append(Place(n, d))
     return list(found.values())
 
 
@@ -207,9 +207,10 @@ def _known(trace: Trace, program: ExportedProgram) -> list[Symbol]:
     """The dynamic sizes of an exported program."""
     found: dict[str, Symbol] = {}
     for n, node in enumerate(_user_inputs(trace, program.graph)):
-        for d, (name, least, most) in node.meta.get("sizes", {}).items():
-            size = trace.inputs[n].shape[d]
-            found.setdefault(name, Symbol(name, size, [], least, most, needed=True)).places.append((n, d))
+        for d, size in node.meta.get("sizes", {}).items():
+            value = (trace.inputs[n].shape[d] - size.offset) // size.factor
+            symbol = found.setdefault(size.root, Symbol(size.root, value, needed=True))
+            symbol.places.append(Place(n, d, size.factor, size.offset))
     return list(found.values())
 
 
@@ -218,7 +219,7 @@ def _generalized(trace: Trace, symbols: list[Symbol]) -> Graph:
     needs sizes of one dimension that are equal in the example to be equal, they are."""
     together: dict[tuple[int, int], Symbol] = {}
     for symbol in symbols:
-        first = together.setdefault((symbol.places[0][1], symbol.value), Symbol(symbol.name, symbol.value))
+        first = together.setdefault((symbol.places[0].dim, symbol.value), Symbol(symbol.name, symbol.value))
         first.places += symbol.places
     why = Fixed()
     attempts = [symbols, list(together.values())] if len(together) < len(symbols) else [symbols]
@@ -244,7 +245,7 @@ def _model(writing: Writing, output_names: Sequence[str] | None, axes: Any, opse
     builder = writing.builder
     onnx = builder.onnx
     inputs = [
-        _described(onnx, name, t, {d: size for d, (size, _, _) in node.meta.get("sizes", {}).items()})
+        _described(onnx, name, t, {d: size.name for d, size in node.meta.get("sizes", {}).items()})
         for name, node, t in zip(writing.trace.names, _user_inputs(writing.trace, writing.graph), writing.trace.inputs)
     ]
     results = [n for n in tree_leaves(writing.graph.output_node().args[0]) if isinstance(n, Node)]
@@ -269,7 +270,7 @@ def _called(size: Node, otherwise: str) -> str:
     """The name of a size of a result: that of an input's size, if it is one."""
     source, d = size.args[0], size.args[-1]
     if len(size.args) == 2 and isinstance(source, Node) and d in source.meta.get("sizes", {}):
-        return str(source.meta["sizes"][d][0])
+        return str(source.meta["sizes"][d].name)
     return otherwise
 
 

@@ -28,6 +28,12 @@ _MAKERS = frozenset((
 ))  # fmt: skip
 
 
+#: Operators of numbers computed from sizes.
+_OPERATORS: dict[Any, str] = {
+    operator.add: "Add", operator.sub: "Sub", operator.mul: "Mul", operator.floordiv: "Div",
+}  # fmt: skip
+
+
 class Writing:
     """The writer of a trace.
 
@@ -124,10 +130,8 @@ class Writing:
         """A number computed from the sizes of inputs; written on first use."""
         if node not in self.names:
             b, first, second = self.builder, node.args[0], node.args[1]
-            if node.target in (operator.add, operator.mul):
-                found = b.combine(
-                    "Add" if node.target is operator.add else "Mul", self.value(first), self.value(second)
-                )
+            if node.target in _OPERATORS:
+                found = b.combine(_OPERATORS[node.target], self.value(first), self.value(second))
             else:
                 assert isinstance(first, Node) and isinstance(second, int)
                 shape = b.op("Shape", self.names[first], start=second, end=second + 1)

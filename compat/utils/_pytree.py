@@ -12,6 +12,8 @@ from compat._core.pytree.registry import (
     SequenceKey,
     register_pytree_node,
 )
+from compat._core.pytree.registry import register_namedtuple as _register_namedtuple
+from compat._core.pytree.serialization import treespec_dumps, treespec_loads
 from compat._core.pytree.trees import (
     LeafSpec,
     PyTree,
@@ -27,12 +29,13 @@ from compat._core.pytree.trees import broadcast_to_and_flatten as _broadcast_to_
 from compat._core.pytree.trees import kind_of as _get_node_type
 
 __all__ = [
-    "SUPPORTED_NODES", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
-    "SequenceKey", "TreeSpec", "_broadcast_to_and_flatten", "_get_node_type", "is_namedtuple", "is_namedtuple_class",
-    "is_namedtuple_instance", "is_structseq", "is_structseq_class", "is_structseq_instance", "key_get", "keystr",
-    "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
-    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
-    "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_pprint",
+    "SUPPORTED_NODES", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef",
+    "PyTree", "SequenceKey", "TreeSpec", "_broadcast_to_and_flatten", "_get_node_type", "_register_namedtuple",
+    "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "is_structseq_class",
+    "is_structseq_instance", "key_get", "keystr", "register_pytree_node", "tree_all", "tree_any",
+    "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves",
+    "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_with_path", "tree_structure",
+    "tree_unflatten", "treespec_dumps", "treespec_loads", "treespec_pprint",
 ]  # fmt: skip
 
 Context: TypeAlias = Any

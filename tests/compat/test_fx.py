@@ -12,7 +12,9 @@ import pytest
 
 import compat as torch
 from compat import fx
+from compat.fx._compatibility import compatibility
 from compat.fx._symbolic_trace import is_fx_tracing
+from compat.fx.experimental import optimization
 from compat.fx.proxy import GraphAppendingTracer, TraceError
 
 
@@ -234,3 +236,44 @@ def test_modules_of_a_graphs_module() -> None:
     assert [name for name, _ in traced.named_modules()] == ["", "0", "1"]
     assert traced.delete_submodule("1") and not traced.delete_submodule("nothing")
     assert "def forward" in traced.print_readable(print_output=False)
+
+
+def test_layers_are_fused_and_dropout_removed() -> None:
+    torch.manual_seed(0)
+    nn = torch.nn
+    net = nn.Sequential(
+        nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.ReLU(), nn.Dropout(), nn.Flatten(), nn.Linear(8, 3), nn.BatchNorm1d(3)
+    )
+    net(torch.randn(4, 1, 4, 4))
+    net.eval()
+    x = torch.randn(2, 1, 4, 4)
+    fused = optimization.fuse(net)
+    assert [type(m).__name__ for m in fused.children()] == ["Conv2d", "ReLU", "Dropout", "Flatten", "Linear"]
+    torch.testing.assert_close(fused(x), net(x), atol=1e-5, rtol=1e-4)  # products in another order
+    assert len(list(net.children())) == 7
+    assert not any("3" in n.name for n in optimization.remove_dropout(fused).graph.nodes)
+    net.train()
+    with pytest.raises(AssertionError, match="only for eval"):
+        optimization.fuse(net)
+
+
+def test_a_result_used_twice_is_not_fused() -> None:
+    class Twice(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = torch.nn.Conv1d(1, 1, 1), torch.nn.BatchNorm1d(1)
+
+        def forward(self, x: Any) -> Any:
+            y = self.conv(x)
+            return self.norm(y) + y
+
+    assert len(list(optimization.fuse(Twice().eval()).children())) == 2
+
+
+def test_compatibility_is_said_in_the_docstring() -> None:
+    @compatibility(is_backward_compatible=False)
+    def f() -> None:
+        """Does nothing."""
+
+    assert (f.__doc__ or "").startswith("Does nothing.")
+    assert "experimental" in (f.__doc__ or "")

@@ -75,3 +75,10 @@ def test_printoptions_come_back_after_the_block() -> None:
     with printing.printoptions(precision=1, sci_mode=True):
         assert printing.array_text(np.array([1.5])) == "[1.5e+00]"
     assert printing.get_printoptions() == before
+
+
+def test_an_unknown_profile_changes_nothing() -> None:
+    before = printing.get_printoptions()
+    printing.set_printoptions(precision=5, profile="long")
+    assert printing.get_printoptions() == before | {"precision": 5}
+    printing.set_printoptions(profile="default")

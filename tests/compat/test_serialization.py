@@ -352,3 +352,30 @@ def test_another_module_reads(zipped: bool) -> None:
         file.seek(0)
         half, ones = torch.load(file, pickle_module=SimpleNamespace(Unpickler=Telling))
     assert half == fractions.Fraction(1, 2) and ones.tolist() == [1, 1] and found == ["Fraction"]
+
+
+def test_data_can_be_left_out_and_records_written_one_by_one() -> None:
+    file = io.BytesIO()
+    with torch.serialization.skip_data():
+        torch.save({"w": torch.ones(2), "v": torch.ones(3)[1:]}, file)
+    file.seek(0)
+    assert [t.tolist() for t in torch.load(file).values()] == [[0, 0], [0, 0]]
+    torch.save(torch.ones(2), file := io.BytesIO())
+    file.seek(0)
+    with torch.serialization.skip_data():
+        assert torch.load(file).tolist() == [0, 0]
+    file.seek(0)
+    assert torch.load(file).tolist() == [1, 1]
+
+
+def test_records_are_written_from_memory() -> None:
+    numbers = torch.arange(4.0)
+    writer = torch._C.PyTorchFileWriter(file := io.BytesIO())
+    writer.write_record("data/0", numbers.data_ptr(), 16)
+    writer.write_record("data/1", numbers.untyped_storage(), 16)
+    writer.write_record("note", b"text", 4)
+    writer.write_end_of_file()
+    reader = torch._C.PyTorchFileReader(file)
+    assert reader.get_record("data/0") == reader.get_record("data/1") == numbers.numpy().tobytes()
+    assert reader.get_record_offset("data/1") % 64 == 0
+    assert writer.get_all_written_records() == {"data/0", "data/1", "note", "version"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unittest
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import compat as torch
 from compat.testing import assert_close, make_tensor
+from compat.testing._internal.common_utils import TestCase, instantiate_parametrized_tests, parametrize, subtest
 
 T = torch.tensor
 ONE_OFF = """Tensor-likes are not close!
@@ -158,3 +160,67 @@ def test_how_make_tensor_lays_out():
 def test_invalid_options_of_make_tensor(options, text):
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         make_tensor(3, device="cpu", **options)
+
+
+# ---------------------------------------------------------------- test cases
+
+
+class Case(TestCase):
+    def runTest(self) -> None:  # noqa: N802 (unittest's name)
+        pass
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (T([1.0, 2.0]), [1, 2]), (1, 1.0), (T(1.0), 1), (T([1.0]), np.ones(1)), ({"a": [1, T(2)]}, {"a": [1, 2]}),
+        ((1, 2), [1, 2]), (torch.Size([1, 2]), (1, 2)), (T([float("nan")]), T([float("nan")])),
+        (torch.int8, torch.int8), ("a", "a"), ({1, 2}, {2, 1}), (None, None), (True, 1),
+    ],
+)  # fmt: skip
+def test_a_test_case_compares_values_of_several_kinds(x: object, y: object) -> None:
+    if isinstance(y, np.ndarray):
+        y = y.astype(np.float32)
+    Case().assertEqual(x, y)
+    with pytest.raises(AssertionError):
+        Case().assertNotEqual(x, y)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "text"),
+    [
+        (T([1.0]), T([1.1]), "not close"), (T([1.0]), T([1.0]).double(), "'dtype' do not match"),
+        ([1], [1, 2], "length of the sequences mismatch"), ({"a": 1}, {"b": 1}, "keys of the mappings"),
+        ("a", "b", "String comparison failed"), (1, 2, "Scalars"), (T(1), None, "None"),
+    ],
+)  # fmt: skip
+def test_a_test_case_tells_differences(x: object, y: object, text: str) -> None:
+    with pytest.raises((AssertionError, TypeError, RuntimeError), match=text):
+        Case().assertEqual(x, y)
+
+
+def test_tolerances_of_a_class_are_the_least() -> None:
+    class Rough(Case):
+        precision = 0.2
+
+    Rough().assertEqual(T([1.0]), T([1.1]))
+    with pytest.raises(AssertionError, match="more"):
+        Case().assertEqual(T([1.0]), T([1.1]), "more")
+
+
+def test_a_test_for_each_of_several_parameters() -> None:
+    seen = []
+
+    @instantiate_parametrized_tests
+    class Many(TestCase):
+        @parametrize("a", [1, subtest(2.5, name="x")])
+        @parametrize("b,c", [(torch.float32, "q"), (3, None)])
+        def test_it(self, a: object, b: object, c: object) -> None:
+            seen.append((a, b, c))
+
+    names = [name for name in dir(Many) if name.startswith("test")]
+    assert names == ["test_it_a_1_b_3_c1", "test_it_a_1_float32_c_q", "test_it_x_b_3_c1", "test_it_x_float32_c_q"]
+    result = unittest.TestResult()
+    unittest.TestLoader().loadTestsFromTestCase(Many).run(result)
+    assert result.testsRun == 4
+    assert (2.5, 3, None) in seen

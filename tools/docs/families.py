@@ -54,7 +54,8 @@ FAMILIES: list[tuple[str, str, str, str]] = [
      "_operators.shape.tril_diag _operators.shape.unfold_pixel_shuffle"),
     ("torch/matmul", "Matrix products and einsum", "ops",
      "_operators.linalg.matmul _operators.linalg.einsum _operators.linalg.tensordot _operators.linalg.products_fused "
-     "_operators.linalg.gemm_epilogue _operators.linalg.matrix_power _operators.linalg.cdist"),
+     "_operators.linalg.gemm_epilogue _operators.linalg.grouped_mm _operators.linalg.matrix_power "
+     "_operators.linalg.cdist"),
     ("torch/linalg", "Linear algebra", "ops",
      "_operators.linalg.factorizations _operators.linalg.solve _operators.linalg.inverse_det linalg "
      "_operators.linalg.householder _operators.linalg.svd_eig _operators.linalg.pinv_lstsq _operators.linalg.ldl "
@@ -124,7 +125,7 @@ FAMILIES: list[tuple[str, str, str, str]] = [
     ("torch/nn.init", "torch.nn.init", "nn", "nn.init nn.utils.init"),
     ("torch/nn.utils", "torch.nn.utils", "nn",
      "nn.utils.clip_grad nn.utils.convert_parameters nn.utils.fusion nn.utils.memory_format nn.utils.rnn "
-     "nn.utils.weight_norm nn.utils.spectral_norm nn.utils.stateless nn.utils"),
+     "nn.utils.weight_norm nn.utils.spectral_norm nn.utils.stateless nn.utils nn.utils._per_sample_grad"),
     ("torch/nn.utils.parametrize", "torch.nn.utils: parametrizations and pruning", "nn",
      "nn.utils.parametrize nn.utils.parametrizations nn.utils.prune"),
     ("torch/nn.attention", "torch.nn.attention", "nn", "nn.attention"),

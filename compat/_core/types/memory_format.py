@@ -54,6 +54,11 @@ def scalar_layout_name(wanted: Any) -> str:
     return "".join(part.capitalize() for part in name.split("_"))
 
 
+def is_strided(wanted: Any) -> bool:
+    """Whether a new tensor's layout is strided, also by default; without jagged sizes, ``jagged`` is the same."""
+    return wanted is None or wanted is strided or wanted is jagged
+
+
 def check_strided(wanted: Any) -> None:
     """Raises unless a new tensor's layout is strided.
 
@@ -66,7 +71,7 @@ def check_strided(wanted: Any) -> None:
         Traceback (most recent call last):
         NotImplementedError: this makes no tensors of layout torch.sparse_coo
     """
-    if wanted is not None and wanted is not strided and wanted is not jagged:  # without jagged sizes they are the same
+    if not is_strided(wanted):
         raise NotImplementedError(f"this makes no tensors of layout {wanted}")
 
 

@@ -21,6 +21,7 @@ from compat._core.memory.strides import (
     layout_of,
 )
 from compat._core.operators.composite import OPTIONS, composite
+from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, from_buffer, wrap
 from compat._core.tensor.tracing import batched_like
 from compat._core.types import dtype as dtypes
@@ -28,7 +29,14 @@ from compat._core.types.device import CPU, META, available, on, place
 from compat._core.types.device import device as Device
 from compat._core.types.dtype import dtype as Dtype
 from compat._core.types.errors import size_text, wrong_argument
-from compat._core.types.memory_format import check_strided, contiguous_format, preserve_format
+from compat._core.types.memory_format import (
+    LAYOUTS,
+    check_strided,
+    contiguous_format,
+    is_strided,
+    preserve_format,
+    scalar_layout_name,
+)
 from compat._core.types.scalar_conversion import filling
 from compat._operators.arguments import missing, size_argument
 from compat._operators.create.copy_to_fill import format_strides
@@ -197,6 +205,44 @@ def constant(
     return with_grad(_of_value(layout, value), requires_grad)
 
 
+def without_elements(
+    name: str, layout: Any, size: tuple[int, ...], dtype: Dtype | None, device: Any, requires_grad: bool
+) -> Tensor:
+    """A tensor of a sparse layout that keeps nothing.
+
+    Args:
+        name: the function that is to make it.
+
+    Raises:
+        RuntimeError: for values that are not zero, fewer than two dimensions of a compressed layout, and blocks.
+        NotImplementedError: for oneDNN's layout.
+    """
+    kind = name.removeprefix("new_").removesuffix("_like")
+    if layout is LAYOUTS["_mkldnn"]:
+        check_strided(layout)
+    if kind not in ("zeros", "empty"):
+        raise RuntimeError("full(...) is not implemented for sparse layout")
+    every = names_of("torch")
+    options = {"dtype": dtype or dtypes.get_default_dtype(), "device": device, "requires_grad": requires_grad}
+    if layout is LAYOUTS["sparse_coo"]:
+        made: Tensor = every["sparse_coo_tensor"](size, **options)
+        return made
+    if len(size) < 2:
+        raise RuntimeError(
+            f"torch.{kind}: Only batched sparse compressed (non-block) tensors are supported, but got size {list(size)}"
+        )
+    if layout not in (LAYOUTS["sparse_csr"], LAYOUTS["sparse_csc"]):
+        raise RuntimeError(
+            f"{kind}_sparse_compressed expected sparse compressed (non-block) tensor layout but got "
+            f"{scalar_layout_name(layout)}"
+        )
+    *batch, rows, columns = size
+    ends = constant((*batch, (rows if layout is LAYOUTS["sparse_csr"] else columns) + 1), 0, dtypes.int64)
+    places, elements = (constant((*batch, 0), 0, d) for d in (dtypes.int64, options["dtype"]))
+    made = every["sparse_compressed_tensor"](ends, places, elements, size, layout=layout, **options)
+    return made
+
+
 def into(out: Tensor | None, made: Tensor) -> Tensor:
     if out is None:
         return made
@@ -252,6 +298,8 @@ def _maker(name: str, value: Any, what: str, asked: str = OPTIONS) -> Any:
         where = place(device)
         sizes = _sizes(name, size, more)
         dtype = dtypes.wanted(name, dtype)
+        if not is_strided(layout):
+            return without_elements(name, layout, sizes, dtype, device, requires_grad)
         check_given(out, dtype, device, layout)
         if out is not None:
             dtype = out.dtype
@@ -305,6 +353,8 @@ def full(
     where = place(device) if out is None else out.device
     value = _fill_value("full", fill_value)
     dtype = dtypes.wanted("full", dtype)
+    if not is_strided(layout):
+        return without_elements("full", layout, (), dtype, device, requires_grad)
     check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
     if not isinstance(size, tuple | list):
@@ -386,6 +436,8 @@ def _like(name: str, value: Any, what: str) -> Any:
         pin_memory: bool = False,
         memory_format: Any = preserve_format,
     ) -> Tensor:
+        if not is_strided(layout) and value is not UNSET:
+            return without_elements(name, layout, tuple(input.shape), dtype or input.dtype, device, requires_grad)
         check_strided(layout)
         return full_like(
             input, value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
@@ -443,7 +495,9 @@ empty_like = _like("empty_like", UNSET, "no particular values (zeros, here)")
 
 def _new(name: str, value: Any, what: str) -> None:
     def make(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **more):
-        check_strided(layout)
+        if not is_strided(layout):
+            sizes = _sizes(name, size, more)
+            return without_elements(name, layout, sizes, dtype or self.dtype, device, requires_grad)
         where = self.device if device is None else available(device)
         made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)
         return with_grad(batched_like(made, self), requires_grad)

@@ -64,7 +64,7 @@ def set_printoptions(
         >>> torch.set_printoptions(profile="default")
     """
     given: dict[str, Any] = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
-    if profile is not None:
+    if profile in _PROFILES:  # as in PyTorch, another name changes nothing: programs pass "long"
         given = _PROFILES[profile] | {k: v for k, v in given.items() if v is not None}
     for name, value in given.items():
         if value is not None:

@@ -337,3 +337,66 @@ def test_nodes_know_the_modules_that_they_are_part_of() -> None:
         recorder, _ = record(net, (torch.ones(1, 2),), root=net)
     stacks = [list(n.meta["nn_module_stack"]) for n in recorder.graph.nodes if n.op == "call_function"]
     assert stacks[0] == ["", "0", "0.0"] and stacks[-1] == ["", "1"]
+
+
+class Joined(nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, y]) + x.shape[0]
+
+
+def joined(shapes: Any, rows: tuple[int, int] = (3, 7)) -> Callable[[int, int], torch.Size]:
+    examples = tuple(torch.ones(n, 2) for n in rows)
+    program = torch.export.export(Joined(), examples, dynamic_shapes=shapes)
+    torch.export.save(program, file := io.BytesIO())
+    module = torch.export.load(file).module()
+
+    def run(n: int, m: int) -> torch.Size:
+        out = module(torch.ones(n, 2), torch.ones(m, 2))
+        assert out.eq(1 + n).all()
+        return out.shape
+
+    return run
+
+
+def test_sizes_follow_from_others() -> None:
+    b = torch.export.Dim("b", min=1)
+    run = joined({"x": {0: b}, "y": {0: 2 * b + 1}})
+    assert run(5, 11) == (16, 2)
+    with pytest.raises(AssertionError, match=r"shape \[2\*b \+ 1, 2\]"):
+        run(5, 12)
+    run = joined({"x": {0: 3 * b}, "y": {0: 3 * b + 1}}, (6, 7))  # no argument has the size b
+    assert run(9, 10) == (19, 2)
+    with pytest.raises(ValueError, match=r"7 is not 2\*b for any integer b"):
+        joined({"x": {0: b}, "y": {0: 2 * b}})
+
+
+def test_sizes_that_do_not_increase_are_refused() -> None:
+    b = torch.export.Dim("b")
+    for f in (lambda: -1 * b, lambda: 3 - b, lambda: b * 0.5, lambda: b + 0.5):
+        with pytest.raises(NotImplementedError, match="Only increasing linear operations"):
+            f()
+    assert repr(2 * (b + 1)) == "2*b + 2"
+    with pytest.raises(AssertionError, match="min value of b - 1"):
+        assert (b - 1).min
+
+
+def test_sizes_by_tensor_and_by_examples() -> None:
+    b = torch.export.Dim("b")
+    x, y = torch.ones(3, 2), torch.ones(4, 2)
+    shapes = torch.export.ShapesCollection()
+    shapes[x] = {0: b}
+    shapes[y][0] = b + 1
+    module = torch.export.export(Joined(), (x, y), dynamic_shapes=shapes).module()
+    assert module(torch.ones(5, 2), torch.ones(6, 2)).shape == (11, 2)
+    shapes[torch.ones(1)] = {0: b}
+    with pytest.raises(ValueError, match="not found in args"):
+        torch.export.export(Joined(), (x, y), dynamic_shapes=shapes)
+    others = torch.export.AdditionalInputs()
+    others.add((torch.ones(5, 2), torch.ones(4, 2)))
+    module = torch.export.export(Joined(), (x, y), dynamic_shapes=others).module()
+    assert module(torch.ones(6, 2), y).shape == (10, 2)
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(x, x)
+    others.add((x, 3))
+    with pytest.raises(ValueError, match="differing types"):
+        torch.export.export(Joined(), (x, y), dynamic_shapes=others)

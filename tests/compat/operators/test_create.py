@@ -68,3 +68,29 @@ def test_tensors_that_require_grad_are_not_numbers(call):
     call(torch.tensor(1.0))
     with pytest.raises(TypeError, match="must be Number, not Tensor"):
         call(torch.tensor(1.0, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", ["zeros", "empty"])
+def test_sparse_tensors_that_keep_nothing(name: str) -> None:
+    make = getattr(torch, name)
+    coo = make(2, 3, layout=torch.sparse_coo, dtype=torch.float64, requires_grad=True)
+    assert (coo.layout, coo._nnz(), coo.dtype, coo.requires_grad) == (torch.sparse_coo, 0, torch.float64, True)
+    assert coo.detach().to_dense().tolist() == [[0, 0, 0], [0, 0, 0]]
+    csr, csc = (make((4, 2, 3), layout=layout) for layout in (torch.sparse_csr, torch.sparse_csc))
+    assert (csr.crow_indices().shape, csc.ccol_indices().shape) == ((4, 3), (4, 4))
+    assert csr.values().shape == (4, 0)
+    dense = torch.ones(2, 3, dtype=torch.float16)
+    assert getattr(dense, f"new_{name}")(2, 2, layout=torch.sparse_coo).dtype is torch.float16
+    assert torch.zeros_like(dense, layout=torch.sparse_csr)._nnz() == 0
+    with pytest.raises(RuntimeError, match=rf"torch.{name}: Only batched sparse compressed .* got size \[3\]"):
+        make(3, layout=torch.sparse_csr)
+    with pytest.raises(RuntimeError, match=rf"{name}_sparse_compressed .* but got SparseBsr"):
+        make(2, 2, layout=torch.sparse_bsr)
+
+
+def test_sparse_tensors_of_other_values_are_refused() -> None:
+    for make in (lambda **o: torch.ones(2, **o), lambda **o: torch.full((2,), 3, **o), torch.ones(2).new_ones):
+        with pytest.raises((RuntimeError, TypeError), match=r"not implemented for sparse layout|size"):
+            make(layout=torch.sparse_coo)  # type: ignore[operator]
+    with pytest.raises(NotImplementedError, match="_mkldnn"):
+        torch.zeros(2, layout=torch._mkldnn)
