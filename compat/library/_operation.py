@@ -21,7 +21,6 @@ from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_leaves, tree_
 from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import handle_torch_function, has_torch_function, relevant_in
 from compat._core.tensor.tracing import tensors_in
 from compat._core.transforms.grad_mode import mode
 from compat._core.transforms.level_stack import state as transforms
@@ -78,10 +77,7 @@ class Operation(OpOverload):
         name = f"GeneratedBackwardFor_{packet.namespace}_{packet.__name__}_{self._overloadname}"
         self.function: Any = type(name, (_Recorded,), {})
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        relevant = list(relevant_in(args, kwargs))
-        if has_torch_function(relevant):
-            return handle_torch_function(self, relevant, *args, **kwargs)
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
         given, named = self._schema.bind(args, kwargs)
         if AUTOCAST in self.kernels and is_on(AUTOCAST):
             return self.kernels[AUTOCAST](*given, **named)

@@ -20,7 +20,7 @@ from compat._core.schema.parser import FunctionSchema
 from compat._core.tensor.capture_checks import set_overloads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
-from compat._core.tensor.torch_function import handle_torch_function, has_torch_function, relevant_in
+from compat._core.tensor.torch_function import Overridable, OverridableObject
 from funcgrad.core.caching import memoized
 
 
@@ -44,7 +44,7 @@ def showing(overload: OpOverload, call: Callable[..., Any]) -> Iterator[None]:
         _shown.calls.pop()
 
 
-class OpOverload:
+class OpOverload(OverridableObject):
     """One overload of an operation; calling it is calling the operation.
 
     Attributes:
@@ -67,10 +67,10 @@ class OpOverload:
                 return schema
         raise AttributeError(f"The schema of '{self}' is not known")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
         if _shown.calls and _shown.calls[-1][0] is self:  # the very operation that is being shown
             return _shown.calls[-1][1](*args, **kwargs)
-        return public_function(self._opname)(*args, **kwargs)
+        return _implementation(self._opname)(*args, **kwargs)
 
     def name(self) -> str:
         """The name as C++ has it."""
@@ -87,7 +87,7 @@ class OpOverload:
         return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
 
 
-class OpOverloadPacket:
+class OpOverloadPacket(OverridableObject):
     """An operation with all its overloads. A call goes to the overload that accepts the arguments."""
 
     def __init__(self, namespace: str, name: str):
@@ -113,8 +113,8 @@ class OpOverloadPacket:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self.overload(name)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return public_function(self.__name__)(*args, **kwargs)
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        return _implementation(self.__name__)(*args, **kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> OpOverloadPacket:
         return self  # there is one of each
@@ -169,10 +169,7 @@ class Packet(OpOverloadPacket):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return found
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        relevant = list(relevant_in(args, kwargs))
-        if has_torch_function(relevant):
-            return handle_torch_function(self, relevant, *args, **kwargs)
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
         *others, last = self._overloads.values()
         for overload in others:
             try:
@@ -354,6 +351,12 @@ def public_function(name: str) -> Callable[..., Any]:
             if name_of(declared.name, entry.writes) == name:
                 return entry.function
     raise NotImplementedError(f"Could not run 'aten::{name}': there is no such operation on the CPU")
+
+
+def _implementation(name: str) -> Callable[..., Any]:
+    """``public_function`` without its own look at ``__torch_function__``, which the operation's call has had."""
+    found: Any = public_function(name)
+    return found._function if isinstance(found, Overridable) else found
 
 
 __all__ = ["Namespace", "OpOverload", "OpOverloadPacket", "Packet", "aten", "namespace"]

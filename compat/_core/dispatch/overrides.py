@@ -75,10 +75,7 @@ class Shown(OpOverload):
 
     def __init__(self, name: str, run: Callable[..., Any]):
         super().__init__(aten.packet(name), "default")
-        self._run = run
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(*args, **kwargs)
+        self._run = run  # type: ignore[method-assign]
 
 
 # ---------------------------------------------------------------- types

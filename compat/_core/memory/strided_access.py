@@ -156,13 +156,7 @@ class _Grid:
         self.counts = tuple(1 if axis is None else layout.size[axis[0]] for axis in axes)
         self.steps = tuple(1 if axis is None else axis[1] for axis in axes)
         self.spans = tuple((n - 1) * step + 1 for n, step in zip(self.counts, self.steps))
-        units = contiguous_strides(self.shape)
-        self.starts = _vector(
-            [
-                np.int64(0) if span == n else _digit(offset, unit, n)
-                for span, n, unit in zip(self.spans, self.shape, units)
-            ]
-        )
+        self.starts = _vector(_digits(offset, self.shape, self.spans))
 
     def window(self, x: Any) -> Any:
         return ix.dynamic_slice(x, self.starts, sizes=self.spans) if self.shape else x
@@ -173,15 +167,24 @@ class _Grid:
 
 def _vector(numbers: Sequence[Any]) -> Any:
     """Numbers, given or computed, side by side."""
-    pieces = [s.full(n, (1,)) for n in numbers]
+    pieces = [np.array([n]) if isinstance(n, np.integer) else s.full(n, (1,)) for n in numbers]
     return s.concatenate(*pieces, axis=0) if len(pieces) > 1 else pieces[0] if pieces else None
 
 
-def _digit(offset: Any, unit: int, n: int) -> Any:
-    if isinstance(offset, int):
-        return np.int64(offset // unit % n)
-    quotient = e.div(offset, np.int64(unit)) if unit > 1 else offset
-    return e.rem(quotient, np.int64(n))
+def _digits(offset: Any, shape: Ints, spans: Ints) -> list[Any]:
+    """Where windows of ``spans`` that begin at a flat offset start, along each axis."""
+    digits: list[Any] = []
+    slower = False  # whether the offset counts places along slower axes, too
+    for n, span, unit in zip(shape, spans, contiguous_strides(shape)):
+        if span == n:
+            digits.append(np.int64(0))
+        elif isinstance(offset, int):
+            digits.append(np.int64(offset // unit % n))
+        else:
+            quotient = e.div(offset, np.int64(unit)) if unit > 1 else offset
+            digits.append(e.rem(quotient, np.int64(n)) if slower else quotient)
+        slower = slower or span != n
+    return digits
 
 
 def _read_grid(x: Any, layout: Layout, offset: Any) -> Any:

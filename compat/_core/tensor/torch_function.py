@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import types
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -278,6 +279,24 @@ def _named(name: str) -> Any:
 
 def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
     return no_handler(name, "__torch_function__", local.modes[-1:], asked)
+
+
+class OverridableObject(ABC):
+    """An object that is called as an operation, such as ``torch.ops.aten.add.Tensor``: types and modes override it."""
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        relevant = list(relevant_in(args, kwargs))
+        if not has_torch_function(relevant):
+            return self._run(*args, **kwargs)
+        found, asked = _ask(self, relevant, args, kwargs)
+        if found is NotImplemented:
+            namespace, name = str(self).split(".")[:2]
+            raise _nobody_knows(f"torch.ops{namespace}.{name}", asked)  # without a dot, as in PyTorch
+        return found
+
+    @abstractmethod
+    def _run(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The call if nothing overrides it."""
 
 
 #: Properties that are tensors, which are returned as the subclass. The other ones are the same for
@@ -550,6 +569,8 @@ def get_default_nowrap_functions() -> set[Any]:
 
 def resolve_name(f: Any) -> str | None:
     """The address of a function that asks types, such as ``torch.Tensor.add``; None for others."""
+    if isinstance(f, OverridableObject):
+        return str(f)
     owner = getattr(f, "__self__", None)
     if isinstance(owner, OverridableProperty):
         return f"torch.Tensor.{owner.__name__}.{f.__name__}"

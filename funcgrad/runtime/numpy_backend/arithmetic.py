@@ -123,7 +123,7 @@ def _div(x: Any, y: Any) -> Any:
 
 
 def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
-    if x.dtype.kind != "f" and not y.all():
+    if x.dtype.kind != "f" and not (y.all() if y.ndim else y):
         raise NotHere
     return function(x, y)
 

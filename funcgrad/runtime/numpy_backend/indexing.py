@@ -141,18 +141,29 @@ RULES.update({
 # ---------------------------------------------------------------- dynamic slices
 
 
-def _window(x: Any, starts: Any, sizes: Dims) -> tuple[slice, ...]:
-    begins = [min(max(int(s), 0), n - size) for s, n, size in zip(starts, x.shape, sizes)]
-    return tuple(slice(b, b + size) for b, size in zip(begins, sizes))
+def _window(starts: Any, limits: Dims, sizes: Dims) -> tuple[slice, ...]:
+    """A window that starts within its limits, of the last places where it can."""
+    begins = [0 if s < 0 else limit if s > limit else s for s, limit in zip(starts.tolist(), limits)]
+    return tuple([slice(b, b + size) for b, size in zip(begins, sizes)])
+
+
+def _limits(shape: Dims, sizes: Dims) -> Dims:
+    return tuple([n - size for n, size in zip(shape, sizes)])
 
 
 @rule("dynamic_slice")
 def _dynamic_slice(x: Any, starts: Any, *, sizes: Dims) -> Any:
-    return x[_window(x, starts, sizes)]
+    return x[_window(starts, _limits(x.shape, sizes), sizes)]
+
+
+@short("dynamic_slice")
+def _short_dynamic_slice(types: Sequence[ArrayType], *, sizes: Dims) -> Rule:
+    limits = _limits(types[0].shape, sizes)
+    return lambda x, starts: x[_window(starts, limits, sizes)]
 
 
 @rule("dynamic_update_slice")
 def _dynamic_update_slice(x: Any, starts: Any, update: Any) -> Any:
     out = np.array(x)
-    out[_window(x, starts, update.shape)] = update
+    out[_window(starts, _limits(x.shape, update.shape), update.shape)] = update
     return out

@@ -7,18 +7,34 @@ transformer takes four times as long with two threads as with one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+#: The functions that read and set a library's number of threads.
+Threads = tuple[Callable[[], int | None], Callable[[int], Any]]
+
 
 @cache
-def _libraries() -> tuple[Any, ...]:
+def _libraries() -> tuple[Threads, ...]:
     """The loaded BLAS libraries."""
     from threadpoolctl import ThreadpoolController  # lazy: takes some milliseconds
 
-    return tuple(ThreadpoolController().select(user_api="blas").lib_controllers)
+    return tuple(map(_threads, ThreadpoolController().select(user_api="blas").lib_controllers))
+
+
+def _threads(library: Any) -> Threads:
+    """A library's own functions if they have no arguments besides; threadpoolctl's find them at each call, which takes
+    longer than running a small window."""
+    if getattr(library, "threading_layer", None) == "pthreads":
+        for name in library.check_symbols:
+            get = getattr(library.dynlib, name, None)
+            put = getattr(library.dynlib, name.replace("_get_", "_set_"), None)
+            if get is not None and put is not None:
+                return get, put
+    return library.get_num_threads, library.set_num_threads
 
 
 class quiet(np.errstate):
@@ -32,7 +48,7 @@ class quiet(np.errstate):
 
     def __init__(self) -> None:
         super().__init__(all="ignore")
-        self._before: list[tuple[Any, int]] = []
+        self._before: list[tuple[Callable[[int], Any], int]] = []
 
     def __enter__(self) -> None:
         super().__enter__()
@@ -41,16 +57,16 @@ class quiet(np.errstate):
 
     def limit(self) -> None:
         """Has each library that is loaded use one thread."""
-        for library in _libraries():
-            threads = library.get_num_threads()
+        for get, put in _libraries():
+            threads = get()
             if threads is not None and threads > 1:
-                self._before.append((library, threads))  # first, so that an interrupt leaves nothing changed
-                library.set_num_threads(1)
+                self._before.append((put, threads))  # first, so that an interrupt leaves nothing changed
+                put(1)
 
     def __exit__(self, *exc: Any) -> None:
         _entered[:] = [other for other in _entered if other is not self]
-        for library, threads in self._before:
-            library.set_num_threads(threads)
+        for put, threads in self._before:
+            put(threads)
         super().__exit__(*exc)
 
 

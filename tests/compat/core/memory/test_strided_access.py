@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from compat._core.memory import strided_access
 from compat._core.memory.strides import Base, contiguous_strides, layout_of, overlaps_itself
 from compat._core.types import dtype as dtypes
+from funcgrad.core.ir import ArrayType
 from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.interpreters.staging import stage
 
 
 def strided(array: np.ndarray, size: tuple, stride: tuple, offset: int) -> np.ndarray:
@@ -152,3 +154,16 @@ def test_conjugate_and_negative_views() -> None:
     np.testing.assert_array_equal(
         np.asarray(strided_access.write(z, minus_imag, 1, np.float32([1, 1]))), [1 - 1j, 3 - 1j]
     )
+
+
+def test_only_places_that_the_offset_mixes_are_told_apart() -> None:
+    """A column is found by its offset alone; one row of a column by a quotient and a remainder."""
+
+    def names(size: tuple, stride: tuple) -> list[str]:
+        layout = layout_of(Base((3, 4), dtypes.float32), size, stride, 1)
+        types = [ArrayType((3, 4), np.dtype(np.float32)), ArrayType((), np.dtype(np.int64))]
+        program = stage(lambda x, offset: [strided_access.read(x, layout, offset)], types)
+        return [equation.primitive.name for equation in program.equations]
+
+    assert not {"div", "rem"} & set(names((3,), (4,))) and "dynamic_slice" in names((3,), (4,))
+    assert names((), ()).count("rem") == names((), ()).count("div") == 1

@@ -144,19 +144,45 @@ def test_custom_functions() -> None:
     assert has_torch_function([Diagonal(1, 1.0)]) and not has_torch_function([torch.ones(1)])
 
 
+class Names(TorchFunctionMode):
+    """A mode that records the calls."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
 def test_dispatch_modes_intercept_every_call() -> None:
-    class Names(TorchFunctionMode):
-        def __init__(self) -> None:
-            self.seen: list[str] = []
-
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            self.seen.append(func.__name__)
-            return func(*args, **(kwargs or {}))
-
     with Names() as outer, Names() as inner:
         F.relu(torch.zeros(2) + 1)
     torch.zeros(1)
     assert outer.seen == inner.seen == ["zeros", "add", "relu"]
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "name"),
+    [
+        (torch.ops.aten.alias.default, lambda x: (x,), "alias.default"),
+        (torch.ops.aten.add, lambda x: (torch.ones(2), x), "add"),
+        (torch.ops.aten.cat.default, lambda x: ([torch.ones(2), x],), "cat.default"),
+    ],
+    ids=["overload", "operation", "in a list"],
+)
+def test_objects_of_torch_ops_are_overridden(op: Any, args: Any, name: str) -> None:
+    Log.calls.clear()
+    found = op(*args(Log([1.0, 2.0])))
+    assert type(found) is Log and Log.calls == [name]
+    given = args(torch.ones(2))
+    with Names() as mode:
+        plain = op(*given)
+    assert type(plain) is torch.Tensor and mode.seen == [name] and resolve_name(op) == str(op)
+    with torch._C.DisableTorchFunctionSubclass():
+        assert type(op(*args(Log([1.0, 2.0])))) is torch.Tensor
+    with pytest.raises(TypeError, match=r"^Multiple dispatch failed for 'torch.opsaten.\w+'; all __torch_function__"):
+        op(*args(Diagonal(1, 3.0)))
 
 
 def test_it_can_be_turned_off() -> None:
