@@ -65,7 +65,8 @@ class Stats:
 stats = Stats()
 _lock = Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
-_last = ""
+#: The last new window, and the known one that was most similar to it.
+_last: tuple[weakref.ref[Window], weakref.ref[Window] | None] | None = None
 _last_error: BaseException | None = None
 _counts: Cache[tuple[str, ...], tuple[int, float]] = Cache(Group("compiled structures by operations", 512))
 _warned = False
@@ -77,17 +78,17 @@ def reset() -> None:
     stats.reset()
     _recent.clear()
     _counts.clear()
-    _last, _last_error, _warned = "", None, False
+    _last, _last_error, _warned = None, None, False
 
 
 def new_structure(window: Window) -> None:
-    """Counts a window whose structure is new."""
+    """Counts a window whose structure is new. Why it is new is found out when somebody asks."""
     global _last
     with _lock:
         other = _nearest(window)
-        _last = f"The last new window has {_operations(len(window.codes))}. "
-        _last += "It is the first." if other is None else f"It is new because {_difference(window, other)}."
-        _recent.append(weakref.ref(window))
+        itself = weakref.ref(window)
+        _last = itself, None if other is None else weakref.ref(other)
+        _recent.append(itself)
 
 
 def compiled(window: Window, seconds: float) -> None:
@@ -137,8 +138,18 @@ def _common(a: Any, b: Any) -> int:
 
 def explain() -> str:
     """Why the last new window was new, as text: the difference from known structures."""
-    text = _last or "No window has been run yet."
+    text = _why_new()
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
+
+
+def _why_new() -> str:
+    if _last is None:
+        return "No window has been run yet."
+    window, other = _last[0](), None if _last[1] is None else _last[1]()
+    if window is None or (other is None and _last[1] is not None):
+        return "The last new window, or the one most similar to it, was released with the functions that it is made of."
+    text = f"The last new window has {_operations(len(window.codes))}. "
+    return text + ("It is the first." if other is None else f"It is new because {_difference(window, other)}.")
 
 
 def _operations(number: int) -> str:
