@@ -67,6 +67,8 @@ _lock = Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 #: The last new window, and the known one that was most similar to it.
 _last: tuple[weakref.ref[Window], weakref.ref[Window] | None] | None = None
+#: What ``explain`` says of the last window whose compilation was scheduled since then.
+_scheduled = ""
 _last_error: BaseException | None = None
 _counts: Cache[tuple[str, ...], tuple[int, float]] = Cache(Group("compiled structures by operations", 512))
 _warned = False
@@ -74,21 +76,32 @@ _warned = False
 
 def reset() -> None:
     """Resets the counts and the known structures."""
-    global _last, _last_error, _warned
+    global _last, _scheduled, _last_error, _warned
     stats.reset()
     _recent.clear()
     _counts.clear()
-    _last, _last_error, _warned = None, None, False
+    _last, _scheduled, _last_error, _warned = None, "", None, False
 
 
 def new_structure(window: Window) -> None:
     """Counts a window whose structure is new. Why it is new is found out when somebody asks."""
-    global _last
+    global _last, _scheduled
     with _lock:
+        _scheduled = ""
         other = _nearest(window)
         itself = weakref.ref(window)
         _last = itself, None if other is None else weakref.ref(other)
         _recent.append(itself)
+
+
+def scheduled(window: Window, insisted: bool) -> None:
+    """Notes that a known window is going to be compiled, because ``insist`` asks for it or its runs took long enough."""
+    global _scheduled
+    why = "synchronize() was called" if insisted else "that took as long as is worth compiling"
+    _scheduled = (
+        f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen} "
+        f"times, and {why}. Its program is used from occurrence {window.adopted} on."
+    )
 
 
 def compiled(window: Window, seconds: float) -> None:
@@ -137,8 +150,9 @@ def _common(a: Any, b: Any) -> int:
 
 
 def explain() -> str:
-    """Why the last new window was new, as text: the difference from known structures."""
-    text = _why_new()
+    """Why the last new window was new, as text: the difference from known structures. And why a known one has been
+    compiled since then."""
+    text = _why_new() + _scheduled
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
 
 

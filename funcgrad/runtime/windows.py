@@ -276,6 +276,7 @@ class Window:
         if not self.failed and (insisted or due(self.seen, saves, cost)):
             self.saves, self.adopted = saves, adopted_at(self.seen, saves, cost)
             debt.owe(cost)
+            report.scheduled(self, insisted)
             if settings.background:
                 compile_soon(self, free_inputs(recording))
         else:

@@ -219,7 +219,7 @@ def class_among(values: Any) -> type[LayoutTensor] | None:
     return found
 
 
-#: Types of arguments that are no tensors of another layout, nor have any in them.
+#: Types of arguments that are neither tensors of another layout nor contain any.
 _WITHOUT = frozenset([Tensor, int, float, bool, str, type(None), Dtype])
 
 

@@ -73,6 +73,7 @@ AT_THE_SIXTH = ["one by one"] * 5 + ["whole"] * 3
 @pytest.mark.usefixtures("worth")
 def test_a_program_that_is_ready_early_waits_for_its_meeting() -> None:
     assert how(8, runtime.wait) == AT_THE_SIXTH
+    assert "it had run one by one 3 times" in runtime.explain() and "from occurrence 6 on" in runtime.explain()
 
 
 @pytest.mark.usefixtures("worth")
