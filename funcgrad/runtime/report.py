@@ -95,12 +95,12 @@ def new_structure(window: Window) -> None:
 
 
 def scheduled(window: Window, insisted: bool) -> None:
-    """Notes that a known window is going to be compiled, because ``insist`` asks for it or its runs took long enough."""
+    """Notes that a known window is going to be compiled: since its runs took long enough, or ``insist`` was called."""
     global _scheduled
     why = "synchronize() was called" if insisted else "that took as long as is worth compiling"
     _scheduled = (
-        f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen} "
-        f"times, and {why}. Its program is used from occurrence {window.adopted} on."
+        f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen}"
+        f" times, and {why}. Its program is used from occurrence {window.adopted} on."
     )
 
 
