@@ -144,8 +144,9 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # With a spare core compiling costs the program little; on a single core it blocks the program.
-        self.patience, self.behind = (0.1, 2) if cores() > 1 else (1.0, 0)
+        # With a spare core compiling costs the program little. On a single core it takes three times the estimate,
+        # which is of several cores, and all of it from the program, whose steps are slower meanwhile.
+        self.patience, self.behind = (0.04, 2) if cores() > 1 else (3.5, 1)
         self.meetings = 3
 
 

@@ -212,7 +212,7 @@ class Stepwise(Executable):
     __slots__ = ()
 
     def takes_alone(self) -> float:
-        return min(self.takes(), CALL_COST * len(self.program) + ELEMENT_COST * numpy_backend.elements(self.program))
+        return min(self.takes(), CALL_COST * len(self.program) + ELEMENT_COST * self.elements())
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         program = self.program

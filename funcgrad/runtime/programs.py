@@ -32,6 +32,8 @@ PATIENCE = 6
 CALL_COST = 0.03
 #: What running a program by NumPy takes beside its equations, in milliseconds.
 NUMPY_COST = 0.003
+#: What it takes for each buffer that it is called with or returns.
+VALUE_COST = 0.002
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
 ELEMENT_COST = 5e-7
 
@@ -169,7 +171,11 @@ class Executable:
         """The estimated run time of ``now`` in milliseconds."""
         if by_numpy() and self.takes() <= self._most():
             return NUMPY_COST + self.takes()
-        return CALL_COST + ELEMENT_COST * numpy_backend.elements(self.program)
+        return CALL_COST + ELEMENT_COST * self.elements()
+
+    def elements(self) -> int:
+        """The elements that its equations read and write, as ``numpy_backend.elements`` counts them."""
+        return numpy_backend.elements(self.program)
 
     def _most(self) -> float:
         """The maximum total run time by NumPy in milliseconds."""

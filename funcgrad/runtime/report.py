@@ -65,7 +65,10 @@ class Stats:
 stats = Stats()
 _lock = Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
-_last = ""
+#: The last new window, and the known one that was most similar to it.
+_last: tuple[weakref.ref[Window], weakref.ref[Window] | None] | None = None
+#: What ``explain`` says of the last window whose compilation was scheduled since then.
+_scheduled = ""
 _last_error: BaseException | None = None
 _counts: Cache[tuple[str, ...], tuple[int, float]] = Cache(Group("compiled structures by operations", 512))
 _warned = False
@@ -73,21 +76,32 @@ _warned = False
 
 def reset() -> None:
     """Resets the counts and the known structures."""
-    global _last, _last_error, _warned
+    global _last, _scheduled, _last_error, _warned
     stats.reset()
     _recent.clear()
     _counts.clear()
-    _last, _last_error, _warned = "", None, False
+    _last, _scheduled, _last_error, _warned = None, "", None, False
 
 
 def new_structure(window: Window) -> None:
-    """Counts a window whose structure is new."""
-    global _last
+    """Counts a window whose structure is new. Why it is new is found out when somebody asks."""
+    global _last, _scheduled
     with _lock:
+        _scheduled = ""
         other = _nearest(window)
-        _last = f"The last new window has {_operations(len(window.codes))}. "
-        _last += "It is the first." if other is None else f"It is new because {_difference(window, other)}."
-        _recent.append(weakref.ref(window))
+        itself = weakref.ref(window)
+        _last = itself, None if other is None else weakref.ref(other)
+        _recent.append(itself)
+
+
+def scheduled(window: Window, insisted: bool) -> None:
+    """Notes that a known window is going to be compiled: since its runs took long enough, or ``insist`` was called."""
+    global _scheduled
+    why = "synchronize() was called" if insisted else "that took as long as is worth compiling"
+    _scheduled = (
+        f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen}"
+        f" times, and {why}. Its program is used from occurrence {window.adopted} on."
+    )
 
 
 def compiled(window: Window, seconds: float) -> None:
@@ -136,9 +150,20 @@ def _common(a: Any, b: Any) -> int:
 
 
 def explain() -> str:
-    """Why the last new window was new, as text: the difference from known structures."""
-    text = _last or "No window has been run yet."
+    """Why the last new window was new, as text: the difference from known structures. And why a known one has been
+    compiled since then."""
+    text = _why_new() + _scheduled
     return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
+
+
+def _why_new() -> str:
+    if _last is None:
+        return "No window has been run yet."
+    window, other = _last[0](), None if _last[1] is None else _last[1]()
+    if window is None or (other is None and _last[1] is not None):
+        return "The last new window, or the one most similar to it, was released with the functions that it is made of."
+    text = f"The last new window has {_operations(len(window.codes))}. "
+    return text + ("It is the first." if other is None else f"It is new because {_difference(window, other)}.")
 
 
 def _operations(number: int) -> str:

@@ -12,7 +12,8 @@ from math import ceil
 
 from funcgrad.runtime.deferred import settings
 
-#: A program is used at this occurrence at the latest, if that saves anything: estimates may be wrong.
+#: A program is used at this occurrence at the latest, if that saves anything: estimates may be wrong. With more
+#: patience than 1 it is so many times later.
 LAST = 1000
 #: The debt, in milliseconds, at which windows wait for twice as many occurrences.
 DEBT = 2000.0
@@ -57,10 +58,14 @@ def due(seen: int, saves: float, cost: float) -> bool:
         cost: the milliseconds of compiling.
     """
     enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
-    return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= LAST))
+    return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= _last()))
 
 
 def adopted_at(seen: int, saves: float, cost: float) -> int:
     """The occurrence from which a window requested now runs its compiled program; arguments as for ``due``."""
     further = ceil(settings.behind * settings.patience * cost / saves) if saves > 0 else 1
-    return max(settings.meetings + 1, seen + 1, min(LAST, seen + further))
+    return max(settings.meetings + 1, seen + 1, min(_last(), seen + further))
+
+
+def _last() -> int:
+    return round(LAST * max(1.0, settings.patience))

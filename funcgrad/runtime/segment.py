@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -40,10 +41,13 @@ class Joined(Executable):
         return self._program
 
     def cold(self) -> set[Executable]:
-        return set().union(*[code.cold() for code in self.parts])
+        return set().union(*[code.cold() for code in set(self.parts)])
 
     def takes_alone(self) -> float:
-        return sum([code.takes_alone() for code in self.parts])
+        return sum([n * code.takes_alone() for code, n in Counter(self.parts).items()])
+
+    def elements(self) -> int:
+        return sum([n * code.elements() for code, n in Counter(self.parts).items()])
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         return run(self.parts, self.wires, buffers, numbers, self.wanted, _now)

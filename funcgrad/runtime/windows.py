@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
@@ -42,7 +43,7 @@ from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
+from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, VALUE_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
 from funcgrad.runtime.schedule import adopted_at, debt, due
 from funcgrad.runtime.sequence import run
@@ -106,8 +107,8 @@ class Window:
 
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
-        "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused", "shardings",
-        "__weakref__",
+        "_saving", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused",
+        "shardings", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, recording: Recording, live: tuple[bool, ...]):
@@ -121,7 +122,7 @@ class Window:
         self.made: Executable | Pieces | None = None
         self.failed = False
         self._least = PROGRAM + sum([code.cost for code in self.codes])
-        self._cost = self._takes = -1.0
+        self._cost = self._takes = self._saving = -1.0
         self._composed: _Composed | None = None
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
@@ -254,12 +255,20 @@ class Window:
     def takes(self) -> float:
         """The estimated run time one by one in milliseconds."""
         if self._takes < 0:
-            self._takes = sum([code.takes_alone() for code in self.codes])
+            self._takes = sum([n * code.takes_alone() for code, n in Counter(self.codes).items()])
         return self._takes
+
+    def saving(self) -> float:
+        """The estimated milliseconds that a run of the compiled program saves."""
+        if self._saving < 0:
+            values = len(self.outputs) + 1 + max([~w for w in self.wires if w < 0], default=-1)
+            elements = sum([n * code.elements() for code, n in Counter(self.codes).items()])
+            self._saving = max(0.0, self.takes() - CALL_COST - VALUE_COST * values - ELEMENT_COST * elements)
+        return self._saving
 
     def ask(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
-        saves = max(0.0, self.takes() - CALL_COST)
+        saves = self.saving()
         insisted = self.age < _age
         if not insisted and self._cost < 0 and not due(self.seen, saves, self._least):
             return
@@ -267,6 +276,7 @@ class Window:
         if not self.failed and (insisted or due(self.seen, saves, cost)):
             self.saves, self.adopted = saves, adopted_at(self.seen, saves, cost)
             debt.owe(cost)
+            report.scheduled(self, insisted)
             if settings.background:
                 compile_soon(self, free_inputs(recording))
         else:

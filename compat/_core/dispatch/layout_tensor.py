@@ -10,7 +10,7 @@ A program without such tensors pays nothing: the first one that is made adds the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 from compat._core.autograd.callback_node import without_recording
@@ -212,8 +212,31 @@ def operation(call: Call) -> str:
 
 def class_among(values: Any) -> type[LayoutTensor] | None:
     """The class whose rules a call with some values follows; None if no tensor of another layout is among them."""
-    found = [type(t) for t in tree_leaves(values) if isinstance(t, LayoutTensor)]
-    return max(found, key=lambda cls: cls.rank) if found else None
+    found: type[LayoutTensor] | None = None
+    for cls in _classes(values):
+        if found is None or cls.rank > found.rank:
+            found = cls
+    return found
+
+
+#: Types of arguments that are neither tensors of another layout nor contain any.
+_WITHOUT = frozenset([Tensor, int, float, bool, str, type(None), Dtype])
+
+
+def _classes(values: Any) -> Iterator[type[LayoutTensor]]:
+    """The classes of the tensors of another layout in a tree of values. Every call passes here once there is such a
+    tensor, so the trees that are built of Python's own containers are not flattened."""
+    kind = type(values)
+    for v in values.values() if kind is dict else values if kind is list or kind is tuple else (values,):
+        kind = type(v)
+        if kind in _WITHOUT:
+            continue
+        if isinstance(v, LayoutTensor):
+            yield kind
+        elif kind is list or kind is tuple or kind is dict:
+            yield from _classes(v)
+        elif not isinstance(v, Tensor):
+            yield from [type(t) for t in tree_leaves(v) if isinstance(t, LayoutTensor)]
 
 
 def _by_rule(call: Call, below: Callable[[], Any]) -> Any:

@@ -123,6 +123,25 @@ def relevant_in(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
             yield a
 
 
+#: Types that override nothing.
+_PLAIN = frozenset([Tensor, int, float, bool, str, type(None)])
+
+
+def _overridden(args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether the type of an argument overrides functions; every call passes here once there is such a type."""
+    for values in (args, kwargs.values()) if kwargs else (args,):
+        for a in values:
+            if type(a) in _PLAIN:
+                continue
+            if isinstance(a, list | tuple):
+                for b in a:
+                    if type(b) not in _PLAIN and _has_say(type(b)):
+                        return True
+            elif _has_say(type(a)):
+                return True
+    return False
+
+
 def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """Whether one of the arguments, or a mode, is to be asked.
 
@@ -240,7 +259,7 @@ class Overridable:
         self._operator = operator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not local.modes and (not local.subclasses or not any(_has_say(type(a)) for a in relevant_in(args, kwargs))):
+        if not local.modes and (not local.subclasses or not _overridden(args, kwargs)):
             return self._function(*args, **kwargs)
         args = told_arguments.get(self._function, tuple)(args)
         found, asked = _ask(self._shown, list(relevant_in(args, kwargs)), args, kwargs)

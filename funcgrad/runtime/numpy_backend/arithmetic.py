@@ -28,6 +28,54 @@ def _lgamma(x: Any) -> Any:
     return special("gammaln")(np.where(np.isneginf(x), -x, x))  # where SciPy has minus infinity
 
 
+#: Arrays of so many elements are worth several passes over them.
+_LARGE = 1 << 12
+
+
+def _logistic(x: Any) -> Any:
+    """Of large arrays in half of the time that SciPy's takes."""
+    if x.dtype != np.float32 or x.size < _LARGE:
+        return special("expit")(x)
+    made = np.negative(x)
+    np.exp(made, made)  # where it overflows the result is 0, as it should be
+    made += 1
+    return np.divide(1, made, made)
+
+
+#: ``erf(x) / x`` as a quotient of polynomials of the square of ``x``, highest powers first, and the magnitude from
+#: which ``erf`` is 1 in float32. The relative error is less than 2e-8 in exact arithmetic: fitted by iteratively
+#: reweighted least squares.
+_NUMERATOR = (2.0419563e-06, 2.8480773e-04, 3.7796171e-03, 5.2790321e-02, 1.9078416e-01, 1.1283791e00)
+_DENOMINATOR = (3.8003876e-05, 1.1652124e-03, 1.4997459e-02, 1.1425765e-01, 5.0241077e-01, 1.0)
+_ONE = 3.93
+#: Elements evaluated at once, which the processor's cache holds.
+_BLOCK = 1 << 14
+
+
+def _erf(x: Any) -> Any:
+    """Of large arrays in a third of the time that SciPy's takes, which computes in double precision."""
+    if x.dtype != np.float32 or x.size < _LARGE:
+        return special("erf")(x)
+    flat = np.minimum(np.maximum(x, np.float32(-_ONE)), np.float32(_ONE)).reshape(-1)
+    for begin in range(0, flat.size, _BLOCK):
+        part = flat[begin : begin + _BLOCK]
+        square = part * part
+        part *= _polynomial(_NUMERATOR, square)
+        part /= _polynomial(_DENOMINATOR, square)
+        np.maximum(part, np.float32(-1), out=part)
+        np.minimum(part, np.float32(1), out=part)
+    return flat.reshape(x.shape)
+
+
+def _polynomial(coefficients: Sequence[float], x: np.ndarray) -> np.ndarray:
+    made = x * np.float32(coefficients[0])
+    for c in coefficients[1:-1]:
+        made += np.float32(c)
+        made *= x
+    made += np.float32(coefficients[-1])
+    return made
+
+
 #: NumPy functions that agree with the primitive for all its dtypes.
 _SAME: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "square": np.square, "max": np.maximum,
@@ -42,7 +90,7 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _special("expit"), "erf": _special("erf"),
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _logistic, "erf": _erf,
     "erfc": _special("erfc"), "lgamma": _lgamma, "digamma": _special("psi"),
     "erf_inv": _special("erfinv"), "rsqrt": lambda x: 1 / np.sqrt(x),
 }  # fmt: skip
@@ -108,7 +156,31 @@ def _integer_pow(x: Any, *, exponent: int) -> Any:
 _quotient = _floating(np.divide)
 
 
-SHORT["div"] = _short_of(np.divide)
+def _short_quotient(types: Sequence[ArrayType]) -> Rule | None:
+    if types[0].dtype.kind == "i" and not any(t.ndim for t in types):
+        return _of_integers(_quotient_of_integers, types[0].dtype)
+    return _short_of(np.divide)(types)
+
+
+def _quotient_of_integers(x: int, y: int) -> int:
+    quotient = abs(x) // abs(y)
+    return quotient if (x < 0) == (y < 0) else -quotient
+
+
+def _of_integers(function: Callable[[int, int], int], dtype: np.dtype) -> Rule:
+    """A function of two integers that are arrays without dimensions, such as the places where views begin: NumPy takes
+    several times as long."""
+
+    def run(x: Any, y: Any) -> Any:
+        divisor = y.item()
+        if not divisor:
+            raise NotHere
+        return np.array(function(x.item(), divisor), dtype)
+
+    return run
+
+
+SHORT["div"] = _short_quotient
 
 
 @rule("div")
@@ -130,7 +202,15 @@ def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
 
 RULES["remainder"] = partial(_modulo, np.remainder)
 RULES["rem"] = partial(_modulo, np.fmod)
-SHORT.update(remainder=_short_of(np.remainder), rem=_short_of(np.fmod))
+
+
+def _short_rest(types: Sequence[ArrayType]) -> Rule | None:
+    if types[0].dtype.kind == "i" and not any(t.ndim for t in types):
+        return _of_integers(lambda x, y: x - y * _quotient_of_integers(x, y), types[0].dtype)
+    return _short_of(np.fmod)(types)
+
+
+SHORT.update(remainder=_short_of(np.remainder), rem=_short_rest)
 
 
 @rule("floor_divide")

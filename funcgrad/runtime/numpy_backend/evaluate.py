@@ -16,7 +16,9 @@ from funcgrad.runtime.numpy_backend.table import RULES, call_of
 #: training steps of two transformers, a VAE, a graph network and an actor critic, with products on one thread.
 EQUATION_COST, ELEMENT_COST = 0.0015, 1e-6
 #: How many products of matrices are one element's time.
-PRODUCTS = 16
+PRODUCTS = 32
+#: Primitives whose results are views of their operands, here and mostly in compiled programs.
+_VIEWS = frozenset(("broadcast", "constant", "name", "reshape", "slice", "stop_gradient", "transpose"))
 
 
 def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
@@ -231,5 +233,7 @@ def _programs(equation: Equation) -> list[Program]:
 
 
 def _elements(equation: Equation) -> int:
+    if equation.primitive.name in _VIEWS:
+        return 0
     largest = max([a.type.size for a in (*equation.inputs, *equation.outputs)], default=0)
     return max(largest, _WORK.get(equation.primitive.name, lambda _: 0)(equation))

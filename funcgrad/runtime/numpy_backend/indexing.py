@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.core.ir import ArrayType
+from funcgrad.runtime.numpy_backend.scipy_functions import extension_function
 from funcgrad.runtime.numpy_backend.table import RULES, NotHere, Rule, rule, short
 
 Dims = tuple[int, ...]
@@ -98,10 +99,21 @@ def _short_gather(types: Sequence[ArrayType], *, dims: Any, sizes: Dims, mode: s
     return run
 
 
-def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:
+def _scatter(combine: Callable[[Any, Any, Any], None], rows: bool = False) -> Callable[..., Any]:
+    """The rule of a scatter.
+
+    Args:
+        combine: writes elements into a vector at places in it.
+        rows: whether it adds, so that ``_add_rows`` may do it.
+    """
+
     def run(x: Any, indices: Any, updates: Any, *, dims: Any, mode: str, unique: bool) -> Any:
         if not x.size or not updates.size:
             return x
+        if rows and updates.size >= _LARGE and _are_rows(x, indices, updates, dims):
+            added = _add_rows(x, indices.reshape(-1), updates)
+            if added is not None:
+                return added
         kept = [d for d in range(x.ndim) if d not in dims.collapsed and d not in dims.operand_batch]
         inner = dict(zip(kept, (updates.shape[d] for d in dims.window)))
         places, inside = _places(x.shape, indices, dims, tuple(inner.get(d, 1) for d in range(x.ndim)), mode)
@@ -115,6 +127,34 @@ def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:
         return out
 
     return run
+
+
+#: Updates of so many elements are worth the search for a faster function.
+_LARGE = 1 << 10
+
+
+def _are_rows(x: Any, indices: Any, updates: Any, dims: Any) -> bool:
+    """Whether the updates are added to whole ``x[i]``."""
+    lead = indices.ndim - 1
+    if dims.index_map != (0,) or dims.collapsed != (0,) or dims.operand_batch or x.dtype.kind != "f":
+        return False
+    return x.dtype == updates.dtype and x.dtype.itemsize >= 4 and x.ndim > 1 and (
+        dims.window == tuple(range(lead, updates.ndim)) and updates.shape[lead:] == x.shape[1:]
+    )  # fmt: skip
+
+
+def _add_rows(x: Any, rows: Any, updates: Any) -> Any:
+    """``x`` with the updates added in order, by SciPy's product of a sparse and a dense matrix, which is ten times as
+    fast as NumPy's ``add.at``; None where it cannot be used."""
+    add = extension_function("sparse", "_sparsetools", "coo_matmat_dense")
+    if add is None or np.minimum.reduce(rows) < 0 or np.maximum.reduce(rows) >= len(x):
+        return None
+    out = np.array(x, order="C")
+    count = len(rows)
+    rows = np.ascontiguousarray(rows, np.int64)
+    values = np.ascontiguousarray(updates).reshape(-1)
+    add(count, values.size // count, rows, np.arange(count), np.ones(count, x.dtype), values, out.reshape(-1))
+    return out
 
 
 def _flat(places: list[Any], shape: Dims) -> Any:
@@ -133,7 +173,7 @@ def _set(out: Any, where: Any, updates: Any) -> None:
 
 RULES["scatter"] = RULES["put"] = _scatter(_set)
 RULES.update({
-    f"scatter_{name}": _scatter(function.at)
+    f"scatter_{name}": _scatter(function.at, name == "add")
     for name, function in (("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum))
 })  # fmt: skip
 

@@ -32,7 +32,7 @@ def special(name: str) -> Callable[..., Any]:
         >>> float(special("erf")(0.0))
         0.0
     """
-    return _function("special", "_special_ufuncs", name) or getattr(import_module("scipy.special"), name)
+    return extension_function("special", "_special_ufuncs", name) or getattr(import_module("scipy.special"), name)
 
 
 def lapack(name: str, dtype: np.dtype) -> Callable[..., Any]:
@@ -58,7 +58,7 @@ def blas(name: str, dtype: np.dtype) -> Callable[..., Any]:
 
 @cache
 def _of_matrices(library: str, name: str, dtype: np.dtype) -> Callable[..., Any]:
-    found = _function("linalg", f"_f{library}", _PREFIXES.get(dtype.char, "d") + name)
+    found = extension_function("linalg", f"_f{library}", _PREFIXES.get(dtype.char, "d") + name)
     if found is None:
         find = getattr(import_module("scipy.linalg"), f"get_{library}_funcs")
         found = find((name,), dtype=dtype)[0]
@@ -67,7 +67,7 @@ def _of_matrices(library: str, name: str, dtype: np.dtype) -> Callable[..., Any]
 
 
 @cache
-def _function(package: str, module: str, name: str) -> Callable[..., Any] | None:
+def extension_function(package: str, module: str, name: str) -> Callable[..., Any] | None:
     """A function of an extension module; None where there is none."""
     return getattr(_extension(package, module), name, None)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 import pytest
+from scipy import special
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
@@ -276,3 +278,43 @@ def test_products_use_one_thread() -> None:
         with pytest.raises(ZeroDivisionError), numpy_backend.quiet():
             _ = 1 / 0
         assert threads() == before
+
+
+@pytest.mark.parametrize(("function", "primitive"), [(special.erf, ew.erf), (special.expit, ew.logistic)])
+def test_functions_of_large_float32_arrays_are_precise(function: Any, primitive: Any) -> None:
+    """They are not SciPy's. Three roundings of the result, five where it is added to 1 before it is inverted."""
+    x = np.concatenate([np.linspace(-6, 6, 20_001), np.geomspace(1e-37, 80, 2001), [np.inf, -np.inf, np.nan, -0.0]])
+    x = x.astype(np.float32).reshape(2, -1)
+    with numpy_backend.quiet():
+        (found,) = numpy_backend.evaluate(fg.trace(primitive, x), [x])
+    assert found.dtype == np.float32 and np.all(np.abs(found[~np.isnan(x)]) <= 1)
+    np.testing.assert_allclose(found, function(x.astype(np.float64)), rtol=5 * np.finfo(np.float32).eps)
+
+
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_many_rows_are_added_in_order(mode: str) -> None:
+    x, updates = (RNG.normal(size=(n, 7)).astype(np.float32) for n in (50, 400))
+    for last in (49, 60):  # in bounds, and out of them
+        places = np.where(np.arange(400) % 9, 3, last)
+        wanted, inside = x.copy(), places < 50
+        kept = np.minimum(places, 49) if mode == "clip" else places
+        chosen = inside | (mode == "clip")
+        np.add.at(wanted, kept[chosen], updates[chosen])
+        program = fg.trace(
+            lambda x, i, u: indexing.scatter_add(x, i, u, dims=dims((1,), (0,), (0,)), mode=mode, unique=False),
+            x, places[:, None], updates,
+        )  # fmt: skip
+        with numpy_backend.quiet():
+            (found,) = numpy_backend.evaluate(program, [x, places[:, None], updates])
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("operation", [ew.div, ew.rem])
+def test_single_integers_are_divided_towards_zero(operation: Any) -> None:
+    for x, y in ((7, 2), (-7, 2), (7, -2), (-7, -2), (6, 3), (-6, 3)):
+        operands = np.array(x), np.array(y)
+        with numpy_backend.quiet():
+            (found,) = numpy_backend.evaluate(fg.trace(operation, *operands), operands)
+        assert found.dtype == np.int64 and found == (int(x / y) if operation is ew.div else math.fmod(x, y))
+    with pytest.raises(numpy_backend.NotHere):
+        numpy_backend.evaluate(fg.trace(operation, *operands), [operands[0], np.array(0)])
