@@ -45,6 +45,13 @@ class Joined(Executable):
     def takes_alone(self) -> float:
         return sum([code.takes_alone() for code in self.parts])
 
+    def takes_within(self) -> float:
+        return sum([code.takes_within() for code in self.parts])
+
+    def stay(self) -> None:
+        for code in self.parts:
+            code.stay()
+
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         return run(self.parts, self.wires, buffers, numbers, self.wanted, _now)
 

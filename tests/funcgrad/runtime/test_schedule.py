@@ -34,6 +34,8 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("patience", "behind", "meetings"):
         monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
+    for name in ("now", "idle"):
+        monkeypatch.setattr(schedule.timeline, name, 0.0)
     windows.clear()
     runtime.stats.reset()
     yield
@@ -43,7 +45,9 @@ def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def worth(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows are worth compiling after a few runs: requested at the third, used from the sixth."""
-    monkeypatch.setattr(windows.Window, "takes", lambda self: programs.CALL_COST + self.compile_cost() / 12.5)
+    patience, behind = runtime.settings.patience, runtime.settings.behind
+    monkeypatch.setattr(windows.Window, "takes", lambda self: 0.4 * behind * self.compile_cost())
+    monkeypatch.setattr(windows.Window, "takes_whole", lambda self: self.takes() - patience * self.compile_cost() / 1.5)
 
 
 def step() -> bytes:
@@ -104,14 +108,38 @@ def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("worth")
-def test_on_one_core_nothing_is_compiled_behind_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling takes time from the program there, so it begins later and its program is used at once."""
+def test_on_one_core_compiling_begins_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes time from the program there."""
     monkeypatch.setattr(deferred, "cores", lambda: 1)
-    alone = deferred.Settings()
-    for name in ("patience", "behind"):
-        monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
-    told = how(30)
-    assert told.index("whole") > len(AT_THE_SIXTH) and set(told[told.index("whole") :]) == {"whole"}
+    monkeypatch.setattr(runtime.settings, "patience", deferred.Settings().patience)
+    assert how(8) == ["one by one"] * 6 + ["whole"] * 2
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_program_waits_for_those_requested_before() -> None:
+    schedule.timeline.compiled_at(1e9)
+    assert how(9) == ["one by one"] * 9
+
+
+def test_operations_of_a_window_that_is_compiled_are_not_compiled_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = jax.numpy.ones(10**5, np.float32)
+    code = runtime.executable(fg.trace(fnp.exp, x))
+
+    def run() -> None:
+        runtime.ready(runtime.record(code, [runtime.record(code, [x])]))
+
+    run()
+    runtime.insist()
+    run()
+    monkeypatch.setattr(code, "spent", 1e9)
+    assert code.light() and not code.warm
+
+
+def test_operations_that_have_been_compiled_take_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = runtime.executable(fg.trace(lambda x: fnp.sum(fnp.exp(x)), np.ones(10**5, np.float32)))
+    before = code.takes_alone()
+    monkeypatch.setattr(code, "warm", True)
+    assert code.takes_alone() == programs.CALL_COST + code.takes_within() < before
 
 
 @pytest.mark.usefixtures("worth")
@@ -183,18 +211,27 @@ def test_when_follows_from_what_is_saved_and_what_it_costs(monkeypatch: pytest.M
     def asked(saves: float, cost: float) -> int:
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
 
-    assert asked(5, 100) == 3 and schedule.adopted_at(3, 5, 100) == 7
-    assert asked(100, 100) == 2 and schedule.adopted_at(2, 100, 100) == 4  # at least three times operation by operation
-    assert schedule.adopted_at(2, math.inf, 100) == 4
-    assert asked(1e-3, 100) < schedule.LAST == schedule.adopted_at(600, 1e-3, 100)  # estimates may be wrong
+    patience = runtime.settings.patience
+    assert asked(50 * patience, 100) == 3 and asked(100 * patience, 100) == 2
+    assert asked(1e-3, 100) == schedule.LAST  # estimates may be wrong
     assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
     monkeypatch.setattr(schedule.debt, "owed", 0.0)
     schedule.debt.owe(schedule.DEBT)
-    assert schedule.debt.factor() == 2 and asked(5, 100) == 5  # compiling has not paid off yet
+    assert schedule.debt.factor() == 2 and asked(50 * patience, 100) == 5  # compiling has not paid off yet
     schedule.debt.saved(schedule.DEBT / 2)
     assert schedule.debt.factor() == 1.25
     schedule.debt.saved(1e9)
     assert schedule.debt.factor() == 1  # earlier savings are no credit
+
+
+def test_the_timeline_adds_runs_and_compilations() -> None:
+    line, behind = schedule.Timeline(), runtime.settings.behind
+    line.ran(10, 5.0)
+    assert line.now == 5 + 10 * schedule.RECORDED
+    assert line.compiled_at(100) == line.now + 100 * behind
+    assert line.compiled_at(10) == line.now + 110 * behind  # one after the other
+    line.ran(0, 1e6)
+    assert line.compiled_at(10) == line.now + 10 * behind
 
 
 @pytest.mark.usefixtures("worth")
@@ -203,7 +240,7 @@ def test_compiling_is_owed_and_its_runs_pay() -> None:
     costs = [w.compile_cost() for w in windows._windows.values()]
     assert schedule.debt.owed == pytest.approx(sum(costs))
     how(3)
-    assert schedule.debt.owed == pytest.approx(sum(costs) * (1 - 1 / 12.5))
+    assert schedule.debt.owed == pytest.approx(max(0.0, sum(costs) * (1 - runtime.settings.patience / 1.5)))
 
 
 def test_a_thread_begins_while_a_window_is_run() -> None:
