@@ -145,9 +145,9 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # Estimates are of an idle machine, on which several threads compile; behind a program that runs, compiling
-        # takes three times as long. With a spare core it costs the program less than half of that.
-        self.patience, self.behind = 1.25 if cores() > 1 else 2.5, 4.0
+        # Estimates are of an idle machine, where several threads compile: beside a program that runs it takes three
+        # times as long. On a single core the compiler takes its time from the program whenever it runs, so at once.
+        self.patience, self.behind = (1.25, 4.0) if cores() > 1 else (1.0, 0.0)
         self.meetings = 3
 
 

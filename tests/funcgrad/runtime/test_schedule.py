@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -108,11 +107,13 @@ def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("worth")
-def test_on_one_core_compiling_begins_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes time from the program there."""
+def test_on_one_core_nothing_is_compiled_behind_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiling takes time from the program there, so its program is used at once."""
     monkeypatch.setattr(deferred, "cores", lambda: 1)
-    monkeypatch.setattr(runtime.settings, "patience", deferred.Settings().patience)
-    assert how(8) == ["one by one"] * 6 + ["whole"] * 2
+    alone = deferred.Settings()
+    for name in ("patience", "behind"):
+        monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
+    assert how(6) == ["one by one"] * 3 + ["whole"] * 3
 
 
 @pytest.mark.usefixtures("worth")
