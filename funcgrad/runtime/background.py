@@ -15,8 +15,7 @@ from funcgrad.runtime.process import at_end, in_child, process
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
-#: The maximum number of waiting windows. The most recent is compiled first, since a loop may be running it. A dropped
-#: one is compiled when it is due.
+#: The maximum number of waiting windows, beyond which the oldest is dropped. A dropped one is compiled when it is due.
 MOST_WAITING = 8
 
 _waiting: deque[tuple[Window, Sequence[int]]] = deque()
@@ -78,7 +77,7 @@ def _compile_all() -> None:
             _busy, _compiling = False, None
             _change.notify_all()
             _change.wait_for(lambda: _waiting)
-            window, free = _waiting.pop()
+            window, free = _waiting.popleft()
             _busy, _compiling = True, window
         try:
             started = perf_counter()

@@ -132,8 +132,9 @@ class Settings:
         backwards: the maximum number of backward passes in a window. With an optimizer, a window ends with its step,
             and gradients may be accumulated before; else the backward pass is what repeats.
         by_numpy: whether small operations that are not compiled yet run by NumPy.
-        patience: how long a repeated window runs one by one before it is compiled, as a fraction of the compile time.
-        behind: how many times as long it runs one by one after that, until the compiled program is used.
+        patience: what compiling a window must have been able to save so far, before it is compiled, as a multiple of
+            the estimated compile time.
+        behind: how much the program does from then on, until the compiled program is used, in the same unit.
         meetings: how often a window runs one by one at least: what a program does a few times it does alike each time.
     """
 
@@ -144,9 +145,10 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # With a spare core compiling costs the program little. On a single core it takes three times the estimate,
-        # which is of several cores, and all of it from the program, whose steps are slower meanwhile.
-        self.patience, self.behind = (0.04, 2) if cores() > 1 else (3.5, 1)
+        # Estimates are of an idle machine, where several threads compile; beside a program that runs, compiling takes
+        # three times as long. With a spare core it costs the program a part of that. On a single core all of it,
+        # whenever it runs, so the program waits for it.
+        self.patience, self.behind = (0.5, 3.0) if cores() > 1 else (3.0, 0.0)
         self.meetings = 3
 
 

@@ -169,13 +169,13 @@ class Executable:
 
     def takes_alone(self) -> float:
         """The estimated run time of ``now`` in milliseconds."""
-        if by_numpy() and self.takes() <= self._most():
+        if by_numpy() and not self.warm and self.takes() <= self._most():
             return NUMPY_COST + self.takes()
-        return CALL_COST + ELEMENT_COST * self.elements()
+        return CALL_COST + self.takes_within()
 
-    def elements(self) -> int:
-        """The elements that its equations read and write, as ``numpy_backend.elements`` counts them."""
-        return numpy_backend.elements(self.program)
+    def takes_within(self) -> float:
+        """The estimated run time as part of a compiled window in milliseconds."""
+        return ELEMENT_COST * numpy_backend.elements(self.program)
 
     def _most(self) -> float:
         """The maximum total run time by NumPy in milliseconds."""
@@ -191,6 +191,11 @@ class Executable:
             often = PATIENCE * self.compile_cost() if takes <= self._most() else -1.0
             self._limit = math.inf if takes <= CALL_COST else often
         return self.spent <= self._limit and by_numpy()
+
+    def stay(self) -> None:
+        """Has it run by NumPy for good, if it does now: a window that it is in is being compiled."""
+        if not self.warm and self.light():
+            self._limit = math.inf
 
     def cold(self) -> set[Executable]:
         """The programs that ``now`` would have to compile."""

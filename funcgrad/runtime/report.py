@@ -100,7 +100,7 @@ def scheduled(window: Window, insisted: bool) -> None:
     why = "synchronize() was called" if insisted else "that took as long as is worth compiling"
     _scheduled = (
         f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen}"
-        f" times, and {why}. Its program is used from occurrence {window.adopted} on."
+        f" times, and {why}. Its program is used when compiling should have finished, as estimated."
     )
 
 

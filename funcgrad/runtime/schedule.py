@@ -4,17 +4,19 @@ Operations that run one by one round differently from the compiled program, so t
 occurrence in every run of a program. It is computed from estimated run and compile times. Neither a clock nor the
 compiler's progress is read: a program that is ready early waits for its occurrence, and an occurrence waits for a late
 program.
+
+The program and the compiler run side by side, so a program that waits for the compiler gains nothing: the time in which
+operations could run one by one is lost. ``Timeline`` says when the compiler will have finished.
 """
 
 from __future__ import annotations
 
-from math import ceil
-
 from funcgrad.runtime.deferred import settings
 
-#: A program is used at this occurrence at the latest, if that saves anything: estimates may be wrong. With more
-#: patience than 1 it is so many times later.
-LAST = 1000
+#: A window is compiled at this occurrence at the latest, if that saves anything: estimates may be wrong.
+LAST = 4000
+#: The milliseconds of Python for each operation of a window: in the user's program, and in recording it.
+RECORDED = 0.03
 #: The debt, in milliseconds, at which windows wait for twice as many occurrences.
 DEBT = 2000.0
 
@@ -49,6 +51,36 @@ class Debt:
 debt = Debt()
 
 
+class Timeline:
+    """The estimated progress of the program and of the compiling thread, in milliseconds.
+
+    Attributes:
+        now: the run time of all windows so far.
+        idle: when the compiling thread has finished everything requested so far.
+    """
+
+    __slots__ = ("now", "idle")
+
+    def __init__(self) -> None:
+        self.now = self.idle = 0.0
+
+    def ran(self, operations: int, milliseconds: float) -> None:
+        """Adds the run of a window of so many operations."""
+        self.now += RECORDED * operations + milliseconds
+
+    def compiled_at(self, cost: float) -> float:
+        """When a program requested now is ready; it waits for those requested before.
+
+        Args:
+            cost: the milliseconds of compiling.
+        """
+        self.idle = max(self.now, self.idle) + settings.behind * cost
+        return self.idle
+
+
+timeline = Timeline()
+
+
 def due(seen: int, saves: float, cost: float) -> bool:
     """Whether a window is to be compiled in the background now.
 
@@ -58,14 +90,4 @@ def due(seen: int, saves: float, cost: float) -> bool:
         cost: the milliseconds of compiling.
     """
     enough = (seen - 1) * saves >= settings.patience * cost * debt.factor()
-    return seen > 1 and (enough or (saves > 0 and seen * (settings.behind + 1) >= _last()))
-
-
-def adopted_at(seen: int, saves: float, cost: float) -> int:
-    """The occurrence from which a window requested now runs its compiled program; arguments as for ``due``."""
-    further = ceil(settings.behind * settings.patience * cost / saves) if saves > 0 else 1
-    return max(settings.meetings + 1, seen + 1, min(_last(), seen + further))
-
-
-def _last() -> int:
-    return round(LAST * max(1.0, settings.patience))
+    return seen > 1 and (enough or (saves > 0 and seen >= LAST))

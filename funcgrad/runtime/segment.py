@@ -46,8 +46,12 @@ class Joined(Executable):
     def takes_alone(self) -> float:
         return sum([n * code.takes_alone() for code, n in Counter(self.parts).items()])
 
-    def elements(self) -> int:
-        return sum([n * code.elements() for code, n in Counter(self.parts).items()])
+    def takes_within(self) -> float:
+        return sum([n * code.takes_within() for code, n in Counter(self.parts).items()])
+
+    def stay(self) -> None:
+        for code in set(self.parts):
+            code.stay()
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         return run(self.parts, self.wires, buffers, numbers, self.wanted, _now)

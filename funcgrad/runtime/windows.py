@@ -43,9 +43,9 @@ from funcgrad.runtime.estimate import PROGRAM
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.placement import apart, several, shardings
 from funcgrad.runtime.process import process
-from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, VALUE_COST, WINDOWS, Executable, lasting
+from funcgrad.runtime.programs import CALL_COST, VALUE_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.recording import Entangled, Recording
-from funcgrad.runtime.schedule import adopted_at, debt, due
+from funcgrad.runtime.schedule import debt, due, timeline
 from funcgrad.runtime.sequence import run
 
 #: A window with so many operations that never ran before is taken for the start of a program.
@@ -93,7 +93,7 @@ class Window:
         live: which results are referenced.
         seen: its number of occurrences.
         saves: the estimated milliseconds that a run of the compiled program saves, if it was compiled for that.
-        adopted: the occurrence from which the compiled program is used; 0 if undecided.
+        adopted: the moment of the timeline from which the compiled program is used; None if undecided.
         age: how often ``insist`` had been called at its first occurrence.
         made: the program compiled in the background, until it is used.
         failed: whether compiling has failed: it then always runs one by one.
@@ -107,7 +107,7 @@ class Window:
 
     __slots__ = (
         "codes", "wires", "live", "seen", "saves", "adopted", "age", "made", "failed", "_least", "_cost", "_takes",
-        "_saving", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused",
+        "_whole", "_composed", "run", "outputs", "donated", "spread", "numbers", "bytes_out", "bytes_reused",
         "shardings", "__weakref__",
     )  # fmt: skip
 
@@ -117,12 +117,12 @@ class Window:
         self.live = live
         self.seen = 0
         self.saves = 0.0
-        self.adopted = 0
+        self.adopted: float | None = None
         self.age = _age
         self.made: Executable | Pieces | None = None
         self.failed = False
         self._least = PROGRAM + sum([code.cost for code in self.codes])
-        self._cost = self._takes = self._saving = -1.0
+        self._cost = self._takes = self._whole = -1.0
         self._composed: _Composed | None = None
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
@@ -258,25 +258,31 @@ class Window:
             self._takes = sum([n * code.takes_alone() for code, n in Counter(self.codes).items()])
         return self._takes
 
-    def saving(self) -> float:
-        """The estimated milliseconds that a run of the compiled program saves."""
-        if self._saving < 0:
+    def takes_whole(self) -> float:
+        """The estimated run time of the compiled program in milliseconds."""
+        if self._whole < 0:
             values = len(self.outputs) + 1 + max([~w for w in self.wires if w < 0], default=-1)
-            elements = sum([n * code.elements() for code, n in Counter(self.codes).items()])
-            self._saving = max(0.0, self.takes() - CALL_COST - VALUE_COST * values - ELEMENT_COST * elements)
-        return self._saving
+            within = sum([n * code.takes_within() for code, n in Counter(self.codes).items()])
+            self._whole = CALL_COST + VALUE_COST * values + within
+        return self._whole
+
+    def gain(self) -> float:
+        """The estimated milliseconds that a run of the compiled program saves."""
+        return max(0.0, self.takes() - self.takes_whole())
 
     def ask(self, recording: Recording) -> None:
         """Requests compilation in the background, and schedules its use; not at the first occurrence."""
-        saves = self.saving()
         insisted = self.age < _age
-        if not insisted and self._cost < 0 and not due(self.seen, saves, self._least):
+        if not insisted and not due(self.seen, self.gain(), max(self._least, self._cost)):
             return
+        self._takes = -1.0  # operations that have been compiled meanwhile take less
         cost = self.compile_cost()
-        if not self.failed and (insisted or due(self.seen, saves, cost)):
-            self.saves, self.adopted = saves, adopted_at(self.seen, saves, cost)
+        if not self.failed and (insisted or due(self.seen, self.gain(), cost)):
+            self.saves, self.adopted = self.gain(), timeline.compiled_at(cost)
             debt.owe(cost)
             report.scheduled(self, insisted)
+            for code in set(self.codes):
+                code.stay()
             if settings.background:
                 compile_soon(self, free_inputs(recording))
         else:
@@ -289,7 +295,8 @@ class Window:
         with ``insist`` in between round alike, however often windows occur.
         """
         insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
-        return insisted or 0 < self.adopted <= self.seen
+        late = self.adopted is not None and self.adopted <= timeline.now
+        return insisted or (late and self.seen > settings.meetings)
 
 
 def _explained(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
@@ -505,16 +512,18 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
     if window.run is None and not window.failed and not process.forked:
         if whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
             _adopt(window, recording)
-        elif window.seen > 1 and not window.adopted:
+        elif window.seen > 1 and window.adopted is None:
             window.ask(recording)
     if window.run is not None and not process.forked:
         window.whole(recording, window.run)
         stats.hits += window.seen > 1
         debt.saved(window.saves)
+        timeline.ran(len(window.codes), window.takes_whole())
     else:
         with numpy_backend.quiet():
             window.one_by_one(recording)
         stats.one_by_one += 1
+        timeline.ran(len(window.codes), window.takes() if window.seen > 1 else 0.0)
     stats.run_seconds += perf_counter() - started
     return window
 
