@@ -165,8 +165,9 @@ class Tracer(TracerBase):
             factory: Any = None
             if self.param_shapes_constant and isinstance(attr_val, Parameter):
                 factory = functools.partial(_parameter_proxy, self, path, attr_val)
+            made_by = {} if factory is None else {"proxy_factory_fn": factory}  # overrides may not take it
             parameter_proxy_cache[path] = self.create_proxy(
-                "get_attr", path, (), {}, name=path.replace(".", "_"), proxy_factory_fn=factory
+                "get_attr", path, (), {}, name=path.replace(".", "_"), **made_by
             )
         return parameter_proxy_cache[path]
 

@@ -121,6 +121,11 @@ class Node:
         return list(self._inputs)
 
     @property
+    def _input_nodes(self) -> dict[Node, None]:
+        """The same as keys of a dictionary; torchvision reads them."""
+        return dict.fromkeys(self._inputs)
+
+    @property
     def next(self) -> Node:
         """The following node."""
         return self._after

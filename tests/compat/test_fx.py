@@ -277,3 +277,23 @@ def test_compatibility_is_said_in_the_docstring() -> None:
 
     assert (f.__doc__ or "").startswith("Does nothing.")
     assert "experimental" in (f.__doc__ or "")
+
+
+def test_parameters_of_a_tracer_that_overrides_create_proxy() -> None:
+    class Named(fx.Tracer):
+        def create_proxy(
+            self, kind: str, target: Any, args: Any, kwargs: Any, name: Any = None, type_expr: Any = None, *_: Any
+        ) -> Any:
+            return super().create_proxy(kind, target, args, kwargs, name, type_expr)
+
+    class Scale(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x: Any) -> Any:
+            return x * self.weight
+
+    graph = Named().trace(Scale())
+    assert [node.op for node in graph.nodes] == ["placeholder", "get_attr", "call_function", "output"]
+    assert [node.op for node in list(graph.nodes)[2]._input_nodes] == ["placeholder", "get_attr"]

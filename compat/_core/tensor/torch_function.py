@@ -371,17 +371,8 @@ def _is_users(frame: types.FrameType) -> bool:
 
 # Methods that are how subclasses come about, or that Python needs as they are.
 _PLAIN_METHODS = frozenset(
-    [
-        "as_subclass",
-        "__new__",
-        "__init__",
-        "__init_subclass__",
-        "__hash__",
-        "__iter__",
-        "__torch_function__",
-        "__getattr__",
-        "__dir__",
-    ]
+    ["as_subclass", "__new__", "__init__", "__init_subclass__", "__hash__", "__iter__", "__torch_function__"]
+    + ["__getattr__", "__dir__"]
 )
 # Functions that are about the library rather than about tensors.
 _PLAIN_FUNCTIONS = (
