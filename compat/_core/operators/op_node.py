@@ -23,8 +23,8 @@ def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:
     """What is said of saved tensors that have got another size meanwhile, by ``data``."""
     try:
         broadcast_size(*[tuple(v.shape) for v in values if isinstance(v, Tensor)])
-    except RuntimeError as error:
-        return error
+    except RuntimeError as unfit:
+        return unfit
     return RuntimeError(str(error))
 
 
