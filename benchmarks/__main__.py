@@ -111,7 +111,7 @@ def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
             parser.error(f"no workload of these has a size {size}")
     rules = Rules(threads=options.threads)
     if options.quick:
-        rules = dataclasses.replace(rules, rounds=5, turn_seconds=0.05, budget=10, warm_steps=100, second_process=False)
+        rules = dataclasses.replace(rules, rounds=5, turn_seconds=0.05, budget=10, second_process=False)
     rules = dataclasses.replace(rules, rounds=options.rounds or rules.rounds)
     if options.series:
         rules = dataclasses.replace(rules, second_process=False)

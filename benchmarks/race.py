@@ -44,8 +44,8 @@ class Rules:
     tolerance: float = 1e-3
     second_process: bool = True
     threads: int = 1
-    warm_steps: int = 500
-    warm_seconds: float = 6
+    warm_steps: int = 200
+    warm_seconds: float = 2
     settle: float = 0.005
 
 
@@ -150,9 +150,9 @@ def _begin(
 def _warm_up(worker: Any, rules: Rules) -> int:
     """Runs the program until it is in its steady state; returns the number of steps that fill a turn.
 
-    Deferred windows of small operations run one by one for some hundred steps before their compiled program is used.
-    Background compilation is finished after this.
+    Background compilation of repeated steps is finished after this.
     """
+    worker.ask("settle", count=5)
     step, done, spent = math.inf, 0, 0.0
     while done < 18 or (done < rules.warm_steps and spent < rules.warm_seconds):
         count = 3 if done < 18 else max(3, math.ceil(rules.turn_seconds / step))

@@ -75,6 +75,18 @@ class Desk:
             loss = float(loss.item())
         return {"seconds": time.perf_counter() - start, "loss": loss}
 
+    def settle(self, count: int) -> dict[str, Any]:
+        """Steps after which everything that recurs is compiled, as in a long training.
+
+        Without them compat compiles small windows after some hundred or thousand steps.
+        """
+        synchronize = getattr(sys.modules.get("compat.runtime"), "synchronize", None)
+        for _ in range(count):
+            self.training().item()
+            if synchronize is not None:
+                synchronize()
+        return {}
+
     def memory(self) -> dict[str, Any]:
         """Bytes: this process's peak, its growth since the import, the device's peak if there is one."""
         peak = peak_memory()

@@ -148,7 +148,7 @@ class Settings:
         # Estimates are of an idle machine, where several threads compile; beside a program that runs, compiling takes
         # three times as long. With a spare core it costs the program a part of that. On a single core all of it,
         # whenever it runs, so the program waits for it.
-        self.patience, self.behind = (0.5, 3.0) if cores() > 1 else (3.0, 0.0)
+        self.patience, self.behind = (1.25, 3.0) if cores() > 1 else (3.0, 0.0)
         self.meetings = 3
 
 

@@ -108,13 +108,14 @@ def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("worth")
-def test_on_one_core_it_is_compiled_much_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_one_core_it_is_compiled_later_and_used_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiling takes its time from the program there: three times the estimate must have been lost."""
     monkeypatch.setattr(deferred, "cores", lambda: 1)
-    alone = deferred.Settings()
+    alone, before = deferred.Settings(), runtime.settings.patience
+    assert alone.patience > 2 * before
     for name in ("patience", "behind"):
         monkeypatch.setattr(runtime.settings, name, getattr(alone, name))
-    assert how(13) == ["one by one"] * 10 + ["whole"] * 3
+    assert how(8) == ["one by one"] * 5 + ["whole"] * 3
 
 
 @pytest.mark.usefixtures("worth")
