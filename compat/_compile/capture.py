@@ -230,7 +230,7 @@ class Capturing:
 
     def _gradient(self, state: TensorState, leaf: Tensor | int, places: dict[int, int], call: Call) -> None:
         t = state.tensor
-        now = t._meta.grad if t._meta is not None else None
+        now = t._autograd_state.grad if t._autograd_state is not None else None
         if state.grad is not None:
             state.strict = any(isinstance(s, list) and state.grad._storage in s for s in call.sources)
         if now is state.grad:

@@ -51,7 +51,7 @@ class TensorState:
         self.layout = t._layout
         self.offset = t._offset
         self.requires_grad = t._rg
-        self.grad = t._meta.grad if t._meta is not None else None
+        self.grad = t._autograd_state.grad if t._autograd_state is not None else None
         self.strict = False
         self.version = t._storage.version
 
@@ -60,7 +60,7 @@ class TensorState:
         t = self.tensor
         if t._storage is not self.storage or t._rg is not self.requires_grad:
             return False
-        grad = t._meta.grad if t._meta is not None else None
+        grad = t._autograd_state.grad if t._autograd_state is not None else None
         if grad is not self.grad and (self.strict or grad is None or self.grad is None):
             return False
         return t._layout is self.layout and t._offset == self.offset
@@ -151,7 +151,7 @@ class Watch:
 
     def _tensor(self, t: Tensor) -> None:
         state = self.tensors[id(t)] = TensorState(t)
-        if t._meta is not None and (t._meta.hooks or t._meta.post_accumulate):
+        if t._autograd_state is not None and (t._autograd_state.hooks or t._autograd_state.post_accumulate):
             self.trouble = "a tensor has hooks"
         if state.grad is not None:
             self.visit(state.grad)

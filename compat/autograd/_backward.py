@@ -182,7 +182,9 @@ def _input_edge(t: Tensor | GradientEdge) -> Edge:
     if not t.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     # A leaf's node may be gone: then nothing recorded leads to it.
-    if t.grad_fn is None and (t._meta is None or t._meta.accumulator is None or t._meta.accumulator() is None):
+    if t.grad_fn is None and (
+        t._autograd_state is None or t._autograd_state.accumulator is None or t._autograd_state.accumulator() is None
+    ):
         return (accumulator(t), 0)
     return edge_of(t)
 
@@ -369,8 +371,8 @@ def tensor_backward(
 def _hooks_of(t: Tensor) -> HookDict:
     """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
     node = t.grad_fn
-    if node is not None and t._meta is not None and t._meta.hooks is not None:
-        return t._meta.hooks
+    if node is not None and t._autograd_state is not None and t._autograd_state.hooks is not None:
+        return t._autograd_state.hooks
     if node is None:
         meta = autograd_of(t)
         if meta.hooks is None:
@@ -415,7 +417,7 @@ def _grad_dtype(t: Tensor) -> Any:
     """The dtype that gradients of a leaf have; None for any."""
     if t.grad_fn is not None:
         raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-    dtypes = None if t._meta is None else t._meta.grad_dtypes
+    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
     return t.dtype if dtypes is None else dtypes[0] if dtypes else None
 
 
@@ -435,7 +437,9 @@ def _set_grad_dtype(t: Tensor, given: Any) -> None:
 
 
 publish(property(_grad_dtype, _set_grad_dtype), "Tensor.grad_dtype")
-publish(property(lambda t: t._meta and t._meta.post_accumulate), "Tensor._post_accumulate_grad_hooks")
+publish(
+    property(lambda t: t._autograd_state and t._autograd_state.post_accumulate), "Tensor._post_accumulate_grad_hooks"
+)
 
 
 @function("Tensor.retain_grad")

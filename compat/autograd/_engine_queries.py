@@ -231,7 +231,7 @@ class _NoHooks(HookDict):
 
 def _kept_hooks(t: Tensor) -> HookDict | None:
     if t.grad_fn is None:
-        return None if t._meta is None else t._meta.hooks
+        return None if t._autograd_state is None else t._autograd_state.hooks
     return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr)
 
 

@@ -109,8 +109,8 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
         raise RuntimeError(_LEAF)
     if not among(output, args):
         warn(_NOT_AN_INPUT)
-    elif output._meta is not None:
-        output._meta.grad = None  # it was the gradient of another value
+    elif output._autograd_state is not None:
+        output._autograd_state.grad = None  # it was the gradient of another value
     output._rebase_history(ctx, nr)
     return output
 

@@ -203,8 +203,8 @@ class _Hooked:
 
 def hooked(grad: Tensor, t: Tensor) -> Tensor:
     """The gradient of an argument, after the hooks that the function registered on it."""
-    if t._meta is not None and t._node is None:
-        for hook in list((t._meta.hooks or {}).values()):
+    if t._autograd_state is not None and t._node is None:
+        for hook in list((t._autograd_state.hooks or {}).values()):
             given = hook(grad)
             grad = grad if given is None else given
     return grad

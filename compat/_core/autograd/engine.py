@@ -342,7 +342,7 @@ def queue_callback(callback: Callable[[], Any]) -> None:
 
 def _leaf_hooks(node: Any) -> Hooks | None:
     """A leaf keeps its tensor hooks itself, since its node may be freed and made again."""
-    meta = node.variable._meta
+    meta = node.variable._autograd_state
     if meta is None or not meta.hooks:
         return node._hooks
     hooks = node.hooks()

@@ -185,7 +185,7 @@ class Walk:
     def _leaf(self, node: Any, key: list[Any]) -> bool:
         """Notes a leaf and the gradient that it has."""
         variable = node.variable
-        meta = variable._meta
+        meta = variable._autograd_state
         key.append(variable._layout)
         self.leaves.append(node)
         if meta is None or meta.grad is None:
@@ -308,7 +308,7 @@ def _number(node: Any, which: int) -> Any:
 
 def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     """Runs the engine, and joins the recorded operations to one; None if that is not possible."""
-    before = [None if n.variable._meta is None else n.variable._meta.grad for n in walk.leaves]
+    before = [None if n.variable._autograd_state is None else n.variable._autograd_state.grad for n in walk.leaves]
     marks = Marks()
     with runtime.segment() as segment:
         engine(marks)
@@ -320,7 +320,7 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     places = {id(b): i for i, b in enumerate([*walk.buffers, *constants])}
     leaves: list[tuple[Layout | None, Any]] = []
     for node, grad in zip(walk.leaves, before):
-        now = node.variable._meta.grad  # type: ignore[union-attr]
+        now = node.variable._autograd_state.grad  # type: ignore[union-attr]
         if now is None or now._view is not None:  # it may lie in memory that was handed over
             return None
         leaves.append((now._layout if now is not grad else None, now._storage.buffer))

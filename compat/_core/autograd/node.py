@@ -273,11 +273,11 @@ class AccumulateGrad(Node):
     @property
     def particular(self) -> bool:
         """Whether it expects other gradients than operations give: of the size that its leaf had, or a dtype chosen."""
-        meta = self.variable._meta
+        meta = self.variable._autograd_state
         return self.size != self.variable._layout.size or (meta is not None and meta.grad_dtypes is not None)
 
     def fitted(self, nr: int, grad: Tensor, make_error: Callable[[str], Exception]) -> Tensor:
-        meta = self.variable._meta
+        meta = self.variable._autograd_state
         if meta is None or meta.grad_dtypes is None:
             return super().fitted(nr, grad, make_error)
         return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), make_error)
@@ -392,9 +392,9 @@ AccumulateGrad.__module__ = "builtins"
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The node that accumulates a leaf's gradient; the same one as long as somebody holds it."""
-    meta = leaf._meta
+    meta = leaf._autograd_state
     if meta is None:
-        meta = leaf._meta = Autograd()
+        meta = leaf._autograd_state = Autograd()
     elif meta.accumulator is not None:
         found = meta.accumulator()
         if found is not None:
@@ -407,7 +407,12 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
 def leaf_edge(t: Tensor) -> Edge:
     """The edge to a leaf's accumulator."""
     view = t._view
-    if view is not None and view.base is not None and view.base.requires_grad and not (t._meta and t._meta.own):
+    if (
+        view is not None
+        and view.base is not None
+        and view.base.requires_grad
+        and not (t._autograd_state and t._autograd_state.own)
+    ):
         # A view made without recording: its base is what requires grad, and no gradient can reach that.
         return NO_EDGE
     return (accumulator(t), 0)

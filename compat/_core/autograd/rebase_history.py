@@ -91,10 +91,10 @@ def set_history(t: Tensor, node: Node, nr: int) -> None:
     """Says that ``t`` now comes from ``node``; a gradient that it retains is from there on the new one's."""
     old, old_nr = t._node, t._nr
     t._rg, t._node, t._nr = True, node, nr
-    if t._meta is None:
+    if t._autograd_state is None:
         return
-    t._meta.hooks = None
-    if t._meta.retains and old is not None:
+    t._autograd_state.hooks = None
+    if t._autograd_state.retains and old is not None:
         ref = old.hooks().retains.pop(old_nr, None)
         if ref is not None:
             node.hooks().retains[nr] = ref

@@ -93,7 +93,7 @@ class Packed:
         self.edge: tuple[Any, int] = (None, int(t._rg))
         if t._node is not None and nr is None:
             self.edge = t._node, t._nr
-        self.accumulator: Any = t._meta.accumulator if t._meta is not None else None
+        self.accumulator: Any = t._autograd_state.accumulator if t._autograd_state is not None else None
         shown = t if shown is None else shown
         counter, before = shown._counter, mode.grad
         version = counter.version
@@ -232,8 +232,8 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
         t, version = entry
         if t._counter.version != version:
             raise modified(t, version)
-        if t._node is None and t._meta is not None and t._meta.left is not None:
-            _check_left(t, t._meta.left(), node)
+        if t._node is None and t._autograd_state is not None and t._autograd_state.left is not None:
+            _check_left(t, t._autograd_state.left(), node)
         return t
     return None if entry is None else entry.unpack(node)
 

@@ -90,7 +90,7 @@ def twin(t: Tensor) -> Tensor:
     """The same tensor as another object, for another place in the graph."""
     made: Tensor = t._of_class(type(t))
     set_state(made, state_of(t))
-    made._node, made._meta = None, None
+    made._node, made._autograd_state = None, None
     return made
 
 

@@ -135,8 +135,8 @@ def _deep_copied(plain: Any, asked: list[Tensor], self: Tensor, memo: dict) -> A
         )
     memo[id(self)] = made
     made._rg = self._rg
-    if self._meta is not None and self._meta.grad is not None:
-        autograd_of(made).grad = copy.deepcopy(self._meta.grad, memo)
+    if self._autograd_state is not None and self._autograd_state.grad is not None:
+        autograd_of(made).grad = copy.deepcopy(self._autograd_state.grad, memo)
     for name, value in state_of(self).items():
         set_state(made, {name: copy.deepcopy(value, memo)})
     return made

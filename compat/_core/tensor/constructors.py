@@ -27,7 +27,7 @@ def new_tensor(buffer: Any, layout: Layout) -> Tensor:
     t._node = None
     t._nr = 0
     t._view = None
-    t._meta = None
+    t._autograd_state = None
     return t
 
 
@@ -42,5 +42,5 @@ def beside(storage: UntypedStorage, layout: Layout, offset: int, counter: Any) -
     t._node = None
     t._nr = 0
     t._view = None
-    t._meta = None
+    t._autograd_state = None
     return t

@@ -83,7 +83,7 @@ static int bind_tensor(PyObject *given) {
   const Slot slots[] = {
       {&t_storage, &Tensor, "_storage"}, {&t_layout, &Tensor, "_layout"}, {&t_offset, &Tensor, "_offset"},
       {&t_counter, &Tensor, "_counter"}, {&t_rg, &Tensor, "_rg"}, {&t_node, &Tensor, "_node"},
-      {&t_nr, &Tensor, "_nr"}, {&t_view, &Tensor, "_view"}, {&t_meta, &Tensor, "_meta"},
+      {&t_nr, &Tensor, "_nr"}, {&t_view, &Tensor, "_view"}, {&t_meta, &Tensor, "_autograd_state"},
       {&s_buffer, &UntypedStorage, "buffer"}, {&s_base, &UntypedStorage, "base"},
       {&s_version, &UntypedStorage, "version"}, {&s_born, &UntypedStorage, "born"},
   };

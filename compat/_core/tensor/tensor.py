@@ -54,7 +54,7 @@ class Tensor:
     """
 
     __slots__ = (
-        "_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta",
+        "_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state",
         "__dict__", "__weakref__",
     )  # fmt: skip
     _storage: UntypedStorage
@@ -66,7 +66,7 @@ class Tensor:
     _node: Any
     _nr: int
     _view: View | None
-    _meta: Autograd | None
+    _autograd_state: Autograd | None
     __array_priority__ = 1000
     #: What its text begins with; a subclass's own name unless it says otherwise.
     _shown_as = "tensor"
@@ -222,8 +222,8 @@ class Tensor:
         if self._counter is self._storage and self._view is None:
             self._counter = Version(self._storage.version)  # its own: the previous memory need not be kept for it
         moved = new._layout.dtype is not self._layout.dtype or new.device != self.device
-        if self._meta is not None and moved:
-            self._meta.accumulator = None
+        if self._autograd_state is not None and moved:
+            self._autograd_state.accumulator = None
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
         new._view = new._view or SHARED
         self._view = self._view or SHARED
@@ -322,7 +322,7 @@ class Tensor:
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated, of the tensor's own size."""
-        meta = self._meta
+        meta = self._autograd_state
         if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
             if self._node is not None:
                 warn(NO_GRAD_OF_NON_LEAF)
@@ -342,7 +342,7 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether it is a non-leaf that keeps its gradient."""
-        return self._meta is not None and self._meta.retains
+        return self._autograd_state is not None and self._autograd_state.retains
 
     # ---------------------------------------------------------------- as a Python object
 
@@ -368,7 +368,7 @@ class Tensor:
     def _of_class(self, cls: type) -> Any:
         """The same tensor, graph included, as an instance of a subclass."""
         made: Any = _new(cls)
-        for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta"):
+        for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_autograd_state"):
             setattr(made, slot, getattr(self, slot))
         return made
 
@@ -387,7 +387,7 @@ def set_memory(t: Tensor, storage: UntypedStorage, layout: Layout, offset: int) 
     t._node = None
     t._nr = 0
     t._view = None
-    t._meta = None
+    t._autograd_state = None
 
 
 def wrap(storage: UntypedStorage, layout: Layout, offset: int = 0) -> Tensor:
@@ -424,9 +424,9 @@ def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = level_stack.
 
 def autograd_of(t: Tensor) -> Autograd:
     """The tensor's gradient and hooks, with room made for them."""
-    if t._meta is None:
-        t._meta = Autograd()
-    return t._meta
+    if t._autograd_state is None:
+        t._autograd_state = Autograd()
+    return t._autograd_state
 
 
 _construct: Callable[[tuple, dict[str, Any]], Tensor] | None = None
@@ -530,5 +530,5 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    dtypes = None if t._meta is None else t._meta.grad_dtypes
+    dtypes = None if t._autograd_state is None else t._autograd_state.grad_dtypes
     check_grad_fits(value, t, t.dtype if dtypes is None else dtypes[0] if dtypes else value.dtype)

@@ -177,7 +177,7 @@ def _behind(nodes: Sequence[Any]) -> list[Any]:
 
 
 def _accumulator(t: Tensor | None) -> Node | None:
-    meta = None if t is None else t._meta
+    meta = None if t is None else t._autograd_state
     return None if meta is None or meta.accumulator is None else meta.accumulator()
 
 

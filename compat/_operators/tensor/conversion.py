@@ -322,8 +322,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         set_memory(copied, storage.__deepcopy__(memo), layout, self._offset)
         copied._view = self._view and SHARED
         _on_its_own(copied, self.requires_grad)
-    if self._meta is not None and self._meta.grad is not None:
-        copied.grad = self._meta.grad.__deepcopy__(memo)
+    if self._autograd_state is not None and self._autograd_state.grad is not None:
+        copied.grad = self._autograd_state.grad.__deepcopy__(memo)
     for name, value in state_of(self).items():
         set_state(copied, {name: copy.deepcopy(value, memo)})
     return copied

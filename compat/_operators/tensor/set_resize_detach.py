@@ -199,8 +199,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
     self._view = self._view or SHARED
     if former is not None:
         self._counter.version += 1
-    if self._meta is not None:
-        self._meta.accumulator = None  # earlier results belong to the old storage
+    if self._autograd_state is not None:
+        self._autograd_state.accumulator = None  # earlier results belong to the old storage
     if node is not None:
         rebase(self, node)
     return self

@@ -6,11 +6,11 @@ import copy
 import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.types import dtype as dtypes
 from compat._operators.create.from_buffer import as_tensor
@@ -60,7 +60,8 @@ def collate(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) ->
 
 def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
     """Stacks tensors."""
-    return names_of("torch")["stack"](list(batch), 0)
+    # The public function, which types with __torch_function__ override.
+    return import_module("compat").stack(list(batch), 0)
 
 
 def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:

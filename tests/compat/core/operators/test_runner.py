@@ -50,7 +50,14 @@ def shown(tensors: Any) -> list[Any]:
     found: list[Any] = []
     for t in tensors if isinstance(tensors, tuple | list) else [tensors]:
         node = t._node
-        found += [described(t), t._storage.base, t._storage.version, t._view, t._meta, t._counter is t._storage]
+        found += [
+            described(t),
+            t._storage.base,
+            t._storage.version,
+            t._view,
+            t._autograd_state,
+            t._counter is t._storage,
+        ]
         if isinstance(node, OpNode):
             edges = [(type(n), nr) for n, nr in node.next_functions]
             found += [type(node), node.plan, edges, described(node.saved), node.numbers, node._hooks]

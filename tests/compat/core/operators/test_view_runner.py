@@ -38,7 +38,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 def described(t: Any) -> list[Any]:
     state = t._view
     return [
-        t._layout, t._offset, t._rg, t._nr, type(t._node), getattr(t._node, "plan", None), t._meta,
+        t._layout, t._offset, t._rg, t._nr, type(t._node), getattr(t._node, "plan", None), t._autograd_state,
         t._counter is t._storage, id(t._storage), state is SHARED,
         (id(state.base), state.version, state.origin, len(state.steps)),
         [(type(n), nr) for n, nr in t._node.next_functions] if t._node is not None else None,

@@ -377,3 +377,31 @@ def test_tensor_contents_of_repr() -> None:
     assert repr(torch.nn.Parameter(x)) == "Parameter(Named(some numbers, dtype=torch.float64, requires_grad=True))"
     assert torch.ones(0, 2).__repr__(tensor_contents="none") == "tensor(none, size=(0, 2))"
     assert torch.ones(2, device="meta").__repr__(tensor_contents="-") == "tensor(-, device='meta', size=(2,))"
+
+
+class WithMeta(torch.Tensor):
+    """A subclass with attributes of its own, whose results keep them."""
+
+    _meta: Any = None
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = super().__torch_function__(func, types, args, kwargs or {})
+        if isinstance(found, cls):
+            found._meta = {"from": func.__name__}
+        return found
+
+
+def test_subclasses_may_have_an_attribute_called_meta() -> None:
+    t = torch.ones(2).as_subclass(WithMeta)
+    t._meta = {"name": "t"}
+    assert (t + 1)._meta == {"from": "add"} and t.clone()._meta == {"from": "clone"}
+    w = t.requires_grad_()
+    (w * 2).sum().backward()
+    assert w.grad.tolist() == [2.0, 2.0] and w._meta == {"from": "requires_grad_"}
+
+
+def test_batches_of_a_subclass_are_of_it() -> None:
+    samples = [torch.ones(2).as_subclass(WithMeta) for _ in range(2)]
+    (batch,) = torch.utils.data.DataLoader(samples, batch_size=2)
+    assert type(batch) is WithMeta and batch._meta == {"from": "stack"}
