@@ -109,10 +109,12 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
     if found is None:
         with np.errstate(all="ignore"):  # numbers out of the dtype's range become infinite
             array = make()
-        found = copied(array)
+        found = made = copied(array)
         if array.nbytes <= _MOST_BYTES:
-            shared.add(id(found))
-            _kept[key] = found
+            shared.add(id(made))
+            found = _kept.setdefault(key, made)
+            if found is not made:  # another thread was faster; the id may be reused
+                shared.discard(id(made))
         elif local.hold is not None:
             local.hold.from_table(found)
     return found

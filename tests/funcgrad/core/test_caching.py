@@ -320,6 +320,20 @@ def test_compiled_programs_are_bounded_and_compiled_again(monkeypatch: pytest.Mo
             np.testing.assert_allclose(code.now([fnp.ones(n)], ())[0], np.full(n, np.sin(1.0) + 1), rtol=1e-6)
 
 
+def test_a_constant_that_two_threads_make_at_once_is_one() -> None:
+    from funcgrad.runtime import constants
+
+    first = []
+
+    def make() -> np.ndarray:
+        first.append(constants.table(("made at once",), lambda: np.ones(3)))  # as another thread, meanwhile
+        return np.ones(3)
+
+    before = len(constants.shared)
+    assert constants.table(("made at once",), make) is first[0] and runtime.is_constant(first[0])
+    assert len(constants.shared) == before + 1
+
+
 def test_freed_constants_are_not_shared() -> None:
     from funcgrad.runtime import constants
 
