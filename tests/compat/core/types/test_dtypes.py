@@ -84,10 +84,12 @@ def test_layouts_that_functions_do_not_make(name: str) -> None:
     assert isinstance(layout, torch.layout) and repr(layout) == f"torch.{name}" and x.layout != layout
     assert pickle.loads(pickle.dumps(layout)) is layout
     calls: list[Callable[..., Any]] = [getattr(torch, maker) for maker in MAKERS]
-    for call in (*calls, lambda n, **k: torch.full((n,), 1.0, **k)):
+    for call in calls:
         assert call(2, layout=torch.strided).layout is torch.strided
         with pytest.raises(NotImplementedError, match=f"this makes no tensors of layout torch.{name}"):
             call(2, layout=layout)
+    with pytest.raises(RuntimeError, match=r"full\(\.\.\.\) is not implemented for sparse layout"):
+        torch.full((2,), 1.0, layout=layout)
 
 
 def test_types_print_as_pytorchs_and_pickle_without_torch_installed() -> None:
