@@ -156,31 +156,32 @@ def _integer_pow(x: Any, *, exponent: int) -> Any:
 _quotient = _floating(np.divide)
 
 
-def _short_quotient(types: Sequence[ArrayType]) -> Rule | None:
-    if types[0].dtype.kind == "i" and not any(t.ndim for t in types):
-        return _of_integers(_quotient_of_integers, types[0].dtype)
-    return _short_of(np.divide)(types)
-
-
 def _quotient_of_integers(x: int, y: int) -> int:
     quotient = abs(x) // abs(y)
     return quotient if (x < 0) == (y < 0) else -quotient
 
 
-def _of_integers(function: Callable[[int, int], int], dtype: np.dtype) -> Rule:
-    """A function of two integers that are arrays without dimensions, such as the places where views begin: NumPy takes
-    several times as long."""
+def _short_of_integers(function: Callable[[int, int], int], otherwise: Short) -> Short:
+    """The short rule of a function of two integers that are arrays without dimensions, such as the places where views
+    begin: NumPy takes several times as long. ``otherwise`` is that of other operands."""
 
-    def run(x: Any, y: Any) -> Any:
-        divisor = y.item()
-        if not divisor:
-            raise NotHere
-        return np.array(function(x.item(), divisor), dtype)
+    def find(types: Sequence[ArrayType], **_: Any) -> Rule | None:
+        dtype = types[0].dtype
+        if dtype.kind != "i" or any(t.ndim for t in types):
+            return otherwise(types)
 
-    return run
+        def run(x: Any, y: Any) -> Any:
+            divisor = y.item()
+            if not divisor:
+                raise NotHere
+            return np.array(function(x.item(), divisor), dtype)
+
+        return run
+
+    return find
 
 
-SHORT["div"] = _short_quotient
+SHORT["div"] = _short_of_integers(_quotient_of_integers, _short_of(np.divide))
 
 
 @rule("div")
@@ -204,13 +205,11 @@ RULES["remainder"] = partial(_modulo, np.remainder)
 RULES["rem"] = partial(_modulo, np.fmod)
 
 
-def _short_rest(types: Sequence[ArrayType]) -> Rule | None:
-    if types[0].dtype.kind == "i" and not any(t.ndim for t in types):
-        return _of_integers(lambda x, y: x - y * _quotient_of_integers(x, y), types[0].dtype)
-    return _short_of(np.fmod)(types)
+def _rest_of_integers(x: int, y: int) -> int:
+    return x - y * _quotient_of_integers(x, y)
 
 
-SHORT.update(remainder=_short_of(np.remainder), rem=_short_rest)
+SHORT.update(remainder=_short_of(np.remainder), rem=_short_of_integers(_rest_of_integers, _short_of(np.fmod)))
 
 
 @rule("floor_divide")

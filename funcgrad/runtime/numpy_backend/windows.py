@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from funcgrad.core.caching import memoized
 from funcgrad.primitives.geometry import Axis, Dims
 from funcgrad.runtime.numpy_backend.table import RULES, NotHere, rule
 
@@ -33,7 +33,7 @@ class _Geometry(NamedTuple):
     steps: Dims
 
 
-@lru_cache(4096)
+@memoized("geometry of windows in NumPy", 4096)
 def _geometry(shape: Dims, axes: tuple[Axis, ...]) -> _Geometry:
     lead = len(shape) - len(axes)
     sizes, inside, kept = list(shape[:lead]), [slice(None)] * lead, [slice(None)] * lead
@@ -63,7 +63,7 @@ def _views(x: Any, axes: Sequence[Axis], value: Any, order: Sequence[int] | None
     return np.ndarray([g.views[i] for i in order], x.dtype, padded, 0, [g.steps[i] * size for i in order])
 
 
-@lru_cache(4096)
+@memoized("convolutions in NumPy", 4096)
 def _convolution(x: Dims, w: Dims, config: Any) -> tuple[list[Axis], list[int], list[int]]:
     """The spatial axes, the order of the windows' axes for a product, and the order of the result's axes."""
     n, axes = len(x) - 2, config.axes(x, w)
