@@ -147,6 +147,11 @@ class Equation:
         self.params = params
         self.source = source
 
+    def programs(self) -> list[Program]:
+        """The programs among its parameters, such as the body of a loop."""
+        found = [p for p in self.params.values() if isinstance(p, (Program, tuple))]
+        return [p for each in found for p in (each if type(each) is tuple else (each,)) if isinstance(p, Program)]
+
 
 class Code:
     """An equation parameter that is a function or a program.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
+from funcgrad.core.pacing import pause
 
 
 def dead_code(program: Program) -> Program:
@@ -50,9 +51,7 @@ def _live(equations: Sequence[Equation], outputs: Sequence[Atom]) -> tuple[set[A
 
 def _acts(equation: Equation) -> bool:
     """Whether the equation has an effect, itself or in a program that it carries."""
-    return equation.primitive.effect or any(
-        v.__class__ is Program and _has_effects(v) for v in equation.params.values()
-    )
+    return equation.primitive.effect or any(map(_has_effects, equation.programs()))
 
 
 @kept_with_program
@@ -67,6 +66,7 @@ def common_subexpressions(program: Program) -> Program:
     kept: list[Equation] = []
 
     for equation in program.equations:
+        pause()
         inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
         key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
         earlier = None if _acts(equation) else seen.get(key)

@@ -1,41 +1,41 @@
-"""Compiles windows in a background thread, while operations run one by one."""
+"""Compiles in a background thread, while the program runs."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
-from time import perf_counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
-from funcgrad.runtime import report
+from funcgrad.core.pacing import hurried, paced
 from funcgrad.runtime.deferred import lock
+from funcgrad.runtime.options import cores
 from funcgrad.runtime.process import at_end, in_child, process
 
-if TYPE_CHECKING:
-    from funcgrad.runtime.windows import Window
-
-#: The maximum number of waiting windows, beyond which the oldest is dropped. A dropped one is compiled when it is due.
+#: The maximum number of waiting jobs, beyond which the oldest is dropped. What was dropped is compiled when it is due.
 MOST_WAITING = 8
 
-_waiting: deque[tuple[Window, Sequence[int]]] = deque()
+#: What is to be compiled, and the function that does it, which raises nothing.
+_waiting: deque[tuple[Any, Callable[[], None]]] = deque()
 _change = threading.Condition()
 _thread: threading.Thread | None = None
 _busy = False
-_compiling: Window | None = None
+_compiling: Any = None
 
 
-def compile_soon(window: Window, free: Sequence[int]) -> None:
-    """Starts compiling a window; the result is stored in its ``made``.
+def compile_soon(what: Any, job: Callable[[], None]) -> None:
+    """Has the background thread compile something.
 
     Args:
-        free: the inputs that have no other references.
+        what: the window or executable.
+        job: compiles it. It raises nothing.
     """
     global _thread
     if _nobody_compiles():
         return
     with _change:
-        _waiting.append((window, free))
+        _waiting.append((what, job))
         if len(_waiting) > MOST_WAITING:
             _waiting.popleft()
         if _thread is None:
@@ -48,21 +48,21 @@ def wait() -> None:
     """Waits until every requested compilation has finished or failed."""
     if _nobody_compiles() or threading.current_thread() is _thread:  # where a finalizer may run
         return
-    with _change:
+    with hurried(), _change:
         _change.wait_for(lambda: not _waiting and not _busy)
 
 
-def finish(window: Window) -> None:
-    """Waits for a window that is being compiled; cancels one that has not begun.
+def finish(what: Any) -> None:
+    """Waits for something that is being compiled; cancels it if that has not begun.
 
     The caller holds the runtime's lock.
     """
-    with lock.lent(_thread), _change:
+    with lock.lent(_thread), hurried(), _change:
         for item in _waiting:
-            if item[0] is window:
+            if item[0] is what:
                 _waiting.remove(item)
                 return
-        _change.wait_for(lambda: _compiling is not window)
+        _change.wait_for(lambda: _compiling is not what)
 
 
 def _nobody_compiles() -> bool:
@@ -77,20 +77,11 @@ def _compile_all() -> None:
             _busy, _compiling = False, None
             _change.notify_all()
             _change.wait_for(lambda: _waiting)
-            window, free = _waiting.popleft()
-            _busy, _compiling = True, window
-        try:
-            started = perf_counter()
-            code = window.compile(free)
-            code.prepare(window.shardings)
-            report.compiled(window, perf_counter() - started)
-            window.made = code
-        except BaseException as error:
-            # The window keeps running one by one; the statistics count the failure.
-            window.failed = True
-            report.failed(window, error)
-        finally:
-            del window, free
+            what, job = _waiting.popleft()
+            _busy, _compiling = True, what
+        with paced() if cores() > 1 else nullcontext():
+            job()
+        del what, job
 
 
 def _renew() -> None:
@@ -102,8 +93,9 @@ def _renew() -> None:
 
 def _finish() -> None:
     """Waits for the running compilation of a program, or a piece of one."""
-    while _busy and _thread is not None and _thread.is_alive():
-        _thread.join(0.01)
+    with hurried():
+        while _busy and _thread is not None and _thread.is_alive():
+            _thread.join(0.01)
 
 
 in_child(_renew)

@@ -145,10 +145,9 @@ class Settings:
         self.background = True
         self.backwards = 1
         self.by_numpy = True
-        # Estimates are of an idle machine, where several threads compile; beside a program that runs, compiling takes
-        # three times as long. With a spare core it costs the program a part of that. On a single core all of it,
-        # whenever it runs, so the program waits for it.
-        self.patience, self.behind = (1.25, 3.0) if cores() > 1 else (3.0, 0.0)
+        # With a spare core, compiling slows the program down somewhat. On a single core it takes all of its time from
+        # the program, whenever it runs, so the program waits for it.
+        self.patience, self.behind = (1.0, 1.3) if cores() > 1 else (1.5, 0.0)
         self.meetings = 3
 
 

@@ -1,22 +1,23 @@
 """Estimates XLA's compile time of a program from its equations.
 
-On a CPU XLA generates a kernel for each stored value, fused from the elementwise operations it depends on. A value that
-several kernels need is recomputed in each, unless that would read more memory, so there may be many more operations
-than equations: if all results of a chain of ``n`` multiplications by numbers are live, the last kernel has all ``n``,
-and together they have ``n * (n + 1) / 2``. ``Fusion`` counts them.
+On a CPU XLA generates a kernel for each stored value, fused from the elementwise operations it depends on. Generating a
+kernel takes most of the time; equal kernels are generated once. A value that several kernels need is recomputed in
+each, unless that would read more memory, so there may be many more operations than equations: if all results of a chain
+of ``n`` multiplications by numbers are live, the last kernel has all ``n``, and together they have ``n * (n + 1) / 2``.
+``Fusion`` counts kernels and operations.
 
 All times are milliseconds. ``python -m benchmarks.compile_times`` compares them with measurements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from funcgrad.core.ir import Atom, Equation, Literal, Program, Var, kept_with_program
+from funcgrad.core.pacing import pause
 
-from funcgrad.core.ir import Atom, Equation, Program, Var, kept_with_program
-
-#: The compile time of a program; of an equation not listed below; of a recomputed operation.
-PROGRAM, EQUATION, REPEATED = 20.0, 0.6, 0.5
-#: How many operations a function counts as, when recomputed.
+#: The compile time of a program; of an equation not listed below, without its kernel; of a kernel; of an operation in
+#: it.
+PROGRAM, EQUATION, KERNEL, OPERATION = 20.0, 0.3, 20.0, 0.15
+#: How many operations more a function counts as.
 FUNCTION = 0.5
 #: The cost of merging values computed in the same kernel, per operation they depend on; and its maximum.
 JOINED, MOST_JOINED = 1.0, 50.0
@@ -24,7 +25,7 @@ JOINED, MOST_JOINED = 1.0, 50.0
 
 #: Primitives that take longer than an equation.
 _TIMES: dict[str, float] = {
-    "dot": 8.0, "dot_in_single": 8.0, "conv": 85.0, "scan": 40.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0
+    "dot": 1.5, "dot_in_single": 1.5, "conv": 30.0, "scan": 30.0, "while": 20.0, "cond": 15.0, "concatenate": 2.0
 }  # fmt: skip
 #: Functions that XLA expands into many operations, and how many; also when recomputed.
 _FUNCTIONS = dict.fromkeys(
@@ -33,9 +34,9 @@ _FUNCTIONS = dict.fromkeys(
     3.0,
 )  # fmt: skip
 _FUNCTIONS |= dict.fromkeys(
-    ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erf_inv", "lgamma", "ndtri", "polygamma"), 30.0
+    ("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erf_inv", "lgamma", "ndtri", "polygamma"), 60.0
 )
-_FUNCTIONS |= dict.fromkeys(("betainc", "gamma_sample_slope", "igamma", "igamma_by_a", "igammac", "zeta"), 300.0)
+_FUNCTIONS |= dict.fromkeys(("betainc", "gamma_sample_slope", "igamma", "igamma_by_a", "igammac", "zeta"), 600.0)
 _TIMES |= dict.fromkeys(("sort", "top_k", "permutation", "fft", "rfft", "irfft", "gather", "put"), 15.0)
 _TIMES |= dict.fromkeys(("scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_mul"), 15.0)
 _TIMES |= dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), 40.0)
@@ -60,15 +61,8 @@ _REDUCES = frozenset(("sum", "prod", "reduce_max", "reduce_min", "all", "any"))
 def equation_cost(equation: Equation) -> float:
     """The cost of one equation."""
     name = equation.primitive.name
-    inner = sum([equations_cost(p) for p in _programs(equation)]) if equation.params else 0.0
+    inner = sum([compile_cost(p) - PROGRAM for p in equation.programs()]) if equation.params else 0.0
     return _TIMES.get(name, EQUATION * _FUNCTIONS.get(name, 1.0)) + inner
-
-
-def _programs(equation: Equation) -> Iterable[Program]:
-    for value in equation.params.values():
-        for inner in value if type(value) is tuple else (value,):
-            if isinstance(inner, Program):
-                yield inner
 
 
 @kept_with_program
@@ -87,15 +81,18 @@ def compile_cost(program: Program) -> float:
 
 
 class Fusion:
-    """Counts the operations of a program's kernels, as equations are added.
+    """Counts the kernels of a program and their operations, as equations are added.
 
     Attributes:
-        equations: the total cost of the equations.
-        repeated: the number of operations that kernels recompute.
+        equations: the total cost of the equations, without their kernels.
+        operations: the number of operations of all different kernels.
         largest: the number of operations of the largest kernel.
     """
 
-    __slots__ = ("equations", "largest", "_stored", "_inlined", "_masks", "_functions", "_made", "_fused", "_count")
+    __slots__ = (
+        "equations", "operations", "largest", "_stored", "_inlined", "_masks", "_forms", "_kernels", "_functions",
+        "_made", "_fused", "_count",
+    )  # fmt: skip
 
     def __init__(self, program: Program) -> None:
         outputs = set(program.outputs)
@@ -121,38 +118,58 @@ class Fusion:
 
     def begin(self) -> None:
         """Starts another program, which reads values computed before."""
-        self.equations = 0.0
+        self.equations = self.operations = 0.0
         self.largest = self._count = 0
         self._masks: dict[Atom, int] = {}
+        self._forms: dict[Atom, int] = {}  # of values recomputed in kernels: hashes of their expressions
+        self._kernels: set[int] = set()
         self._functions = 0  # bit mask of the operations that are functions
         self._made = self._fused = 0.0
 
     def add(self, equation: Equation) -> None:
         """Adds an equation to the program."""
+        pause()
         self.equations += equation_cost(equation)
+        takes_in = _takes_in(equation)
+        inlined = [a for a in equation.inputs if a in self._inlined] if takes_in else []
         mask = 0
-        if _takes_in(equation):
-            for atom in equation.inputs:
-                if atom in self._inlined:
-                    mask |= self._masks.get(atom, 0)
+        for atom in inlined:
+            mask |= self._masks.get(atom, 0)
         if mask and equation.primitive.name == "concatenate":
             self.equations += min(JOINED * mask.bit_count(), MOST_JOINED)
         if equation.primitive.name not in _MOVES:
-            bit = 1 << self._count
-            self._count += 1
-            mask |= bit
-            self._made += 1
-            if equation.primitive.name in _FUNCTIONS:
-                self._functions |= bit
-                self._made += FUNCTION
+            mask |= self._operation(equation)
         stored = False
+        form = self._form(equation) if takes_in else 0
         for v in equation.outputs:
             if v in self._inlined:
-                self._masks[v] = mask
+                self._masks[v], self._forms[v] = mask, form
             stored = stored or v in self._stored or v not in self._inlined
         if stored:
-            self._fused += mask.bit_count() + FUNCTION * (mask & self._functions).bit_count()
+            count = mask.bit_count() + FUNCTION * (mask & self._functions).bit_count()
+            self._fused += count
+            if takes_in and form not in self._kernels and (mask or equation.primitive.name != "reshape"):
+                self._kernels.add(form)
+                self.operations += count
         self.largest = max(self.largest, mask.bit_count())  # of what is going to be in a kernel, too
+
+    def _operation(self, equation: Equation) -> int:
+        """The bit mask of an equation's operation."""
+        bit = 1 << self._count
+        self._count += 1
+        self._made += 1
+        if equation.primitive.name in _FUNCTIONS:
+            self._functions |= bit
+            self._made += FUNCTION
+        return bit
+
+    def _form(self, equation: Equation) -> int:
+        """The hash of what an equation's kernel computes: equal for kernels that are generated once."""
+        operands = [
+            (a.type, a.value.tobytes()) if type(a) is Literal else self._forms.get(a, a.type) for a in equation.inputs
+        ]
+        types = [v.type for v in equation.outputs]
+        return hash((equation.primitive, *operands, *types, *equation.params.items()))
 
     def repeated(self) -> float:
         """The number of recomputed operations."""
@@ -160,7 +177,7 @@ class Fusion:
 
     def cost(self) -> float:
         """The estimated compile time."""
-        return PROGRAM + self.equations + REPEATED * self.repeated()
+        return PROGRAM + self.equations + KERNEL * len(self._kernels) + OPERATION * self.operations
 
 
 def _users(program: Program) -> tuple[set[Atom], set[Atom], dict[Atom, int]]:

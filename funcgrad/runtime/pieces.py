@@ -88,16 +88,17 @@ class Pieces:
     def __call__(self, *inputs: Any) -> list[Any]:
         return Progress(self, inputs).finish()
 
-    def prepare(self, shardings: Sequence[Any] = ()) -> None:
+    def prepare(self, shardings: Sequence[Any] = (), rehearse: bool = False) -> None:
         """Compiles the pieces one after the other without running them, unless the process is ending.
 
         Args:
             shardings: the shardings that inputs are committed to. XLA chooses the shardings of a piece's results when
                 it compiles it, so pieces with such inputs are compiled as they run.
+            rehearse: as for ``Executable.prepare``.
         """
         for piece in self.pieces if not any(shardings) else ():
             if not piece.code.warm and process.ending is None:
-                piece.code.prepare()
+                piece.code.prepare(rehearse=rehearse)
                 piece.code.warm = True
 
 

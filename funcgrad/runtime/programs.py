@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -17,7 +18,8 @@ from funcgrad.core.errors import say_where
 from funcgrad.core.ir import Program
 from funcgrad.core.tracing import JaxArray, type_of
 from funcgrad.interpreters.lower import lowered
-from funcgrad.runtime import numpy_backend
+from funcgrad.runtime import numpy_backend, report
+from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
@@ -28,6 +30,8 @@ from funcgrad.runtime.process import process, refuse
 #: A program runs by NumPy for so many times its compile time, both as estimated; meanwhile its window may be compiled.
 #: It never goes back to NumPy, so this is long: a program that runs a few times is always computed alike.
 PATIENCE = 6
+#: The fraction of that after which it is compiled in the background.
+AHEAD = 0.5
 #: The milliseconds of calling a compiled program and reading its result.
 CALL_COST = 0.03
 #: What running a program by NumPy takes beside its equations, in milliseconds.
@@ -37,6 +41,9 @@ VALUE_COST = 0.002
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
 ELEMENT_COST = 5e-7
 
+
+#: The maximum bytes of a program's inputs for a run with zeros.
+REHEARSED = 2**26
 
 #: The cache of windows. Compiled ones take up to megabytes each.
 WINDOWS = Group("windows", 512)
@@ -58,14 +65,15 @@ class Executable:
         warm: whether it has been compiled.
         spent: how long it has run by NumPy, in milliseconds, as ``takes`` has it: no clock is read, so that how an
             operation runs follows from the operations before it; infinite if NumPy has no rule for it.
+        asked: whether it was requested from the background thread.
         steps: its steps by NumPy, once it is known that it will always run by them: what starts them, the calls, the
             places of the results, and the types of the numbers; None otherwise.
         windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
     __slots__ = (
-        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "_limit",
-        "_numpy", "steps", "windows", "__weakref__",
+        "_program", "cost", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "asked", "_takes",
+        "_limit", "_numpy", "steps", "windows", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
@@ -85,6 +93,7 @@ class Executable:
         self._run: Cache[None, Any] | None = None
         self.warm = False
         self.spent = 0.0
+        self.asked = False
         self._takes, self._limit = -1.0, math.nan
         self._numpy: Callable[[Sequence[Any]], list[np.ndarray]] | None = None
         self.steps: tuple[tuple, tuple, tuple, tuple] | None = None
@@ -133,13 +142,28 @@ class Executable:
                 self._limit = -1.0
             else:
                 self.spent += self._takes
+                if not self.asked and self.spent > AHEAD * self._limit:
+                    self.ask()
                 if self._limit == math.inf and self.steps is None and not self.warm:
                     start, calls, outputs, _ = numpy_backend.steps(self.program)
                     self.steps = tuple(start), tuple(calls), tuple(outputs), tuple([d.type for d in self.numbers])
                 return found
+        if self.asked and not self.warm:
+            finish(self)
         found = self._by_xla(buffers, numbers)
         self.warm = True
         return found
+
+    def ask(self) -> None:
+        """Has it compiled in the background, since it will soon have run by NumPy for long enough."""
+        self.asked = True
+        if settings.background:
+            report.scheduled_alone(self)
+            compile_soon(self, self._compile_ahead)
+
+    def _compile_ahead(self) -> None:
+        with suppress(Exception):  # the call that needs the program raises it
+            self.prepare(rehearse=True)
 
     def _by_xla(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         found: list[Any] = self.run(*buffers, *[scalar(n, dtype) for n, dtype in zip(numbers, self.numbers)])
@@ -201,14 +225,27 @@ class Executable:
         """The programs that ``now`` would have to compile."""
         return set() if self.warm or self.light() else {self}
 
-    def prepare(self, shardings: Sequence[Any] = ()) -> None:
-        """Compiles it without running it; its first call then finds JAX's compiled program.
+    def prepare(self, shardings: Sequence[Any] = (), rehearse: bool = False) -> None:
+        """Compiles it without calling it; its first call then finds JAX's compiled program.
 
         Args:
             shardings: the shardings that its first inputs are committed to, or None.
+            rehearse: whether to run it once with zeros, if that is cheap and ends: XLA's kernels set themselves up in
+                their first run, which takes many times what another one does.
         """
-        given = zip_longest(self.program.input_types, shardings)
-        self.run.lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t, where in given]).compile()
+        types = self.program.input_types
+        given = [jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t, where in zip_longest(types, shardings)]
+        made = self.run.lower(*given).compile()
+        if rehearse and not any(shardings) and _ends(self.program) and sum(t.nbytes for t in types) <= REHEARSED:
+            jax.block_until_ready(made(*[np.zeros(t.shape, t.dtype) for t in types]))
+
+
+def _ends(program: Program) -> bool:
+    """Whether a program does the same work for all values, and has no side effect."""
+    return not any(
+        e.primitive.effect or e.primitive.name == "while" or not all(map(_ends, e.programs()))
+        for e in program.equations
+    )
 
 
 def executable(program: Program, numbers: int = 0, donate: Sequence[int] = ()) -> Executable:

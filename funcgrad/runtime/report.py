@@ -16,6 +16,7 @@ from funcgrad.core.caching import Cache, Group
 from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
+    from funcgrad.runtime.programs import Executable
     from funcgrad.runtime.windows import Window
 
 #: How many structures with the same operations may be compiled, and for how many seconds, before a warning.
@@ -101,6 +102,14 @@ def scheduled(window: Window, insisted: bool) -> None:
     _scheduled = (
         f" Since then a known one of {_operations(len(window.codes))} was compiled: it had run one by one {window.seen}"
         f" times, and {why}. Its program is used when compiling should have finished, as estimated."
+    )
+
+
+def scheduled_alone(code: Executable) -> None:
+    """Notes that a single operation is going to be compiled, since it ran by NumPy for long enough."""
+    global _scheduled
+    _scheduled = (
+        f" Since then the operation {code.program.name} was compiled: it had run by NumPy as long as is worth it."
     )
 
 

@@ -18,7 +18,7 @@ LAST = 4000
 #: The milliseconds of Python for each operation of a window: in the user's program, and in recording it.
 RECORDED = 0.03
 #: The debt, in milliseconds, at which windows wait for twice as many occurrences.
-DEBT = 2000.0
+DEBT = 4000.0
 
 
 class Debt:

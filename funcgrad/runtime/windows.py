@@ -21,6 +21,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from itertools import starmap
 from math import inf
 from time import perf_counter
@@ -220,6 +221,22 @@ class Window:
             self.spread = operator.itemgetter(*places)
         return run
 
+    def compile_ahead(self, free: Sequence[int]) -> None:
+        """Compiles the program in the background, for ``made``. If that fails, the window keeps running one by one.
+
+        Args:
+            free: as for ``compile``.
+        """
+        try:
+            started = perf_counter()
+            made = self.compile(free)
+            made.prepare(self.shardings, rehearse=True)
+            report.compiled(self, perf_counter() - started)
+            self.made = made
+        except BaseException as error:
+            self.failed = True
+            report.failed(self, error)
+
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
         cold = [each for code in dict.fromkeys(self.codes) for each in code.cold()]
@@ -284,7 +301,7 @@ class Window:
             for code in set(self.codes):
                 code.stay()
             if settings.background:
-                compile_soon(self, free_inputs(recording))
+                compile_soon(self, partial(self.compile_ahead, free_inputs(recording)))
         else:
             self._composed = None
 

@@ -218,18 +218,14 @@ def milliseconds(program: Program) -> float:
 def _cost(equation: Equation) -> float:
     if equation.primitive.name not in RULES:
         return math.inf
-    inner = sum(map(milliseconds, _programs(equation)))
+    inner = sum(map(milliseconds, equation.programs()))
     return EQUATION_COST + ELEMENT_COST * _elements(equation) + equation.params.get("length", 1) * inner
 
 
 @kept_with_program
 def elements(program: Program) -> int:
     """The total of the elements of each equation's largest operand or result, or of its equivalent cost."""
-    return sum(_elements(e) + e.params.get("length", 1) * sum(map(elements, _programs(e))) for e in program.equations)
-
-
-def _programs(equation: Equation) -> list[Program]:
-    return [p for p in equation.params.values() if isinstance(p, Program)]
+    return sum(_elements(e) + e.params.get("length", 1) * sum(map(elements, e.programs())) for e in program.equations)
 
 
 def _elements(equation: Equation) -> int:

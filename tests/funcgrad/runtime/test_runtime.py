@@ -184,7 +184,7 @@ def test_a_new_window_of_cold_operations_is_compiled_whole(monkeypatch: pytest.M
 
 def test_the_rule_compares_cold_operations_with_the_whole_window(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "by_numpy", False)
-    warm = [warmed(executable(lambda x, k=k: fnp.add(x, np.float32(k)))) for k in range(12)]
+    warm = [warmed(executable(lambda x, k=k: fnp.add(x, np.float32(k)))) for k in range(3)]
     (cold,) = [executable(lambda x: fnp.multiply(x, np.float32(9)))]
 
     def new(codes: list[Any]) -> bool:
