@@ -85,6 +85,17 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     return np.negative(array) if layout.neg else array
 
 
+def number(buffer: Any, layout: Layout, offset: int = 0) -> Any:
+    """The one element of a layout, as a Python number.
+
+    Raises:
+        ValueError: if it has not one element.
+    """
+    if layout.numel == 1 and layout.dtype is layout.base.dtype and not (layout.conj or layout.neg):
+        return runtime.to_numpy(buffer).item(offset)
+    return to_numpy(buffer, layout, offset).item()
+
+
 def buffer_from_numpy(array: np.ndarray) -> Any:
     """A buffer of the array's shape with a copy of its contents."""
     return runtime.on_host(array)

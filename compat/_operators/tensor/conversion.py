@@ -52,7 +52,7 @@ def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
         if constant:
             _check_constant(read, constant)
         return np.asarray(vmap_checks.concrete(read, asked)).item()
-    value = strided_access.to_numpy(t._storage.buffer, t._layout, t._offset).item()
+    value = strided_access.number(t._storage.buffer, t._layout, t._offset)
     return float(value) if t._layout.dtype is dtypes.bfloat16 else value
 
 
