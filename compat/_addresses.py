@@ -22,8 +22,8 @@ MADE = frozenset(("_C._functorch", "_C._nn"))
 OURS = frozenset((
     "distributed.autograd.contexts", "distributed.autograd.nodes", "distributed.autograd.passes",
     "distributed.elastic.options", "distributed.fsdp.fully_shard", "distributed.rpc.agent", "distributed.rpc.messages",
-    "distributed.rpc.references", "distributed.rpc.rref", "utils.data._utils.channel", "utils.data._utils.worker_pool",
-    "utils.einops",
+    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "utils.data._utils.channel",
+    "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 
 

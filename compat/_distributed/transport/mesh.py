@@ -53,8 +53,8 @@ class Key(NamedTuple):
 class Receiver(Protocol):
     """The receiver of messages that no ``Slot`` expects; called in the reader's thread, so it may not wait."""
 
-    def received(self, source: int, data: memoryview) -> None:
-        """A message from another process."""
+    def received(self, source: int, key: Key, data: memoryview) -> None:
+        """A message from another process; the sender chooses its key."""
 
     def lost(self, rank: int, why: str) -> None:
         """A process has become unreachable."""
@@ -359,7 +359,7 @@ class Mesh:
             if kind == DATA:
                 self._arrive(peer, key, slot, data)
             elif kind == MESSAGE:
-                self._receiver.received(peer.rank, data)  # type: ignore[union-attr]
+                self._receiver.received(peer.rank, key, data)  # type: ignore[union-attr]
             else:
                 self._control(peer, kind, key, bytes(data))
         peer.at = 0

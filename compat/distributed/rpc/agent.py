@@ -12,13 +12,11 @@ import heapq
 import itertools
 import pickle
 import queue
-import struct
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -34,11 +32,11 @@ from compat.distributed.rpc.functions import is_async
 from compat.distributed.rpc.messages import pack, unpack, values
 from compat.distributed.rpc.options import TensorPipeRpcBackendOptions, WorkerInfo
 from compat.distributed.rpc.references import Parent, References, RRefId
+from compat.distributed.rpc.thread_pool import ThreadPool
 from compat.futures import Future
 
 #: Kinds of messages: calls of users, calls between agents, calls without a result, results, exceptions.
 CALL, INTERNAL, NOTICE, RESULT, FAILURE = range(5)
-_HEADER = struct.Struct("<BQ")
 #: Sent by finalizers to the thread that sends messages: it ends.
 _END = None
 #: The timeout of messages that no call waits for, and of the end of RPC, if it is to wait without a limit.
@@ -97,8 +95,8 @@ class Agent:
         self._changed = threading.Condition()
         self._sent = self._served = self._serving = 0
         self._outbox: queue.SimpleQueue[_Letter | RRefId | None] = queue.SimpleQueue()
-        self._callers = ThreadPoolExecutor(options.num_worker_threads, "rpc calls")
-        self._agents = ThreadPoolExecutor(options.num_worker_threads, "rpc results")
+        self._callers = ThreadPool(options.num_worker_threads, "rpc calls")
+        self._agents = ThreadPool(options.num_worker_threads, "rpc results")
         store.set(f"name/{rank}", name)
         self._mesh = Mesh(store, rank, size, _FOREVER, dict, self)
         self._circle = Circle(self._mesh, range(size), 0, "rpc")
@@ -215,19 +213,18 @@ class Agent:
                 )
 
     def _send(self, letter: _Letter) -> None:
-        data = _HEADER.pack(letter.kind, letter.number) + letter.data
+        key = Key(letter.kind, letter.number, 0)
         if letter.to == self.info.id:
-            self.received(letter.to, memoryview(data))
+            self.received(letter.to, key, memoryview(letter.data))
             return
         try:
-            self._mesh.send(letter.to, Key(0, 0, 0), data, self.timeout or _FOREVER, MESSAGE)
+            self._mesh.send(letter.to, key, letter.data, self.timeout or _FOREVER, MESSAGE)
         except DistBackendError as error:
             self.lost(letter.to, str(error))
 
-    def received(self, source: int, data: memoryview) -> None:
+    def received(self, source: int, key: Key, body: memoryview) -> None:
         """A message from a worker: called by the thread that reads, so others process it."""
-        kind, number = _HEADER.unpack_from(data)
-        body = data[_HEADER.size :]
+        kind, number, _ = key
         if kind in (RESULT, FAILURE):
             self._agents.submit(self._finish, kind, number, body, source)
             return
@@ -370,7 +367,7 @@ class Agent:
             self._sender.join(5.0)
         self._mesh.close()
         for pool in (self._callers, self._agents):
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.close()
         for number in list(self._pending):
             self._fail(number, "RPC was shut down before this call had a result")
 
