@@ -10,17 +10,19 @@ from __future__ import annotations
 PRIVATE = frozenset((
     "_C", "__config__", "__future__", "_custom_ops", "_dynamo", "_dynamo._trace_wrapped_higher_order_op",
     "_functorch", "_functorch.vmap", "_higher_order_ops", "_jit_internal", "_ops", "_subclasses", "_tensor",
-    "_tensor_str", "_utils", "_vmap_internals", "fx._compatibility", "fx._pytree", "fx._symbolic_trace",
-    "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad", "optim._adafactor",
-    "optim._functional", "optim._muon", "testing._comparison", "testing._creation", "testing._internal",
-    "testing._internal.common_utils", "utils._contextlib", "utils._device", "utils._foreach_utils",
-    "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
+    "_tensor_str", "_utils", "_vmap_internals", "distributed._tensor", "fx._compatibility", "fx._pytree",
+    "fx._symbolic_trace", "nn.modules._functions", "nn.utils._named_member_accessor", "nn.utils._per_sample_grad",
+    "optim._adafactor", "optim._functional", "optim._muon", "testing._comparison", "testing._creation",
+    "testing._internal", "testing._internal.common_utils", "utils._contextlib", "utils._device",
+    "utils._foreach_utils", "utils._mode_utils", "utils._python_dispatch", "utils._pytree", "utils.data._utils",
 ))  # fmt: skip
 #: Modules that ``_C`` creates on import, without files.
 MADE = frozenset(("_C._functorch", "_C._nn"))
 #: Modules that PyTorch does not have, for programs that import compat by its own name.
 OURS = frozenset((
-    "distributed.elastic.options", "distributed.fsdp.fully_shard", "utils.data._utils.channel",
+    "distributed.autograd.contexts", "distributed.autograd.nodes", "distributed.autograd.passes",
+    "distributed.elastic.options", "distributed.fsdp.fully_shard", "distributed.rpc.agent", "distributed.rpc.messages",
+    "distributed.rpc.references", "distributed.rpc.rref", "distributed.rpc.thread_pool", "utils.data._utils.channel",
     "utils.data._utils.worker_pool", "utils.einops",
 ))  # fmt: skip
 

@@ -87,7 +87,7 @@ distributed.checkpoint.state_dict: StateDictOptions get_model_state_dict get_opt
     get_state_dict set_model_state_dict set_optimizer_state_dict set_state_dict
 distributed.checkpoint.state_dict_saver: AsyncCheckpointerType AsyncSaveResponse
 distributed.checkpoint.stateful: Stateful
-distributed.optim: ZeroRedundancyOptimizer DistributedOptimizer PostLocalSGDOptimizer
+distributed.optim: ZeroRedundancyOptimizer PostLocalSGDOptimizer
 distributed.pipelining: PipelineStage ScheduleGPipe Schedule1F1B pipeline pipe_split
 distributed.run: get_args_parser run
 distributed.launcher.api: elastic_launch LaunchConfig

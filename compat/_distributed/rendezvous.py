@@ -68,7 +68,9 @@ def _tcp(parts: Any, rank: int, world_size: int, timeout: timedelta) -> Iterator
 
 def _store(host: str, port: int, rank: int, world_size: int, timeout: timedelta) -> Store:
     served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    store = TCPStore(host, port, world_size, rank == 0 and not served, timeout, wait_for_workers=False)
+    served_here = rank == 0 and not served
+    # One server for all groups of a process: process groups and RPC may use the same address, also one after another.
+    store = TCPStore(host, port, world_size, served_here, timeout, wait_for_workers=False, multi_tenant=True)
     if not served:
         return store
     # The launcher's store outlives restarted processes.

@@ -17,8 +17,8 @@ from compat.distributed.distributed_c10d import *
 _all_gather_base, _reduce_scatter_base = _c10d._all_gather_base, _c10d._reduce_scatter_base
 
 _MODULES = frozenset((
-    "algorithms", "autograd", "checkpoint", "constants", "device_mesh", "elastic", "fsdp", "launch", "nn", "rpc", "run",
-    "tensor", "utils",
+    "_tensor", "algorithms", "autograd", "checkpoint", "constants", "device_mesh", "elastic", "fsdp", "launch", "nn",
+    "optim", "rpc", "run", "tensor", "utils",
 ))  # fmt: skip
 _LATER = {"DeviceMesh": "device_mesh", "GradBucket": "algorithms.ddp_comm_hooks", "init_device_mesh": "device_mesh"}
 

@@ -66,6 +66,7 @@ def _run(fn: Callable[..., Any], i: int, args: Sequence[Any], failures: Any) -> 
     except KeyboardInterrupt:
         pass  # the parent was interrupted, too
     except Exception as error:
+        sys.last_value = error  # other processes are told how this one has ended
         failures.put((i, formatted(error)))
         sys.exit(1)
 

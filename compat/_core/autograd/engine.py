@@ -16,7 +16,7 @@ from typing import Any
 
 from compat._core.autograd.anomaly_mode import check, explain
 from compat._core.autograd.graph_cache import Marks, sweep
-from compat._core.autograd.node import AccumulateGrad, Edge, Hooks, Node, added
+from compat._core.autograd.node import AccumulateGrad, Edge, Hooks, LeafGrads, Node, added
 from compat._core.autograd.saved_variable import hooks as saved_hooks
 from compat._core.tensor.tensor import Tensor, autograd_of
 from compat._core.transforms.grad_mode import mode
@@ -44,12 +44,14 @@ class _Task:
         callbacks: functions to call at its end.
         number: tells it from others.
         particular: the leaves' nodes that expect other gradients than operations give.
+        grads: where the gradients of leaves are accumulated; None for their ``grad``.
     """
 
     _numbers = itertools.count()
 
-    def __init__(self, keep_graph: bool, marks: Marks | None = None):
+    def __init__(self, keep_graph: bool, marks: Marks | None = None, grads: LeafGrads | None = None):
         self.keep_graph = keep_graph
+        self.grads = grads
         self.marks = marks
         self.waiting: dict[Node, int] = {}
         self.arrived: dict[Node, Grads] = {}
@@ -285,10 +287,15 @@ def _run(
     found = task.explore(nodes)
     if inputs is not None:
         task.restrict(found, inputs, accumulate)
+    _continue(task, roots, grads, create_graph)
+
+
+def _continue(task: _Task, roots: Sequence[Edge], grads: Sequence[Tensor | None], create_graph: bool) -> None:
+    """Runs the nodes that are ready once gradients have arrived at some roots."""
     for (node, nr), grad in zip(roots, task.fitting(roots, grads, "")):
         if node is not None:
             task.put(node, nr, grad)
-    for node in dict.fromkeys(nodes):
+    for node in dict.fromkeys(node for node, _ in roots if node is not None):
         if not task.waiting.get(node):
             task.push(node)
     before, hooks = (mode.grad, mode.node, mode.task, mode.depth), list(saved_hooks.stack)
@@ -301,6 +308,28 @@ def _run(
     finally:
         mode.grad, mode.node, mode.task, mode.depth = before
         saved_hooks.restore(hooks)
+
+
+class OpenPass:
+    """A backward pass whose roots get their gradients at different times, such as from other processes.
+
+    A node runs once, when the gradients of all its users are there.
+
+    Args:
+        roots: all nodes at which gradients will arrive.
+        keep_graph: whether nodes keep what they saved.
+        grads: where the gradients of leaves are accumulated.
+    """
+
+    def __init__(self, roots: Sequence[Node], keep_graph: bool, grads: LeafGrads):
+        self._task = _Task(keep_graph, grads=grads)
+        self._task.roots = list(roots)
+        self._task.explore(self._task.roots)
+
+    def run(self, roots: Sequence[Edge], grads: Sequence[Tensor | None]) -> None:
+        """Continues the pass with the gradients of some roots."""
+        _continue(self._task, roots, grads, False)
+        self._task.callbacks = []
 
 
 def _elsewhere(run: Callable[[], Grads]) -> Grads:
@@ -418,4 +447,4 @@ def _all_checked(hook: Any, new: tuple, old: Sequence[Tensor | None]) -> Grads:
     return [None if n is None else _checked(hook, n, o) for n, o in zip(new, old)]
 
 
-__all__ = ["run_backward"]
+__all__ = ["OpenPass", "run_backward"]

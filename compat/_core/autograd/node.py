@@ -6,7 +6,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compat._core.memory.strides import Layout
 from compat._core.tensor.autograd_state import PASSING, SHARED, Autograd
@@ -246,6 +246,16 @@ def _is_shown(name: str) -> bool:
     return not name.startswith("_") or name.startswith(("__", "_saved_", "_raw_saved_")) or name in _SHOWN
 
 
+class LeafGrads(Protocol):
+    """Gradients of leaves that a backward pass accumulates elsewhere than in ``grad``."""
+
+    def get(self, leaf: Tensor) -> Tensor | None:
+        """The gradient of a leaf."""
+
+    def put(self, leaf: Tensor, grad: Tensor) -> None:
+        """Replaces the gradient of a leaf."""
+
+
 class AccumulateGrad(Node):
     """Accumulates gradients into the ``grad`` of a leaf.
 
@@ -298,6 +308,9 @@ class AccumulateGrad(Node):
             pass  # nothing came, or it is not wanted any more; its hooks are called all the same
         elif variable._node is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
+        elif mode.task is not None and mode.task.grads is not None:
+            before = mode.task.grads.get(variable)
+            mode.task.grads.put(variable, grad.clone() if before is None else added(before, grad))
         elif meta.grad is None:
             del grad  # other references than the list's count
             meta.grad = _owned(variable, grads)

@@ -578,7 +578,10 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
                     raise
             raise problem
 
-        chosen.__name__ = chosen.__qualname__ = where.rpartition(".")[2]
+        owner, _, chosen.__name__ = where.rpartition(".")
+        # pickled by these
+        chosen.__qualname__ = where if skip else chosen.__name__
+        chosen.__module__ = "compat" if skip or owner == "torch" else f"compat.{owner}"
         chosen.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
         carry(chosen, together((function for function, _ in tests), bool(skip)))
         return has_call_errors(chosen)

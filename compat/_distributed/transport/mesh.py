@@ -23,13 +23,13 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from compat._distributed.transport.errors import DistBackendError, DistNetworkError
 from compat._distributed.transport.stores import Store
 
 _HEADER = struct.Struct("<BQqqQ")
-DATA, ABORT, PROBE, STATE, LEAVING = range(5)
+DATA, ABORT, PROBE, STATE, LEAVING, MESSAGE = range(6)
 #: The maximum number of bytes read from a connection per turn.
 _PIECE = 1 << 20
 #: The timeout for other processes' status after a failure.
@@ -48,6 +48,16 @@ class Key(NamedTuple):
     group: int
     call: int
     part: int
+
+
+class Receiver(Protocol):
+    """The receiver of messages that no ``Slot`` expects; called in the reader's thread, so it may not wait."""
+
+    def received(self, source: int, key: Key, data: memoryview) -> None:
+        """A message from another process; the sender chooses its key."""
+
+    def lost(self, rank: int, why: str) -> None:
+        """A process has become unreachable."""
 
 
 class Slot:
@@ -130,11 +140,15 @@ class Mesh:
         size: the number of processes.
         patience: the timeout in seconds.
         account: a function that returns this process's status for others.
+        receiver: the receiver of messages of the kind ``MESSAGE``.
     """
 
-    def __init__(self, store: Store, rank: int, size: int, patience: float, account: Callable[[], Any]):
+    def __init__(
+        self, store: Store, rank: int, size: int, patience: float, account: Callable[[], Any],
+        receiver: Receiver | None = None,
+    ):  # fmt: skip
         self.rank, self.size = rank, size
-        self._account = account
+        self._account, self._receiver = account, receiver
         self._lock = threading.Lock()
         self._expected: dict[tuple[int, Key], deque[Slot]] = {}
         self._arrived: dict[tuple[int, Key], deque[Any]] = {}
@@ -278,6 +292,8 @@ class Mesh:
                     del self._expected[place]
         for slot in lost:
             slot.finish(error)
+        if self._receiver is not None:
+            self._receiver.lost(peer.rank, error)
 
     def _cut(self, peer: _Peer, error: OSError | None) -> None:
         """Handles the end of a connection: wakes threads that wait for it."""
@@ -342,6 +358,8 @@ class Mesh:
             peer.message, peer.view = None, memoryview(peer.header)
             if kind == DATA:
                 self._arrive(peer, key, slot, data)
+            elif kind == MESSAGE:
+                self._receiver.received(peer.rank, key, data)  # type: ignore[union-attr]
             else:
                 self._control(peer, kind, key, bytes(data))
         peer.at = 0

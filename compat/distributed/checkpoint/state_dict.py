@@ -80,7 +80,7 @@ def _optimizers(optimizers: Any) -> Sequence[Any]:
     return list(optimizers) if isinstance(optimizers, list | tuple) else [optimizers]
 
 
-def _start(optimizer: Any) -> None:
+def _init_optim_state(optimizer: Any) -> None:
     """Initializes an optimizer's state by a step with zero gradients and learning rate."""
     if optimizer.state:
         return
@@ -109,7 +109,7 @@ def get_optimizer_state_dict(
     state: dict[str, Any] = {}
     groups: list[dict[str, Any]] = []
     for optimizer in _optimizers(optimizers):
-        _start(optimizer)
+        _init_optim_state(optimizer)
         for p, values in optimizer.state.items():
             state[names[id(p)]] = {k: _whole(v, options) for k, v in values.items()}
         groups += [{**group, "params": [names[id(p)] for p in group["params"]]} for group in optimizer.param_groups]

@@ -102,7 +102,7 @@ def fully_shard(
         The module, whose class is an ``FSDPModule`` as well.
 
     Raises:
-        NotImplementedError: for an unsupported policy.
+        NotImplementedError: for an unsupported policy, and for parameters on the device ``meta``.
 
     Example:
         >>> from compat.distributed.fsdp import FSDPModule, fully_shard
@@ -116,7 +116,11 @@ def fully_shard(
     modules = module if isinstance(module, list | tuple) else [module]
     ignored = {id(p) for p in ignored_params or ()}
     for one in modules:
-        for p in one.parameters():
+        for name, p in one.named_parameters():
+            if p.is_meta:
+                raise NotImplementedError(
+                    f"fully_shard: parameter {name!r} is on the device meta; call to_empty(device=...) before it"
+                )
             if not _divided(p, mesh):
                 wanted = shard_placement_fn(p) if shard_placement_fn is not None else None
                 placement = Replicate() if id(p) in ignored else _placement(p, mesh, wanted)

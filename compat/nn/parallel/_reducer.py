@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from compat._core.autograd.engine import queue_callback
-from compat._core.autograd.node import AccumulateGrad
+from compat._core.autograd.node import AccumulateGrad, LeafGrads
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor
 from compat._core.tensor.tracing import tensors_in
-from compat._core.transforms.grad_mode import no_grad
+from compat._core.transforms.grad_mode import mode, no_grad
 from compat._distributed import collectives
 from compat._distributed.groups import ProcessGroup
 from compat.futures import Future
@@ -114,6 +114,7 @@ class Reducer:
         self._flying: list[tuple[GradBucket, Any]] = []
         self._used_work: Any = None
         self._used: Any = None
+        self._grads: LeafGrads | None = None
 
     # ---------------------------------------------------------------- before the backward pass
 
@@ -160,6 +161,7 @@ class Reducer:
                 f"{self.names[i]} has been "
                 "marked as ready twice: it is used in several backward passes of one forward pass."
             )
+        self._grads = None if mode.task is None else mode.task.grads
         self._ready.add(i)
         self._ready |= self._unused
         while self._launched < len(self.buckets) and self._ready.issuperset(self.buckets[self._launched]):
@@ -174,8 +176,8 @@ class Reducer:
         torch = names_of("torch")
         with no_grad():
             grads = [
-                (torch["zeros_like"](p) if p.grad is None or i in self._unused else p.grad).reshape(-1)
-                for i, p in zip(self.buckets[b], params)
+                (torch["zeros_like"](p) if grad is None or i in self._unused else grad).reshape(-1)
+                for i, p, grad in zip(self.buckets[b], params, map(self._grad, params))
             ]
             flat = torch["cat"](grads) if len(grads) > 1 else grads[0].clone()
             bucket = GradBucket(b, b == len(self.buckets) - 1, flat, params)
@@ -214,10 +216,19 @@ class Reducer:
     def _give(self, param: Tensor, average: Tensor, used: bool) -> None:
         if not used:
             return
-        if self.as_view or param.grad is None:
-            param.grad = average if self.as_view else average.clone()
+        grad = self._grad(param)
+        if grad is not None and not self.as_view:
+            grad.copy_(average)
+            return
+        average = average if self.as_view else average.clone()
+        if self._grads is None:
+            param.grad = average
         else:
-            param.grad.copy_(average)
+            self._grads.put(param, average)
+
+    def _grad(self, param: Tensor) -> Tensor | None:
+        """The gradient of a parameter, where the backward pass accumulates it."""
+        return param.grad if self._grads is None else self._grads.get(param)
 
     def remove(self) -> None:
         """Removes its hooks."""

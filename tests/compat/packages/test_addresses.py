@@ -21,8 +21,9 @@ from compat._addresses import OURS, PRIVATE, is_shown
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PACKAGE = Path(compat.__file__).parent
-#: compat's own names: how it takes PyTorch's place, and its reports on deferred execution.
-ADDED = {"install", "runtime"}
+#: compat's own names: how it takes PyTorch's place, and its reports on deferred execution; and a module that PyTorch
+#: makes without a file.
+ADDED = {"install", "runtime", "distributed._tensor.device_mesh"}
 #: Modules in which a class belongs to another module than in PyTorch, since a package of files there is one file here.
 ONE_FILE = (
     "cpu.amp", "cuda", "cuda.amp", "distributed", "jit", "library._custom_op", "multiprocessing", "profiler",
