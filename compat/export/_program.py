@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.random.generator import fork_rng
@@ -48,10 +48,8 @@ class ValueRanges(NamedTuple):
     lower: int
     upper: int | None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
-
-    __repr__ = __str__
 
 
 class SizeName(str):
@@ -214,7 +212,7 @@ class _Unlifted(Module):
         program: ExportedProgram = self.__dict__["_program"]
         return program.graph_module.code
 
-    def train(self, mode: bool = True) -> Module:
+    def train(self, mode: bool = True) -> NoReturn:
         """Not possible: the program is that of the mode in which the module was exported.
 
         Raises:
@@ -222,7 +220,7 @@ class _Unlifted(Module):
         """
         raise NotImplementedError("Calling train() is not supported yet.")
 
-    def eval(self) -> Module:
+    def eval(self) -> NoReturn:
         """Not possible; see ``train``.
 
         Raises:
@@ -364,7 +362,8 @@ class Trace:
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
         owned = _owned(self.mod)
-        weights = {s.target: recorder.constants.get(s.target, owned.get(s.target)) for s in specs if s.target}
+        every = {**owned, **recorder.constants}
+        weights = {s.target: every[s.target] for s in specs if s.target is not None}
         return graph, specs, weights, tree_flatten(found)[1]
 
     def again(self, inputs: list[Tensor]) -> Graph:

@@ -204,8 +204,10 @@ class ExportGraphSignature:
     def backward_signature(self) -> ExportBackwardSignature | None:
         """The gradients and the loss among the outputs; None if there is no loss."""
         losses = [s.arg.name for s in self.output_specs if s.kind is OutputKind.LOSS_OUTPUT]
-        kinds = (OutputKind.GRADIENT_TO_PARAMETER, OutputKind.GRADIENT_TO_USER_INPUT)
-        return ExportBackwardSignature(*map(self._outputs, kinds), losses[0]) if losses else None
+        if not losses:
+            return None
+        of_parameters = self._outputs(OutputKind.GRADIENT_TO_PARAMETER)
+        return ExportBackwardSignature(of_parameters, self._outputs(OutputKind.GRADIENT_TO_USER_INPUT), losses[0])
 
     @property
     def input_tokens(self) -> Sequence[str]:

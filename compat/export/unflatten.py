@@ -99,7 +99,7 @@ def _holder(root: Module, name: str) -> tuple[Module, str]:
     for part in way:
         if part not in root._modules:
             root.add_module(part, InterpreterModule())
-        root = root._modules[part]  # type: ignore[assignment]
+        root = root._modules[part]
     return root, last
 
 
@@ -192,7 +192,7 @@ class _Tree:
         holder, last = _holder(module, name)
         if last not in holder._modules:
             holder.add_module(last, InterpreterModule())
-        return name, holder._modules[last]  # type: ignore[return-value]
+        return name, holder._modules[last]
 
     def _another(self, module: Module, name: str) -> tuple[str, InterpreterModule]:
         """A module with the weights of another one, for a call with another graph."""

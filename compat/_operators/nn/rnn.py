@@ -219,7 +219,7 @@ class _Call:
 
     def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
         for t, weight in ((input, given[0]), (h, given[1])):
-            if t.dtype is not weight.dtype:
+            if t.dtype is not weight.dtype and grad_mode.autocast is None:  # which casts the layer's operands
                 names = f"{t.dtype.scalar_name} and {weight.dtype.scalar_name}"
                 raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names}")
         batch = input.shape[1] if self.packed is None else self.packed.batch

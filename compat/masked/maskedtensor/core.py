@@ -69,7 +69,7 @@ class MaskedTensor(OfValues, TableTensor):
 
     def to_tensor(self, value: Any) -> Tensor:
         """A dense tensor, in which masked elements have a given value."""
-        found: Tensor = self.elements.masked_fill(~self.mask, value)
+        found: Tensor = self.elements.masked_fill(self.mask.logical_not(), value)
         return found
 
     def stride(self, dim: int | None = None) -> Any:
