@@ -10,13 +10,23 @@ Example:
 """
 
 from compat.export._files import load, save
-from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec, export
+from compat.export._program import ExportedProgram, export
 from compat.export._sizes import Dim, dims
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
+from compat.export.graph_signature import (
+    ExportBackwardSignature,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+)
+from compat.export.unflatten import UnflattenedModule, unflatten
 
 __all__ = [
-    "AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "InputKind", "InputSpec", "OutputSpec",
-    "ShapesCollection", "dims", "export", "load", "save",
+    "AdditionalInputs", "Dim", "ExportBackwardSignature", "ExportGraphSignature", "ExportedProgram", "InputKind",
+    "InputSpec", "OutputKind", "OutputSpec", "ShapesCollection", "UnflattenedModule", "dims", "export", "load",
+    "save", "unflatten",
 ]  # fmt: skip
 
 export_for_training = export

@@ -33,15 +33,24 @@ from compat._core.types.memory_format import (
     memory_format,
     preserve_format,
 )
-from compat.export._program import ExportedProgram, ExportGraphSignature, InputKind, InputSpec, OutputSpec
+from compat.export._program import ExportedProgram
 from compat.export._sizes import Size
+from compat.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from compat.fx.graph import Graph
 from compat.fx.graph_module import GraphModule
 from compat.fx.node import Node
 from compat.nn.parameter import Parameter
 from funcgrad.tools import export as _functions
 
-_VERSION = 2
+_VERSION = 3
 _FORMATS: dict[str, Any] = {
     **LAYOUTS, **{str(f).removeprefix("torch."): f for f in (
         contiguous_format, preserve_format, channels_last, channels_last_3d)},
@@ -160,8 +169,8 @@ def save(ep: ExportedProgram, f: Any, *, extra_files: dict[str, Any] | None = No
             + ([_encode((n.meta["type"], _sizes(n)))] if n.op == "placeholder" else [])
             for n in ep.graph.nodes
         ],
-        "inputs": [[s.kind.name, s.arg, s.target] for s in ep.graph_signature.input_specs],
-        "outputs": [s.arg for s in ep.graph_signature.output_specs],
+        "inputs": [[s.kind.name, s.arg.name, s.target, s.persistent] for s in ep.graph_signature.input_specs],
+        "outputs": [[s.arg.name, _encode(getattr(s.arg, "value", None))] for s in ep.graph_signature.output_specs],
         "dtypes": {name: str(t.dtype).removeprefix("torch.") for name, t in every.items()},
         "in": _structure(ep.in_spec),
         "out": _structure(ep.out_spec),
@@ -204,14 +213,19 @@ def load(f: Any, *, extra_files: dict[str, Any] | None = None, **options: Any) -
         for name in extra_files or {}:
             assert extra_files is not None
             extra_files[name] = archive.read(f"extra/{name}").decode()
-    specs = [InputSpec(InputKind[kind], arg, target) for kind, arg, target in program["inputs"]]
-    signature = ExportGraphSignature(specs, [OutputSpec(arg) for arg in program["outputs"]])
+    inputs = [InputSpec(InputKind[kind], TensorArgument(arg), *rest) for kind, arg, *rest in program["inputs"]]
+    signature = ExportGraphSignature(inputs, [_output(name, value) for name, value in program["outputs"]])
     for name in signature.parameters:
         state[name] = Parameter(state[name], requires_grad=state[name].is_floating_point())
     graph = _graph(program["nodes"])
     return ExportedProgram(
         GraphModule({}, graph), signature, state, constants, _spec(program["in"]), _spec(program["out"]), None, compiled
     )
+
+
+def _output(name: str, value: Any) -> OutputSpec:
+    arg = TensorArgument(name) if name else ConstantArgument(name, _decode(value, {}))
+    return OutputSpec(OutputKind.USER_OUTPUT, arg, None)
 
 
 def _graph(rows: list[Any]) -> Graph:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from compat._core.pytree.trees import TreeSpec, tree_flatten, tree_unflatten
 from compat._core.random.generator import fork_rng
@@ -17,6 +15,15 @@ from compat._core.transforms.grad_mode import no_grad
 from compat._dynamo.exc import UserError
 from compat.export._sizes import MOST, Fixed, Symbol, asked_for, bound, candidates, fits, generalized
 from compat.export.dynamic_shapes import AdditionalInputs, ShapesCollection
+from compat.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    InputSpec,
+    OutputKind,
+    OutputSpec,
+    TensorArgument,
+)
 from compat.fx._dispatch_trace import Recorder, record
 from compat.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from compat.fx.graph import Graph
@@ -28,56 +35,28 @@ from compat.nn.parameter import Parameter
 from funcgrad.tools import export as _functions
 
 
-class InputKind(enum.Enum):
-    """The kind of an input of a graph."""
+class CallSpec(NamedTuple):
+    """The structures of a program's arguments and results."""
 
-    USER_INPUT = 1
-    PARAMETER = 2
-    BUFFER = 3
-    CONSTANT_TENSOR = 4
+    in_spec: TreeSpec
+    out_spec: TreeSpec
 
 
-@dataclass
-class InputSpec:
-    """An input of a graph: its kind, its name, and the name of a weight."""
+class ValueRanges(NamedTuple):
+    """The least and the largest value of a size; None if there is no largest."""
 
-    kind: InputKind
-    arg: str
-    target: str | None
+    lower: int
+    upper: int | None
 
-
-@dataclass
-class OutputSpec:
-    """A result of a graph, by the name of its node."""
-
-    arg: str
+    def __repr__(self) -> str:
+        return f"VR[{self.lower}, {'int_oo' if self.upper is None else self.upper}]"
 
 
-@dataclass
-class ExportGraphSignature:
-    """The inputs and outputs of a graph."""
+class SizeName(str):
+    """The name of a dynamic size, which is printed as it is."""
 
-    input_specs: list[InputSpec]
-    output_specs: list[OutputSpec]
-
-    def _targets(self, kind: InputKind) -> tuple[str, ...]:
-        return tuple(s.target for s in self.input_specs if s.kind is kind and s.target is not None)
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        return self._targets(InputKind.PARAMETER)
-
-    @property
-    def buffers(self) -> tuple[str, ...]:
-        return self._targets(InputKind.BUFFER)
-
-    @property
-    def user_inputs(self) -> tuple[str, ...]:
-        return tuple(s.arg for s in self.input_specs if s.kind is InputKind.USER_INPUT)
-
-    @property
-    def user_outputs(self) -> tuple[str, ...]:
-        return tuple(s.arg for s in self.output_specs)
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 class ExportedProgram:
@@ -86,8 +65,8 @@ class ExportedProgram:
     Attributes:
         graph_module: the graph; weights are its first inputs, in the signature's order.
         graph_signature: the kinds of the inputs.
-        state_dict: the parameters and buffers.
-        constants: other tensors found by the trace.
+        state_dict: the parameters and persistent buffers.
+        constants: other buffers, and other tensors found by the trace.
         example_inputs: the arguments of the traced call.
     """
 
@@ -115,6 +94,39 @@ class ExportedProgram:
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
         """The parameters with their names."""
         return ((name, self.state_dict[name]) for name in self.graph_signature.parameters)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """The buffers."""
+        return (t for _, t in self.named_buffers())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """The buffers with their names."""
+        every = {**self.state_dict, **self.constants}
+        return ((name, every[name]) for name in self.graph_signature.buffers)
+
+    @property
+    def tensor_constants(self) -> dict[str, Tensor]:
+        """The constants."""
+        return self.constants
+
+    @property
+    def call_spec(self) -> CallSpec:
+        """The structures of arguments and results."""
+        return CallSpec(self.in_spec, self.out_spec)
+
+    @property
+    def range_constraints(self) -> dict[str, ValueRanges]:
+        """The bounds of the dynamic sizes, by name.
+
+        Example:
+            >>> batch = torch.export.Dim("batch", min=2, max=64)
+            >>> net, x = torch.nn.Linear(2, 1), torch.ones(3, 2)
+            >>> torch.export.export(net, (x,), dynamic_shapes=({0: batch},)).range_constraints
+            {batch: VR[2, 64]}
+        """
+        inputs = self.graph.find_nodes(op="placeholder")
+        sizes = [size for node in inputs for size in node.meta.get("sizes", {}).values()]
+        return {SizeName(size.name): ValueRanges(size.least, size.most) for size in sizes}
 
     def weights(self) -> dict[str, Tensor]:
         """The inputs of the graph before the user's, in order."""
@@ -156,8 +168,12 @@ class ExportedProgram:
         )
 
     def __str__(self) -> str:
-        code = self.graph_module.code.strip().replace("\n", "\n    ")
-        return f"ExportedProgram:\n    {code}\n\nGraph signature:\n    {self.graph_signature}\n"
+        code = self.graph_module.print_readable(print_output=False).replace("\n", "\n    ")
+        signature = str(self.graph_signature).replace("\n", "\n    ")
+        ranges = self.range_constraints
+        return f"ExportedProgram:\n    {code}\n    \nGraph signature: {signature}\nRange constraints: {ranges}\n"
+
+    __repr__ = __str__
 
 
 class _Unlifted(Module):
@@ -183,6 +199,37 @@ class _Unlifted(Module):
         own = dict(self.named_parameters(remove_duplicate=False)) | dict(self.named_buffers(remove_duplicate=False))
         weights = [own[name] for name in program.weights()]
         return tree_unflatten(list(program.graph_module(*weights, *inputs)), program.out_spec)
+
+    @property
+    def graph(self) -> Graph:
+        """The program's graph."""
+        program: ExportedProgram = self.__dict__["_program"]
+        return program.graph
+
+    @property
+    def code(self) -> str:
+        """The program's code."""
+        program: ExportedProgram = self.__dict__["_program"]
+        return program.graph_module.code
+
+    def train(self, mode: bool = True) -> NoReturn:
+        """Not possible: the program is that of the mode in which the module was exported.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("Calling train() is not supported yet.")
+
+    def eval(self) -> NoReturn:
+        """Not possible; see ``train``.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError("Calling eval() is not supported yet.")
+
+    def _get_name(self) -> str:
+        return "GraphModule"
 
     def check_arguments(self, *args: Any, **kwargs: Any) -> tuple[ExportedProgram, list[Tensor]]:
         """The program, and the tensors among its arguments.
@@ -299,28 +346,31 @@ class Trace:
         self.graph, self.specs, self.weights, self.out_spec = self._traced(self.inputs)
 
     def _traced(self, inputs: list[Tensor]) -> tuple[Graph, list[InputSpec], dict[str, Tensor], TreeSpec]:
+        """A trace, which leaves the module and the generator of random numbers as they were."""
         given = iter(inputs)
         leaves = [next(given) if isinstance(t, Tensor) else t for t in self._leaves]
         args, kwargs = tree_unflatten(leaves, self._spec)
-        with no_grad():  # so that each operation is recorded as itself
-            recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
+        kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
+        with no_grad(), fork_rng():  # so that each operation is recorded as itself
+            try:
+                recorder, found = record(self.mod, args, kwargs, self._names, self.mod, GuardOnDataDependentSymNode)
+            finally:
+                for t, version, before in kept:
+                    # Statistics of normalization are written without a new version.
+                    if t._version != version or not isinstance(t, Parameter):
+                        t.copy_(before)
         graph, specs, copied = _lifted(recorder, self.mod, self._keep)
         graph.output(tuple(copied.get(n, n) for n in tree_flatten(recorder.graph.output_node().args[0])[0]))
-        weights = {s.target: recorder.constants[s.target] for s in specs if s.target is not None}
+        owned = _owned(self.mod)
+        every = {**owned, **recorder.constants}
+        weights = {s.target: every[s.target] for s in specs if s.target is not None}
         return graph, specs, weights, tree_flatten(found)[1]
 
     def again(self, inputs: list[Tensor]) -> Graph:
-        """The graph at other sizes, if it has the same weights and constants; restores the module."""
+        """The graph at other sizes, if it has the same weights and constants."""
         if all(a is b for a, b in zip(inputs, self.inputs)):
             return self.graph
-        kept = [(t, t._version, t.detach().clone()) for t in [*self.mod.parameters(), *self.mod.buffers()]]
-        with no_grad(), fork_rng():
-            try:
-                graph, _, weights, out_spec = self._traced(inputs)
-            finally:
-                for t, version, before in kept:
-                    if t._version != version:
-                        t.copy_(before)
+        graph, _, weights, out_spec = self._traced(inputs)
         same = weights.keys() == self.weights.keys() and out_spec == self.out_spec
         for name, t in weights.items() if same else ():
             other = self.weights[name]
@@ -366,13 +416,33 @@ class Trace:
                     names = ", ".join(s.name for s in kept)
                     raise UserError(f"Constraints violated ({names})! The sizes cannot change: {why}") from why
                 kept.pop()
-        owned = {**dict(self.mod.named_parameters()), **dict(self.mod.named_buffers())}
-        outputs = graph.output_node().args[0]
-        signature = ExportGraphSignature(self.specs, [OutputSpec(getattr(n, "name", repr(n))) for n in outputs])
-        state = {name: owned[name] for name in self.weights if name in owned}
-        constants = {name: t for name, t in self.weights.items() if name not in owned}
+        owned = _owned(self.mod)
+        signature = ExportGraphSignature(self.specs, [_output_spec(n) for n in graph.output_node().args[0]])
+        kept = self.mod.state_dict()
+        state = {name: owned[name] for name in self.weights if name in kept}
+        constants = {name: t for name, t in self.weights.items() if name not in state}
         example = self.args, self.kwargs
         return ExportedProgram(GraphModule({}, graph), signature, state, constants, self._spec, self.out_spec, example)
+
+
+#: The prefixes of the names of weights, by kind.
+_STEMS = {InputKind.PARAMETER: "p", InputKind.BUFFER: "b", InputKind.CONSTANT_TENSOR: "c"}
+
+
+def _owned(mod: Module) -> dict[str, Tensor]:
+    """The parameters, and then the buffers."""
+    return {**dict(mod.named_parameters()), **dict(mod.named_buffers())}
+
+
+def _kind(t: Tensor, owned: bool) -> InputKind:
+    if not owned:
+        return InputKind.CONSTANT_TENSOR
+    return InputKind.PARAMETER if isinstance(t, Parameter) else InputKind.BUFFER
+
+
+def _output_spec(value: Any) -> OutputSpec:
+    arg = TensorArgument(value.name) if isinstance(value, Node) else ConstantArgument("", value)
+    return OutputSpec(OutputKind.USER_OUTPUT, arg, None)
 
 
 def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[InputSpec], dict[Node, Node]]:
@@ -384,25 +454,25 @@ def _lifted(recorder: Recorder, mod: Module, keep: bool) -> tuple[Graph, list[In
     graph = Graph()
     specs: list[InputSpec] = []
     copied: dict[Node, Node] = {}
-    parameters = {name for name, _ in mod.named_parameters()}
-    buffers = {name for name, _ in mod.named_buffers()}
-    for node in recorder.graph.find_nodes(op="get_attr"):
-        name = str(node.target)
-        kind = (
-            InputKind.PARAMETER if name in parameters else InputKind.BUFFER if name in buffers
-            else InputKind.CONSTANT_TENSOR
-        )  # fmt: skip
-        stem = {InputKind.PARAMETER: "p", InputKind.BUFFER: "b"}.get(kind, "c")
-        copied[node] = made = graph.placeholder(f"{stem}_{name.replace('.', '_')}")
-        made.meta["type"] = tuple(node.meta["val"].shape), node.meta["val"].dtype
-        specs.append(InputSpec(kind, made.name, name))
+    named = {str(n.target): n for n in recorder.graph.find_nodes(op="get_attr")}
+    owned, kept = _owned(mod), mod.state_dict(keep_vars=True)
+    for name in [*owned, *[n for n in named if n not in owned]]:
+        t = owned[name] if name in owned else named[name].meta["val"]
+        kind = _kind(t, name in owned)
+        made = graph.placeholder(f"{_STEMS[kind]}_{name.replace('.', '_')}")
+        made.meta["type"] = tuple(t.shape), t.dtype
+        if name in named:
+            copied[named[name]] = made
+        specs.append(
+            InputSpec(kind, TensorArgument(made.name), name, name in kept if kind is InputKind.BUFFER else None)
+        )
     for node in recorder.graph.nodes:
         value = node.meta.get("val")
         if node.op == "placeholder":
             if isinstance(value, Tensor):
                 copied[node] = graph.placeholder(node.name)
                 copied[node].meta["type"] = tuple(value.shape), value.dtype
-                specs.append(InputSpec(InputKind.USER_INPUT, copied[node].name, None))
+                specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(copied[node].name), None))
         elif node.op == "call_function":
             copied[node] = graph.node_copy(node, lambda n: copied[n])
             if getattr(node.target, "_opname", "") == "rnn_layer":  # its last argument stores tensors for backward

@@ -141,7 +141,7 @@ class Recorder(TorchDispatchMode):
             return out
         node = self.graph.call_function(func, given, named)
         node.meta["val"] = out
-        node.meta["nn_module_stack"] = {path: (path, kind) for path, kind in self._calls}
+        node.meta["nn_module_stack"] = stack = {path: (path, kind) for path, kind in self._calls}
         self.sizes.mark(name, (args, kwargs), [t for t in leaves if isinstance(t, Tensor)])
         if isinstance(out, Tensor):
             self._know(out, node, follows)
@@ -149,18 +149,25 @@ class Recorder(TorchDispatchMode):
             for n, t in enumerate(out):
                 if isinstance(t, Tensor):
                     item = self.graph.call_function(operator.getitem, (node, n))
-                    item.meta["val"] = t
+                    item.meta |= {"val": t, "nn_module_stack": stack}
                     self._know(t, item, follows)
         return out
 
     @contextmanager
     def module_calls(self, root: Module | None) -> Iterator[None]:
-        """Context in which nodes record the module calls, below ``root``, that they are part of."""
+        """Context in which nodes record the module calls, below ``root``, that they are part of.
+
+        Later calls of a module have numbers: ``layer``, ``layer@1``.
+        """
         paths = {} if root is None else {id(m): path for path, m in root.named_modules()}
+
+        counts: dict[str, int] = {}
 
         def enter(module: Module, args: Any) -> None:
             if id(module) in paths:
-                self._calls.append((paths[id(module)], type(module)))
+                path = paths[id(module)]
+                count = counts[path] = counts.get(path, -1) + 1
+                self._calls.append((f"{path}@{count}" if count else path, type(module)))
 
         def leave(module: Module, args: Any, result: Any) -> None:
             if id(module) in paths:

@@ -90,18 +90,13 @@ def _cast(call: Call, below: Callable[[], Any]) -> Any:
     args, named = call.args, call.named or {}
     mode.autocast = None
     try:
-        if call.out is None and named.get("out") is None and not _is_packed_lstm(call):
+        if call.out is None and named.get("out") is None:
             cast = _casting(_rule(call), dict(before), args)
             args = [each_tensor(a, cast) for a in args]
             named = {name: each_tensor(a, cast) for name, a in named.items()}
         return dispatch(call._replace(args=args, named=named))
     finally:
         mode.autocast = before
-
-
-def _is_packed_lstm(call: Call) -> bool:
-    """Whether it is an LSTM over packed sequences, given by their data and batch sizes, which PyTorch does not cast."""
-    return call.operator.name == "lstm" and len(call.args) > 1 and isinstance(call.args[1], Tensor)
 
 
 def _casting(rule: str | None, on: dict[str, Dtype], args: Any) -> Callable[[Tensor], Any]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 _LOWER = """
     mm matmul bmm addmm addbmm baddbmm inner tensordot chain_matmul linalg_multi_dot linalg_vecdot linalg_matmul linear
-    prelu scaled_dot_product_attention multi_head_attention_forward conv_tbc
+    prelu scaled_dot_product_attention _native_multi_head_attention conv_tbc
     conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-    lstm rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell
+    mkldnn_rnn_layer rnn_layer
 """
 _FLOAT32 = """
     avg_pool3d adaptive_avg_pool3d adaptive_max_pool3d max_unpool2d max_unpool3d fractional_max_pool2d

@@ -147,12 +147,17 @@ def publish(value: Any, *names: str) -> Any:
         made = value
         for make in publishing:
             made = make(made, place, last)
-        if place == _TENSOR:
+        if place == _TENSOR and not _is_patched(last):
             setattr(Tensor, last, made)
         table.put(last, value, made)
         if place != _TENSOR and isinstance(made, FunctionType):
             _addresses.setdefault(made, (place, last))
     return value
+
+
+def _is_patched(name: str) -> bool:
+    """Whether a program has replaced an attribute of tensors before its module was imported; it keeps its own."""
+    return name in _later[_TENSOR] and not isinstance(vars(Tensor).get(name), _Later)
 
 
 def document(function: Callable[..., Any], text: str) -> None:

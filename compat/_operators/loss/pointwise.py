@@ -11,6 +11,7 @@ from compat._core.memory.strides import Layout, broadcast_size, elementwise_stri
 from compat._core.operators.composite import composite
 from compat._core.operators.declaration import Gradients
 from compat._core.operators.op import aten
+from compat._core.operators.opmath import in_single
 from compat._core.operators.value_checks import values_of
 from compat._core.tensor.registry import function, names_of
 from compat._core.tensor.tensor import Tensor
@@ -164,9 +165,14 @@ def l1_loss(
     check=_check_floating("smooth_l1_cpu"),
 )  # fmt: skip
 def smooth_l1_pairs(input, target, reduction, beta):
+    return reduced(_smooth(input, target, beta), reduction)
+
+
+@in_single
+def _smooth(input: Any, target: Any, beta: float) -> Any:
     distance = e.absolute(e.sub(input, target))
     small = np.multiply(e.square(_near(distance, np.less(distance, beta))), 0.5 / beta)
-    return reduced(np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta)), reduction)
+    return np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta))
 
 
 def _near(distance: Any, small: Any) -> Any:

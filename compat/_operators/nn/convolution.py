@@ -8,6 +8,7 @@ from typing import Any
 from compat._core.memory.strides import Layout, channels_last_strides
 from compat._core.operators.composite import composite
 from compat._core.operators.op import aten
+from compat._core.operators.opmath import in_single
 from compat._core.tensor.tensor import Tensor
 from compat._core.types.dtype import bfloat16, bool_, dtype, float32, int64
 from compat._core.types.errors import cpp_name, lacks, size_text, type_text
@@ -223,6 +224,7 @@ def _check(input, weight, bias, stride, padding, dilation, transposed, output_pa
     saves="bias.sym_sizes_opt dilation groups input! output_padding padding stride transposed weight!",
     names="torch.convolution", layout=_result_strides, check=_check, out=False,
 )  # fmt: skip
+@in_single
 def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """The general convolution; every parameter is given per dimension, or once for all.
 

@@ -383,11 +383,14 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
     else:
         mean, variance = (_by_channel(_wide(s), input) for s in (running_mean, running_var))
     inverse = e.rsqrt(np.add(variance, eps))
+    noted = type_of(input if weight is None else weight).dtype
+    if training:  # the statistics are rounded to the dtype in which they are saved, and then used
+        mean, inverse = (_wide(np.astype(s, noted)) for s in (mean, inverse))
     parts = [None if p is None else _by_channel(_wide(p), input) for p in (weight, bias)]
     out = np.astype(_affine(np.multiply(np.subtract(x, mean), inverse), *parts), type_of(input).dtype)
     if not training:
         return (out, *[np.zeros((0,), type_of(x).dtype)] * 2)
-    stats = [reshape(s, shape=channels) for s in (mean, inverse)]
+    stats = [np.astype(reshape(s, shape=channels), noted) for s in (mean, inverse)]
     if running_mean is None:
         return (out, *stats)
     unbiased = np.multiply(variance, _count(x, axes) / max(_count(x, axes) - 1, 1))

@@ -2,6 +2,7 @@
 
 PyTorch's CPU backend has such an operation for float32 LSTMs. Other networks are folded
 (``compat._operators.nn.expanded_nodes``): computed the same way, but recorded step by step when their graph is read.
+In half precision and under autocast they are computed step by step, since each operation of a step rounds.
 """
 
 from __future__ import annotations
@@ -191,18 +192,20 @@ class _Call:
     ) -> Sequence[Tensor]:
         """The states after all steps, and the last ``h`` and ``c``."""
         b_ih, b_hh = given[2:4] if self.has_biases else (None, None)
+        weights = Weights(given[0], given[1], b_ih, b_hh, given[-1] if projected else None)
+        sizes = None if self.packed is None else self.packed.given
+        steps = partial(layer_in_steps, self.mode, reverse, sizes)
+        if not whole and (grad_mode.autocast is not None or input.dtype in (dtype.float16, dtype.bfloat16)):
+            return steps(input, *weights, *state)
         self._check(input, state[0], given)
         if whole and grad_mode.grad:
             return mkldnn_rnn_layer.function(
                 input, *given[:2], b_ih, b_hh, *state, reverse, (), self.mode, given[1].shape[1], self.num_layers,
                 self.has_biases, self.bidirectional, self.batch_first, self.train,
             )[:3]  # fmt: skip
-        weights = Weights(given[0], given[1], b_ih, b_hh, given[-1] if projected else None)
         run = partial(self._at_once, reverse=reverse, keep=bool(grad_mode.grad))
         if not grad_mode.grad:
             return run(input, *weights, *state)
-        sizes = None if self.packed is None else self.packed.given
-        steps = partial(layer_in_steps, self.mode, reverse, sizes)
         return folded(run, steps, node_classes(self.mode, projected, sizes, reverse), (input, *weights, *state))
 
     def _at_once(self, input: Tensor, *weights_and_state: Any, reverse: bool, keep: bool) -> Sequence[Tensor]:
@@ -216,7 +219,7 @@ class _Call:
 
     def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
         for t, weight in ((input, given[0]), (h, given[1])):
-            if t.dtype is not weight.dtype:
+            if t.dtype is not weight.dtype and grad_mode.autocast is None:  # which casts the layer's operands
                 names = f"{t.dtype.scalar_name} and {weight.dtype.scalar_name}"
                 raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names}")
         batch = input.shape[1] if self.packed is None else self.packed.batch

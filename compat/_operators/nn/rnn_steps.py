@@ -10,7 +10,7 @@ from typing import Any
 
 from compat._core.tensor.tensor import Tensor
 from compat._operators.activation.piecewise import relu
-from compat._operators.linalg.matmul import linear, mm
+from compat._operators.linalg.matmul import linear, matmul, mm
 from compat._operators.nn.rnn_cells import gru_step, lstm_step, plain_step
 from compat._operators.nn.rnn_scan import GRU, LSTM, RELU, Weights
 from compat._operators.pointwise.arithmetic import add, mul
@@ -27,7 +27,7 @@ def _step(mode: int, gates: Tensor, state: State, w: Weights) -> State:
         return (gru_step(lambda: gates, state[0], w.hh, w.b_hh),)
     if mode == LSTM:
         h, c = lstm_step(lambda: gates, state[0], state[1], w.hh, w.b_hh)
-        return h if w.hr is None else linear(h, w.hr), c
+        return h if w.hr is None else matmul(h, w.hr.t()), c
     return (plain_step((relu if mode == RELU else tanh).function, lambda: gates, state[0], w.hh, w.b_hh),)
 
 

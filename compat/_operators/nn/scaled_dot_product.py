@@ -25,7 +25,7 @@ from funcgrad.core.tracing import type_of
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.contraction import dot as contract
-from funcgrad.primitives.shape import reshape
+from funcgrad.primitives.shape import cut, reshape
 
 # ---------------------------------------------------------------- the softmax of rows of -inf
 
@@ -106,8 +106,7 @@ def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale:
 
 def _wide(*xs: Any) -> list[Any]:
     """float16 and bfloat16 as float32, since exponentials are summed."""
-    half = (fdtypes.float16, fdtypes.bfloat16)
-    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in half else x for x in xs]
+    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x for x in xs]
 
 
 def _factor(scale: float | None, width: int) -> float:
@@ -120,6 +119,37 @@ def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
     _, heads, rows = types[1].shape
     own = tuple(layout.stride) if types[0].shape == tuple(layout.size) and layout.dense else None
     return [own, (heads * rows, 1, heads)]
+
+
+_HALVES = (fdtypes.float16, fdtypes.bfloat16)
+#: The sizes of blocks in which PyTorch's kernel goes back.
+_BLOCK_OF_KEYS = 512
+
+
+def _block_of_queries(count: int) -> int:
+    return 256 if count >= 768 else 64 if count >= 192 else 32
+
+
+def _rounded(x: Any, dtype: Any) -> Any:
+    """float32 numbers rounded to another dtype, as float32."""
+    return np.astype(np.astype(x, dtype), fdtypes.float32)
+
+
+def _product_by_blocks(scores: Any, y: Any, axis: int, heads: _Heads, dtype: Any, factor: float | None = None) -> Any:
+    """``factor`` times the product of scores, summed over queries (axis 1) or keys (axis 2).
+
+    In half precision PyTorch's kernel adds up the products of blocks of queries or keys, and rounds each sum.
+    """
+    count, rounds = type_of(scores).shape[axis], dtype in _HALVES and heads.rows == heads.l
+    block = max(count, 1) if not rounds else _block_of_queries(count) if axis == 1 else _BLOCK_OF_KEYS
+    total = None
+    for start in range(0, max(count, 1), block):
+        limit = min(start + block, count)
+        part = _product(cut(scores, axis, start, limit), cut(y, 1, start, limit), axis, 1)
+        part = part if factor is None else np.multiply(part, factor)
+        total = part if total is None else np.add(total, part)
+        total = _rounded(total, dtype) if rounds else total
+    return total
 
 
 @aten(
@@ -154,14 +184,16 @@ def flash_attention_backward(ct0, ct1, query, key, value, attn_mask, is_causal, 
     scores = _scores(heads, query, key, attn_mask, is_causal, factor)
     weights = heads.of_scores(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
     rows = reshape(ct, shape=(heads.batch, heads.rows, type_of(value).shape[3]))
-    grad_value = _product(weights, rows, 1, 1)
     towards = _product(rows, heads.of_key(value), 2, 2)
     inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
     # The logarithms are results too, only for this operator's backward.
     through = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
-    grad_scores = np.multiply(np.multiply(weights, np.add(np.subtract(towards, inner), through)), factor)
-    grad_query = _product(grad_scores, heads.of_key(key), 2, 1)
-    grad_key = _product(grad_scores, heads.of_query(query), 1, 1)
+    grad_scores = np.multiply(weights, np.add(np.subtract(towards, inner), through))
+    if dtype in _HALVES:  # PyTorch's kernel rounds what it multiplies, and scales the products
+        weights, grad_scores = (_rounded(x, dtype) for x in (weights, grad_scores))
+    grad_value = _product_by_blocks(weights, rows, 1, heads, dtype)
+    grad_query = _product_by_blocks(grad_scores, heads.of_key(key), 2, heads, dtype, factor)
+    grad_key = _product_by_blocks(grad_scores, heads.of_query(query), 1, heads, dtype, factor)
     grads = zip((grad_query, grad_key, grad_value), (query, key, value))
     return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in grads)
 

@@ -142,6 +142,7 @@ def _lerp_number(input, end, weight):
 
 
 @_lerp_number.backward
+@in_single
 def _lerp_number_backward(ct: Any, weight: Any) -> Any:
     weight = np.conj(np.astype(weight, type_of(ct).dtype))
     return ct * (e.number(1, weight) - weight), ct * weight

@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from compat._core.autograd.callback_node import outside, pulled
-from compat._core.dispatch.layout_tensor import LayoutTensor
+from compat._core.dispatch.table_tensor import OfValues, TableTensor, functions_of
 from compat._core.tensor.registry import names_of
 from compat._core.tensor.tensor import Tensor, array_of, from_array
-from compat._core.tensor.torch_function import DisableTorchFunctionSubclass
 from compat._core.types.errors import wrap_dim
 from compat._core.types.memory_format import LAYOUTS
 from compat._core.types.size import Size
@@ -26,63 +25,17 @@ Function = Callable[..., Any]
 _tensor: Any = Tensor
 
 
-class Nested(LayoutTensor):
-    """The base of nested tensors.
+class Nested(TableTensor):
+    """The base of nested tensors."""
 
-    Attributes:
-        functions: by function name; called with the function and its arguments.
-    """
-
-    functions: ClassVar[dict[str, Function]] = {}
     layout: ClassVar[Any]
     rank = 3
     is_nested = True
-
-    def __init_subclass__(cls, **named: Any) -> None:
-        super().__init_subclass__(**named)
-        cls.functions = {}
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The result of a function of nested tensors, by the table of its class."""
-        kwargs = kwargs or {}
-        name = func.__name__
-        found = cls.functions.get(name)
-        if found is not None:
-            return found(func, *args, **kwargs)
-        if name in _ABOUT:
-            with DisableTorchFunctionSubclass():
-                return func(*args, **kwargs)
-        base = name[:-1]
-        if name.endswith("_") and not name.startswith("_") and base in cls.functions:
-            return _in_place(cls, base, func, *args, **kwargs)
-        raise cls.unsupported(name)
 
     @classmethod
     def unsupported(cls, name: str) -> Exception:
         """The error of a function without an entry."""
         return NotImplementedError(f"aten.{name}.default: nested tensors of layout {cls.layout} do not support it")
-
-    # The graph is that of the parts.
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether gradients are computed for it."""
-        return self._first().requires_grad
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
-
-    @property
-    def grad_fn(self) -> Any:
-        """The node of its values."""
-        return self._first().grad_fn
-
-    @property
-    def is_leaf(self) -> bool:
-        """Whether its values are a leaf."""
-        return self._first().is_leaf
 
     @property
     def mT(self) -> Any:  # noqa: N802
@@ -103,42 +56,8 @@ class Nested(LayoutTensor):
         found: Tensor = self.functions["to_padded_tensor"](None, self, padding, output_size)
         return found
 
-    def _first(self) -> Tensor:
-        """The tensor whose graph stands for that of all."""
-        raise NotImplementedError
 
-
-#: Functions that only query a tensor.
-_ABOUT = frozenset(
-    ["__get__", "is_floating_point", "is_complex", "element_size", "is_conj", "is_neg", "is_signed", "save"]
-)
-
-
-def functions_of(*classes: type[Nested]) -> Any:
-    """A decorator factory: ``by_name("sum")`` makes a function the entry of functions in tables of some classes."""
-
-    def by_name(*names: str) -> Any:
-        def note(function: Function) -> Function:
-            for cls in classes:
-                cls.functions.update(dict.fromkeys(names, function))
-            return function
-
-        return note
-
-    return by_name
-
-
-def _in_place(cls: type[Nested], base: str, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function that writes into a nested tensor, by the one that does not."""
-    torch = names_of("torch")
-    plain = torch.get(base) or getattr(Tensor, base)
-    if target.requires_grad and target.is_leaf and torch["is_grad_enabled"]():
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
-    target._take(cls.functions[base](plain, target, *args, **kwargs))
-    return target
-
-
-class NestedTensor(Nested):
+class NestedTensor(OfValues, Nested):
     """Sequences of different lengths, of layout ``torch.jagged``; made by ``torch.nested.nested_tensor`` and others.
 
     Attributes:
@@ -167,8 +86,8 @@ class NestedTensor(Nested):
     ragged: int
     symbol: RaggedSize
 
-    def _first(self) -> Tensor:
-        return self.elements
+    def _like(self, elements: Tensor) -> NestedTensor:
+        return like(self, elements)
 
     # ---------------------------------------------------------------- what it is
 
@@ -249,46 +168,6 @@ class NestedTensor(Nested):
             shown += ", requires_grad=True"
         return f"{shown}, contiguous={self.counts is None and self.elements.is_contiguous()})"
 
-    # ---------------------------------------------------------------- its graph
-
-    @property
-    def grad(self) -> Any:
-        """The gradient, of the same sequences."""
-        found = self.elements.grad
-        return None if found is None else like(self, found)
-
-    @grad.setter
-    def grad(self, new: Any) -> None:
-        self.elements.grad = new.elements if isinstance(new, NestedTensor) else new
-
-    def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
-        """Sets whether gradients are computed for it."""
-        self.elements.requires_grad_(requires_grad)
-        return self
-
-    def backward(self, gradient: Any = None, **named: Any) -> None:
-        """Computes gradients of leaves."""
-        self.elements.backward(None if gradient is None else gradient.elements, **named)
-
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
-        """Calls a hook with the gradient, nested like this tensor, when it is computed."""
-
-        def call(grad: Tensor) -> Any:
-            found = hook(like(self, grad))
-            return found.elements if isinstance(found, NestedTensor) else found
-
-        return self.elements.register_hook(call)
-
-    def retain_grad(self) -> None:
-        """Keeps the gradient of a non-leaf."""
-        self.elements.retain_grad()
-
-    def detach(self) -> Any:
-        """The same outside the graph."""
-        return like(self, self.elements.detach())
-
-    data = property(detach, doc="The same outside the graph.")
-
     def __deepcopy__(self, memo: dict) -> NestedTensor:
         if id(self) not in memo:
             made = jagged(self.elements.__deepcopy__(memo), self.starts, self.counts, self.ragged, self.symbol)
@@ -298,22 +177,6 @@ class NestedTensor(Nested):
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         return _rebuild, (self.elements, self.starts, self.counts, self.ragged)
-
-    def numpy(self, *, force: bool = False) -> Any:
-        """Not defined.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
-
-    def tolist(self) -> Any:
-        """Not defined.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")
 
     def item(self) -> Any:
         """The number that a tensor of one element is."""

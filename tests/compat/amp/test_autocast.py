@@ -102,6 +102,18 @@ def test_a_backward_function_called_in_the_block_is_in_it() -> None:
     assert found == [(torch.bfloat16, True), (torch.float32, False)]
 
 
+@pytest.mark.parametrize("grad", [False, True])
+def test_layers_of_an_lstm_are_cast_one_by_one(grad: bool) -> None:
+    net, x = torch.nn.LSTM(3, 4, num_layers=2, bidirectional=True), torch.randn(5, 2, 3)
+    with torch.autocast("cpu"), torch.set_grad_enabled(grad):
+        found, states = net(x)
+    assert {t.dtype for t in (found, *states)} == {torch.bfloat16}
+    assert torch.allclose(found.float(), net(x)[0], atol=0.02)  # a few roundings to 8 bits of numbers below 1
+    if grad:
+        found.float().sum().backward()
+        assert all(p.grad is not None and p.grad.dtype == torch.float32 for p in net.parameters())
+
+
 def test_functions_taken_before_are_cast_and_none_is_replaced() -> None:
     mm, add, matmul = torch.mm, torch.add, torch.Tensor.matmul
     x = torch.ones(2, 2)

@@ -1,0 +1,226 @@
+"""``torch.export.unflatten``: an exported program as a tree of modules, with the names of the module that was exported.
+
+Nodes record the calls of modules that they are part of. The nodes of one call become the graph of a module, and the
+call a node of the graph around it. A module that was called several times with different results in its graph is
+several modules: ``layer``, ``layer@1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import getitem
+from typing import Any
+
+from compat._core.pytree.trees import tree_unflatten
+from compat._core.tensor.tensor import Tensor
+from compat.export._program import ExportedProgram
+from compat.fx.graph import Graph
+from compat.fx.interpreter import Interpreter
+from compat.fx.node import Node, map_arg
+from compat.nn.modules.module import Module
+from compat.nn.parameter import Parameter
+
+__all__ = ["InterpreterModule", "UnflattenedModule", "unflatten"]
+
+
+class InterpreterModule(Module):
+    """A module that runs a graph node by node.
+
+    Attributes:
+        graph: the graph, of operators and calls of modules below this one; None for one that was not called.
+    """
+
+    graph: Graph | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.graph = None
+
+    def forward(self, *args: Any) -> Any:
+        """The results for the inputs of the graph.
+
+        Raises:
+            RuntimeError: for a module that has weights, and was not called.
+        """
+        if self.graph is None:
+            raise RuntimeError("the program does not call this module")
+        return Interpreter(self, graph=self.graph).run(*args)
+
+
+class UnflattenedModule(InterpreterModule):
+    """The module of ``unflatten``; its arguments and results have the structure of the exported module's."""
+
+    def __init__(self, export_module: ExportedProgram, flat_args_adapter: Callable[..., Any] | None = None):
+        super().__init__()
+        self.__dict__["_checks"] = export_module.module()
+        self.__dict__["_adapter"] = flat_args_adapter
+        every = {**export_module.state_dict, **export_module.constants}
+        for name, t in every.items():
+            holder, last = _holder(self, name)
+            if isinstance(t, Parameter):
+                holder.register_parameter(last, Parameter(t.detach().clone(), t.requires_grad))
+            else:
+                holder.register_buffer(last, t.detach().clone(), persistent=name in export_module.state_dict)
+        _Tree(self, export_module).fill()
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of the program."""
+        program, inputs = self.__dict__["_checks"].check_arguments(*args, **kwargs)
+        assert self.graph is not None
+        return tree_unflatten(list(Interpreter(self, graph=self.graph).run(*inputs)), program.out_spec)
+
+
+def unflatten(module: ExportedProgram, flat_args_adapter: Callable[..., Any] | None = None) -> UnflattenedModule:
+    """A program as a module with the submodules of the exported one, which share no memory with the program.
+
+    Args:
+        module: the program.
+        flat_args_adapter: must be None.
+
+    Raises:
+        TypeError: for an adapter.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+        >>> torch.export.unflatten(torch.export.export(net, (torch.ones(1, 2),)))
+        UnflattenedModule(
+          (0): InterpreterModule()
+          (1): InterpreterModule()
+        )
+    """
+    if flat_args_adapter is not None:
+        raise TypeError(f"unflatten: arguments of another structure are not adapted, got {flat_args_adapter!r}")
+    return UnflattenedModule(module)
+
+
+def _holder(root: Module, name: str) -> tuple[Module, str]:
+    """The module that holds a name, with the modules on the way to it made as needed; and the name there."""
+    *way, last = name.split(".")
+    for part in way:
+        if part not in root._modules:
+            root.add_module(part, InterpreterModule())
+        root = root._modules[part]
+    return root, last
+
+
+class _Tree:
+    """The graphs of the modules of a program.
+
+    Args:
+        root: the module that gets them; it has the weights.
+        program: the program.
+    """
+
+    def __init__(self, root: UnflattenedModule, program: ExportedProgram):
+        self.root, nodes = root, list(program.graph.nodes)
+        targets = {s.arg.name: s.target for s in program.graph_signature.input_specs if s.target is not None}
+        inputs = [n for n in nodes if n.op == "placeholder"]
+        self.weights = {n: targets[n.name] for n in inputs if n.name in targets}
+        self.inputs = [n for n in inputs if n not in self.weights]
+        self.nodes = [n for n in nodes if n.op not in ("placeholder", "output")]
+        self.output = program.graph.output_node()
+        self.paths: dict[Node, list[str]] = {}
+        before = [""]
+        for node in self.nodes:  # a size that was computed has no call of its own
+            self.paths[node] = before = list(node.meta.get("nn_module_stack", before)) or before
+
+    def fill(self) -> None:
+        """Gives the root its graph, and all modules below it theirs."""
+        self.root.graph = self._graph(self.root, "", self.nodes, self.inputs, self.output.args[0])
+
+    def _graph(self, module: Module, path: str, nodes: Sequence[Node], inputs: Sequence[Node], results: Any) -> Graph:
+        """The graph of one call.
+
+        Args:
+            module: what is called.
+            path: its name in the program.
+            nodes: those of the call.
+            inputs: nodes outside that these use.
+            results: what the call returns: nodes, in any structure.
+        """
+        graph = Graph()
+        made: dict[Node, Node] = {n: graph.placeholder(n.name) for n in inputs}
+
+        def value(n: Node) -> Node:
+            if n not in made:  # a weight of this module or of one below
+                made[n] = graph.get_attr(_below(path, self.weights[n]))
+            return made[n]
+
+        start = 0
+        while start < len(nodes):
+            node, child = nodes[start], self._child(nodes[start], path)
+            if child is None:
+                made[node] = graph.node_copy(node, value)
+                start += 1
+                continue
+            end = start
+            while end < len(nodes) and self._child(nodes[end], path) == child:
+                end += 1
+            self._call(graph, module, path, child, nodes[start:end], made, value)
+            start = end
+        graph.output(map_arg(results, value))
+        return graph
+
+    def _child(self, node: Node, path: str) -> str | None:
+        """The call below a call that a node is part of; None if it is part of that call itself."""
+        stack = self.paths[node]
+        at = stack.index(path) + 1 if path in stack else 0
+        return stack[at] if at < len(stack) else None
+
+    def _call(
+        self, graph: Graph, module: Module, path: str, child: str, nodes: Sequence[Node], made: dict[Node, Node],
+        value: Callable[[Node], Node],
+    ) -> None:  # fmt: skip
+        """A call of a module below, with its graph."""
+        own, inside = child.partition("@")[0], set(nodes)
+        used = dict.fromkeys(n for node in nodes for n in node.all_input_nodes if n not in inside)
+        inputs = [n for n in used if n not in self.weights or not _is_below(own, self.weights[n])]
+        results = [n for n in nodes if any(user not in inside for user in n.users)]
+        name, called = self._module(module, path, own)
+        content = self._graph(called, child, nodes, inputs, results[0] if len(results) == 1 else tuple(results))
+        if called.graph is not None and _shape(called.graph) != _shape(content):
+            name, called = self._another(module, name)
+        if called.graph is None:
+            called.graph = content
+        call = graph.call_module(name, tuple(map(value, inputs)))
+        for n, result in enumerate(results):
+            made[result] = call if len(results) == 1 else graph.call_function(getitem, (call, n))
+
+    def _module(self, module: Module, path: str, own: str) -> tuple[str, InterpreterModule]:
+        """The module of a call, and its name in the one around it."""
+        name = _below(path.partition("@")[0], own)
+        holder, last = _holder(module, name)
+        if last not in holder._modules:
+            holder.add_module(last, InterpreterModule())
+        return name, holder._modules[last]
+
+    def _another(self, module: Module, name: str) -> tuple[str, InterpreterModule]:
+        """A module with the weights of another one, for a call with another graph."""
+        holder, last = _holder(module, name)
+        before = holder._modules[last]
+        assert isinstance(before, InterpreterModule)
+        count = 1
+        while f"{last}@{count}" in holder._modules:
+            count += 1
+        made = InterpreterModule()
+        for kind in ("_parameters", "_buffers", "_modules"):
+            getattr(made, kind).update(getattr(before, kind))
+        holder.add_module(f"{last}@{count}", made)
+        return f"{name}@{count}", made
+
+
+def _is_below(path: str, name: str) -> bool:
+    return not path or name.startswith(f"{path}.")
+
+
+def _below(path: str, name: str) -> str:
+    """A name in the program as one in a module of it."""
+    path = path.partition("@")[0]
+    return name[len(path) + 1 :] if path and _is_below(path, name) else name
+
+
+def _shape(graph: Graph) -> list[Any]:
+    """A graph without the names of its nodes."""
+    place = {node: f"%{n}" for n, node in enumerate(graph.nodes)}
+    shown = lambda x: str(map_arg(x, place.__getitem__)) if not isinstance(x, Tensor) else id(x)
+    return [(n.op, n.op == "placeholder" or str(n.target), shown(n.args), shown(n.kwargs)) for n in graph.nodes]
