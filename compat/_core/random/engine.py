@@ -59,7 +59,7 @@ class Engine:
     array([2546248239, 3071714933], dtype=uint32)
     """
 
-    __slots__ = ("_parked", "_seed", "_stream", "next_double_normal", "next_float_normal")
+    __slots__ = ("_bits", "_parked", "_seed", "_stream", "next_double_normal", "next_float_normal")
 
     #: The second normal of the last scalar Box-Muller pair, waiting to be used; None when there is none.
     next_double_normal: float | None
@@ -67,6 +67,8 @@ class Engine:
     next_float_normal: float | None
 
     def __init__(self, seed: int = DEFAULT_SEED) -> None:
+        self._bits = np.random.MT19937(0)
+        self._stream = np.random.RandomState(self._bits)  # seeds it as PyTorch does, and has its state
         self.seed(seed)
 
     # ---- seeding
@@ -80,7 +82,7 @@ class Engine:
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
         self._seed = seed & 0xFFFF_FFFF_FFFF_FFFF
-        self._stream = np.random.RandomState(self._seed & 0xFFFF_FFFF)
+        self._stream.seed(self._seed & 0xFFFF_FFFF)
         self._parked = 0  # the "next" PyTorch reports while the word block is used up: 0 before any draw, then 624
         self.next_double_normal = None
         self.next_float_normal = None
@@ -101,25 +103,26 @@ class Engine:
     def next32(self) -> int:
         """The next 32-bit word."""
         self._parked = _WORDS
-        return int.from_bytes(self._stream.bytes(4), "little")
+        return int(self._bits.random_raw())
 
     def next64(self) -> int:
         """The next two words as one 64-bit number, the first word high."""
         self._parked = _WORDS
-        both = self._stream.bytes(8)
-        return int.from_bytes(both[:4], "little") << 32 | int.from_bytes(both[4:], "little")
+        high, low = self._bits.random_raw(2).tolist()
+        return int(high << 32 | low)
 
     def random32(self, n: int) -> np.ndarray:
-        """The next ``n`` words: uint32, shape ``(n,)``, read-only."""
-        if n == 0:
-            return np.empty(0, np.uint32)  # bytes(0) would use up a word
-        self._parked = _WORDS
-        return np.frombuffer(self._stream.bytes(4 * n), "<u4")
+        """The next ``n`` words: uint32, shape ``(n,)``."""
+        if n:
+            self._parked = _WORDS
+        return self._bits.random_raw(n).astype(np.uint32)
 
     def random64(self, n: int) -> np.ndarray:
         """The next ``n`` pairs of words as 64-bit numbers: uint64, shape ``(n,)``."""
-        pairs = self.random32(2 * n).reshape(n, 2)
-        return pairs[:, ::-1].copy().view("<u8").reshape(n)
+        if n:
+            self._parked = _WORDS
+        words = self._bits.random_raw(2 * n)
+        return words[::2] << np.uint64(32) | words[1::2]
 
     # ---- state
 
@@ -177,13 +180,13 @@ class Engine:
 
     def mark(self) -> Any:
         """Where it is now, for ``back``: in much less time than a state takes."""
-        address = self._stream._bit_generator.ctypes.state_address
+        address = self._bits.ctypes.state_address
         words = ctypes.string_at(address, _MT19937)
-        return self._stream, address, words, self._seed, self._parked, self.next_double_normal, self.next_float_normal
+        return address, words, self._seed, self._parked, self.next_double_normal, self.next_float_normal
 
     def back(self, mark: Any) -> None:
         """Restores the marked state."""
-        self._stream, address, words, *others = mark
+        address, words, *others = mark
         ctypes.memmove(address, words, _MT19937)
         self._seed, self._parked, self.next_double_normal, self.next_float_normal = others
 

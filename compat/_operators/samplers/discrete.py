@@ -97,9 +97,11 @@ def multinomial(engine: Engine, weights: np.ndarray, n_sample: int, replacement:
         return np.stack([_looked_up(engine, row, n_sample) for row in rows]).reshape(shape)
     if not bool(weights.max() < np.inf and weights.min() >= 0):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if (rows.sum(axis=1) == 0).any():
+    if not rows.any(axis=1).all():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     quotients = rows / exponential(engine, rows.shape, weights.dtype)
+    if n_sample == 1:
+        return quotients.argmax(axis=1).reshape(shape)
     order = np.argsort(-quotients, axis=1, kind="stable")
     return np.ascontiguousarray(order[:, :n_sample]).reshape(shape)
 
