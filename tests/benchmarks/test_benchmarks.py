@@ -86,7 +86,7 @@ def test_quartiles():
     assert Spread.of([4.0, 1.0, 3.0, 2.0, 5.0]) == Spread(3.0, 2.0, 4.0)
 
 
-def test_the_table_says_whether_the_target_is_met():
+def test_the_table_reports_the_target():
     case = Case("small", clocked("us", 1e-6), [clocked("them", 2e-6)], rounds=1, sample_seconds=0, target=0.6)
     missed = dataclasses.replace(case, name="large", ours=clocked("us", 0.9), others=[clocked("them", 1.0)], target=0.6)
     text = table(compare(case) + compare(missed))
@@ -110,7 +110,7 @@ def test_examples_in_docstrings(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_benchmark_says_what_it_is_and_has_cases(name):
+def test_benchmarks_have_a_docstring_and_cases(name):
     module = importlib.import_module(f"benchmarks.{name}")
     title = module.__doc__.splitlines()[0]
     assert title.endswith(".") and len(title) < 140

@@ -96,7 +96,7 @@ def invented(workload: Workload, size: str, *rest: object) -> Race:
     return Race(workload.name, workload.title, size, fields, "torch", False, 7, 1e6, 2e6, 0.3, results)
 
 
-def test_the_command_line_writes_what_it_prints(tmp_path: Path, capsys, monkeypatch):
+def test_the_command_line_writes_its_output(tmp_path: Path, capsys, monkeypatch):
     file = tmp_path / "new" / "out.json"
     monkeypatch.setattr(program, "race", invented)
     monkeypatch.setattr(program.limits, "in_own_process", lambda threads: Limits(1e9, 1e10))

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_compiled_programs_exchange_what_the_formula_says() -> None:
+def test_compiled_collectives_have_the_expected_volume() -> None:
     command = [sys.executable, "-m", "benchmarks.scaling.pod", "--size", "small", "--devices", "8,16"]
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, timeout=900, check=False)

@@ -116,7 +116,7 @@ def test_a_start_comes_back_from_its_file(tmp_path: Path):
     assert [len(x) for x, _ in again.batches] == list(range(12)), "in their order"
 
 
-def test_sizes_by_what_differs():
+def test_workload_sizes_by_their_changes():
     mlp = all_workloads()["mlp"]
     assert mlp.size("medium") is mlp.sizes["medium"]
     assert mlp.size("depth=8+width=16") == type(mlp.sizes["small"])(8, 16, 32)
@@ -125,7 +125,7 @@ def test_sizes_by_what_differs():
             mlp.size(wrong)
 
 
-def test_workloads_are_named_once_and_say_what_they_are():
+def test_workloads_have_unique_names_and_docstrings():
     assert len(named(FILES)) == len(all_workloads())
     for workload in all_workloads().values():
         assert workload.title and next(iter(workload.sizes)) == "small"

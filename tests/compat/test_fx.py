@@ -270,7 +270,7 @@ def test_a_result_used_twice_is_not_fused() -> None:
     assert len(list(optimization.fuse(Twice().eval()).children())) == 2
 
 
-def test_compatibility_is_said_in_the_docstring() -> None:
+def test_compatibility_is_recorded_in_the_docstring() -> None:
     @compatibility(is_backward_compatible=False)
     def f() -> None:
         """Does nothing."""

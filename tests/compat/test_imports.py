@@ -35,7 +35,7 @@ def test_correct_calls_import_nothing_of_the_errors() -> None:
     assert "compat._core.schema.argument_errors" not in found
 
 
-def test_names_say_what_modules_publish() -> None:
+def test_names_txt_lists_the_published_names() -> None:
     subprocess.run([sys.executable, "tools/index_names.py", "--check"], check=True, cwd=ROOT)
 
 
@@ -51,7 +51,7 @@ def test_names_are_found_without_their_modules() -> None:
     modules_after(program)
 
 
-def test_the_constructor_of_tensors_is_there_at_once() -> None:
+def test_the_first_tensor_constructor_call_imports_its_module() -> None:
     program = "import compat as torch\nassert torch.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0]"
     assert "compat._operators.create.legacy_constructors" in modules_after(program)
 

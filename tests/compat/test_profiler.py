@@ -14,7 +14,7 @@ import compat as torch
 from compat.utils.benchmark import Timer
 
 
-def test_ranges_their_times_and_what_lies_within() -> None:
+def test_profiler_ranges_times_and_children() -> None:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
         for _ in range(2):
             with torch.profiler.record_function("outer"):

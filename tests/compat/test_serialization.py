@@ -42,11 +42,11 @@ def assert_described(found: Any) -> None:
         assert got[1][name] == value, name
 
 
-def test_reads_what_pytorch_wrote() -> None:
+def test_load_files_of_pytorch() -> None:
     assert_described(torch.load(GOLDEN / "saved.pt"))
 
 
-def test_reads_what_it_wrote() -> None:
+def test_save_load_round_trip() -> None:
     assert_described(again(contents(torch)))
 
 
@@ -67,7 +67,7 @@ def test_reads_and_writes_files_as_before_1_6(tmp_path: Path) -> None:
         torch.load(io.BytesIO(pickle.dumps(1)))
 
 
-def test_text_of_python_2_is_decoded_as_asked() -> None:
+def test_python_2_strings_are_decoded_by_encoding() -> None:
     file = io.BytesIO()
     torch.save(["\u017c\u00f3\u0142w", torch.zeros(2)], file, _use_new_zipfile_serialization=False)
     # Python 2 pickled its strings with another opcode, followed by the same length and bytes.
@@ -119,7 +119,7 @@ class OnlyReads:
         self.read, self.readline, self.seek, self.tell = file.read, file.readline, file.seek, file.tell
 
 
-def test_reads_from_what_can_only_be_read() -> None:
+def test_load_from_read_only_streams() -> None:
     file = io.BytesIO()
     torch.save(torch.ones(2), file)
     assert torch.load(OnlyReads(file.getvalue())).tolist() == [1, 1]
@@ -307,7 +307,7 @@ def test_shared_mappings_are_the_file(tmp_path: Path) -> None:
         torch.serialization.set_default_mmap_options(17)
 
 
-def test_the_order_of_bytes_of_files_that_do_not_say_it() -> None:
+def test_byte_order_of_files_without_a_record() -> None:
     def load(**options: Any) -> list[int]:
         file = io.BytesIO()
         torch.save(torch.tensor([1, 2], dtype=torch.int16), file, **options)

@@ -95,7 +95,7 @@ def lacking(f: Callable[..., Any], name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
-def test_every_section_is_there(package: ModuleType) -> None:
+def test_docstrings_have_all_sections(package: ModuleType) -> None:
     found = {name: lacking(f, name) for name, f in public(package)}
     assert {name: parts for name, parts in found.items() if parts} == {}
 

@@ -106,7 +106,7 @@ def test_pages_are_light() -> None:
     assert heavy == {}
 
 
-def test_families_name_modules_that_are_there() -> None:
+def test_families_name_existing_modules() -> None:
     missing = []
     for path, _, _, modules in families.FAMILIES:
         package = "funcgrad" if path.startswith("funcgrad") else "compat"
@@ -133,7 +133,7 @@ def test_signatures_are_those_that_users_write(address: str, signature: str) -> 
     assert render.arguments(found.value, found.module) == signature
 
 
-def test_an_operator_has_its_node_and_what_that_saves() -> None:
+def test_operators_have_pytorchs_node_and_saved_tensors() -> None:
     addmm = operators.describe(of("torch.addmm"))
     assert addmm is not None and addmm.node == "AddmmBackward0" and {"mat1", "mat2", "alpha"} <= set(addmm.saves)
     relu = operators.describe(of("torch.nn.functional.relu"))

@@ -72,7 +72,7 @@ def test_sections_of_docstrings() -> None:
     assert '<div class="highlight">' in made and "2" in made
 
 
-def test_pictures_are_what_runs() -> None:
+def test_pictures_are_drawn_from_real_runs() -> None:
     command = [sys.executable, str(pages.ROOT / "tools" / "docs" / "pictures.py"), "--check"]
     environment = {**os.environ, "PYTHONPATH": str(pages.ROOT)}
     environment.pop("COMPAT_EAGER", None)

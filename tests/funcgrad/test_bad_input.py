@@ -191,7 +191,7 @@ def test_unusual_but_valid_arguments_are_accepted() -> None:
     assert counted.dtype == np.int32 and counted.tolist() == [2, 1]
 
 
-def test_errors_of_traced_numbers_say_what_to_do() -> None:
+def test_concretization_errors_suggest_a_replacement() -> None:
     with pytest.raises(fg.ConcretizationError, match="static"):
         fg.jit(lambda n: nn.one_hot(np.arange(3), n))(3)
     with pytest.raises(fg.ConcretizationError):

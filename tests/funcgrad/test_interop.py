@@ -116,7 +116,7 @@ def test_jitted_functions_are_differentiable_by_jax() -> None:
     assert_close(jax.grad(f)(X), np.sin(2 * X), "jax.grad of funcgrad.jit")
 
 
-def test_there_and_back() -> None:
+def test_jax_round_trip() -> None:
     f = from_jax(to_jax(lambda x: fnp.sum(fnp.sin(x) ** 2)))
     assert_close(fg.grad(f)(X), np.sin(2 * X), "grad")
     assert_close(fg.hessian(f)(X), np.diag(2 * np.cos(2 * X)), "hessian", MANY32)
@@ -124,7 +124,7 @@ def test_there_and_back() -> None:
     assert_close(jax.jit(jax.grad(g))(X), np.sin(2 * X), "jax.grad")
 
 
-def test_integers_and_what_is_no_array() -> None:
+def test_from_jax_with_integer_and_static_arguments() -> None:
     f = from_jax(lambda x, how, n: (getattr(jnp, how)(x) * n, n + 1))
     gradient, zero = fg.grad(lambda x, n: f(x, "sin", n)[0], (0, 1), allow_int=True)(np.float32(0), 3)
     assert_close(gradient, np.float32(3), "x")

@@ -459,7 +459,7 @@ def solved(L: Any, a: Any, b: Any) -> Any:
     return (L.custom_linear_solve(lambda x: a @ x, b, partial(iterated, L), partial(iterated, L)) ** 2).sum()
 
 
-def test_roots_and_solutions_differentiate_what_they_solve() -> None:
+def test_custom_root_and_linear_solve_differentiate_implicitly() -> None:
     for transform in ("grad", "jacfwd"):
         np.testing.assert_allclose(
             getattr(fg, transform)(partial(root, fg, lax))(np.float64(8)),

@@ -301,7 +301,7 @@ def test_values_of_pools_and_upsampling() -> None:
     ],
     ids=["slogdet", "solve", "nll_loss", "max", "sort"],
 )
-def test_a_node_expects_gradients_of_what_has_some(f: Callable[[Tensor], Tensor]) -> None:
+def test_nodes_expect_gradients_of_differentiable_results(f: Callable[[Tensor], Tensor]) -> None:
     a = randn(3, 3)
     out = f(a)
     expected = [tuple(m.shape) for m in out.grad_fn._input_metadata]

@@ -121,7 +121,7 @@ def test_copies_of_duals_have_no_tangents() -> None:
         assert base.sum() == 21
 
 
-def test_the_value_of_what_a_custom_function_gave_is_in_its_graph() -> None:
+def test_values_of_custom_function_results_are_in_the_graph() -> None:
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):

@@ -32,7 +32,7 @@ class Wrong(torch.autograd.Function):
         return g * 3
 
 
-def test_fast_mode_says_what_slow_mode_would() -> None:
+def test_fast_mode_of_gradcheck_raises_the_same_errors() -> None:
     with pytest.raises(GradcheckError, match=r"(?s)Jacobian mismatch.*per-element difference \(slow mode\) is: 1\.00"):
         gradcheck(Wrong.apply, double(), fast_mode=True)
 

@@ -171,7 +171,7 @@ def test_second_derivatives_call_the_function_again() -> None:
     assert penalty(call) == penalty(model)
 
 
-def test_second_derivatives_of_what_draws_random_numbers_say_what_to_do() -> None:
+def test_second_derivatives_of_random_functions_raise_with_a_hint() -> None:
     model = dropping()
     call = torch.compile(model)
     x = torch.ones(2, 8, requires_grad=True)

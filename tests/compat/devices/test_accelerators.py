@@ -18,13 +18,13 @@ def test_tensors_on_accelerators() -> None:
 @pytest.mark.parametrize(
     "ask", [lambda: torch.ones(2, device="cuda"), lambda: torch.ones(2).cuda(), torch.cuda.synchronize]
 )
-def test_without_a_gpu_the_error_says_what_to_install(ask) -> None:
+def test_missing_gpu_errors_name_the_plugin(ask) -> None:
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled") as caught:
         ask()
     assert 'pip install "jax[cuda13]"' in caught.value.__notes__[0]
 
 
-def test_without_an_accelerator_xla_says_what_to_install() -> None:
+def test_missing_accelerator_errors_name_the_plugin() -> None:
     with pytest.raises(RuntimeError, match="XLA has no device here but the CPU") as caught:
         torch.ones(2, device="xla")
     assert 'pip install "jax[tpu]" for TPUs' in caught.value.__notes__[0]

@@ -107,7 +107,7 @@ def test_invalid_dynamic_shapes_and_programs_that_export_refuses() -> None:
         torch.export.load(file)
 
 
-def test_graphs_of_operators_have_weights_by_name_and_follow_what_is_written() -> None:
+def test_graphs_name_weights_and_include_writes() -> None:
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(inplace=True))
 
     def f(x: torch.Tensor) -> torch.Tensor:
@@ -154,7 +154,7 @@ def test_a_backend_is_called_with_a_graph_once_for_each_kind_of_call() -> None:
     assert changed(torch.ones(1), torch.ones(1))["sum"].item() == 4
 
 
-def test_a_call_that_asks_for_values_is_no_graph() -> None:
+def test_functions_that_read_values_are_not_one_graph() -> None:
     def f(x: torch.Tensor) -> torch.Tensor:
         return x if x.sum() > 0 else -x
 
@@ -165,7 +165,7 @@ def test_a_call_that_asks_for_values_is_no_graph() -> None:
     assert torch._dynamo.explain(f)(torch.ones(1)).graph_break_count == 1
 
 
-def test_a_traced_module_is_saved_with_what_it_does(tmp_path: Path) -> None:
+def test_traced_modules_are_saved_and_loaded(tmp_path: Path) -> None:
     net, x = convolutions().eval(), torch.randn(2, 3, 8, 8)
     traced = torch.jit.trace(net, x)
     traced.save(tmp_path / "net.pt")
@@ -329,7 +329,7 @@ def test_four_sizes_change_together() -> None:
     assert program.module()(torch.ones(3, 4), torch.ones(6, 7)).shape == (42,)
 
 
-def test_nodes_know_the_modules_that_they_are_part_of() -> None:
+def test_nodes_have_an_nn_module_stack() -> None:
     from compat.fx._dispatch_trace import record
 
     net = nn.Sequential(nn.Sequential(nn.ReLU()), nn.Linear(2, 2))

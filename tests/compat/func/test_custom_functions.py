@@ -79,7 +79,7 @@ def test_every_nesting(name: str, function: Any) -> None:
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-5, atol=1e-5)
 
 
-def test_which_gradients_are_needed_is_said_of_each_transform() -> None:
+def test_needs_input_grad_is_per_transform() -> None:
     said = []
 
     class Product(torch.autograd.Function):

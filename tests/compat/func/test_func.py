@@ -195,7 +195,7 @@ def test_batched_sizes_are_refused_by_name(count: Any, name: str) -> None:
         vmap(count)(torch.tensor([[1, 2, 0], [2, 1, 0]]))
 
 
-def test_the_pullback_has_a_graph_where_there_is_one() -> None:
+def test_pullbacks_record_in_an_existing_graph() -> None:
     x = torch.tensor(3.0, requires_grad=True)
     one = torch.tensor(1.0)
     with torch.no_grad():

@@ -28,7 +28,7 @@ def test_one_branch_runs_and_is_recorded(pred: bool, y: Any, slope: Any) -> None
         assert torch.equal(torch.func.grad(lambda x, given=given: branched(given, x).sum())(X), slope)
 
 
-def test_cond_of_what_is_computed() -> None:
+def test_cond_on_computed_predicates() -> None:
     f = lambda x: branched(x.sum() > 0, x)
     assert torch.equal(f(X), X * X)
     assert torch.equal(fg.jit(f)(X), X * X)
@@ -58,7 +58,7 @@ def test_each_batch_element_takes_its_branch() -> None:
         ((torch.tensor(True), torch.neg, torch.abs, X), "Expect operands to be a tuple of possibly nested"),
     ],
 )
-def test_cond_says_what_is_wrong(args: tuple, error: str) -> None:
+def test_cond_argument_errors(args: tuple, error: str) -> None:
     with pytest.raises(RuntimeError, match=error):
         torch.cond(*args)
 
@@ -95,14 +95,14 @@ def test_while_loop_of_batch_elements_and_without_values() -> None:
         ((lambda x: True, lambda x: (x,), (1.5,)), AssertionError, "can only be"),
     ],
 )
-def test_while_loop_says_what_is_wrong(args: tuple, kind: type[Exception], error: str) -> None:
+def test_while_loop_argument_errors(args: tuple, kind: type[Exception], error: str) -> None:
     with pytest.raises(kind, match=error):
         while_loop(*args)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dim", [0, 1, -1])
-def test_scan_gives_the_carry_and_what_steps_gave(dim: int, reverse: bool) -> None:
+def test_scan_returns_the_carry_and_stacked_outputs(dim: int, reverse: bool) -> None:
     xs = torch.arange(6.0).reshape(2, 3).requires_grad_()
     turned = xs.flip(dim) if reverse else xs
     total = torch.zeros(xs.sum(dim).shape)
@@ -138,7 +138,7 @@ def test_batched_scan() -> None:
         ((lambda c, x: c, X[0], X), {}, "combine_fn must return a carry and an output"),
     ],
 )
-def test_scan_says_what_is_wrong(args: tuple, kwargs: dict[str, Any], error: str) -> None:
+def test_scan_argument_errors(args: tuple, kwargs: dict[str, Any], error: str) -> None:
     with pytest.raises(RuntimeError, match=error):
         scan(*args, **kwargs)
 
@@ -177,7 +177,7 @@ def test_associative_scan_is_differentiable() -> None:
         (lambda: associative_scan(torch.add, X[:0], 0, combine_mode="generic"), "All xs leaves must at least have"),
     ],
 )
-def test_associative_scan_says_what_is_wrong(call: Callable[[], Any], error: str) -> None:
+def test_associative_scan_argument_errors(call: Callable[[], Any], error: str) -> None:
     with pytest.raises(ValueError, match=error):
         call()
 
@@ -197,7 +197,7 @@ def test_map() -> None:
         ((X[:0], X), "Leading dimensions of mapped xs cannot be 0."),
     ],
 )
-def test_map_says_what_is_wrong(xs: tuple, error: str) -> None:
+def test_map_argument_errors(xs: tuple, error: str) -> None:
     with pytest.raises(RuntimeError, match=error):
         map(lambda x: x[0], xs)
 

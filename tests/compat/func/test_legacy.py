@@ -9,7 +9,7 @@ from compat.func._functorch import FunctionalModule
 from compat.func._functorch.stateless import combine_state_for_ensemble, make_functional, make_functional_with_buffers
 
 
-def test_a_module_taken_apart() -> None:
+def test_make_functional_with_buffers() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3))
     f, params, buffers = make_functional_with_buffers(model)
     assert [p.shape for p in params] == [p.shape for p in model.parameters()]

@@ -29,7 +29,7 @@ def test_gradients_go_through():
     assert x.grad.tolist() == [0.0, 2.0, 4.0]
 
 
-def test_gradients_are_taken_of_what_is_shared():
+def test_vmap_of_grad_with_a_shared_graph():
     x = torch.arange(3.0, requires_grad=True)
     y = x**2
     found = vmap(lambda g: torch.autograd.grad(y, x, g, retain_graph=True)[0])(torch.eye(3))

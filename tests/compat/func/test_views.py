@@ -26,7 +26,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_of_an_argument_is_one_of_what_was_given(name: str, dim: int) -> None:
+def test_views_of_batched_arguments_alias_the_arguments(name: str, dim: int) -> None:
     f, shape = VIEWS[name], [3, 4]
     shape.insert(dim, 2)
     x = torch.arange(24.0).view(shape).clone()

@@ -51,7 +51,7 @@ def net() -> Any:
 
 
 @pytest.mark.parametrize("number", range(len(CALLS)), ids=CALLS)
-def test_methods_give_what_they_give_in_pytorch(net: Any, number: int) -> None:
+def test_methods_equal_pytorchs(net: Any, number: int) -> None:
     x = torch.arange(6.0).reshape(2, 3) - 2.25
     wanted = RESULTS[number]
     try:

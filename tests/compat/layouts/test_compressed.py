@@ -81,7 +81,7 @@ def test_values_and_gradients_are_those_of_dense_tensors(layout: Any, name: str)
         np.testing.assert_allclose(found[mask], wanted[1].numpy()[mask], rtol=ROUNDING)
 
 
-def test_a_product_reduced_otherwise_has_the_gradient_of_what_it_chose() -> None:
+def test_sparse_mm_with_a_reduction_has_gradients() -> None:
     x = _dense(4, 6)
     x[2] = 0
     d = _dense(6, 3).cos()

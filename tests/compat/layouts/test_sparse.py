@@ -131,7 +131,7 @@ def test_transforms_go_through_sparse_tensors() -> None:
     assert tangent.item() == pytest.approx(torch.func.jvp(lambda x: function(v, x, True), (x,), (x + 1,))[1].item())
 
 
-def test_a_transform_says_that_it_does_not_see_a_sparse_leaf() -> None:
+def test_sparse_leaves_inside_transforms_raise() -> None:
     s = torch.eye(2).to_sparse().requires_grad_()
     with pytest.raises(RuntimeError, match="sparse tensors from outside may not require grad"):
         torch.func.grad(lambda x: (s @ x).sum())(torch.ones(2, 2))
@@ -164,7 +164,7 @@ def test_a_graph_network_learns() -> None:
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.SparseAdam, torch.optim.Adagrad])
-def test_an_embedding_changes_only_in_looked_up_rows(kind: Any) -> None:
+def test_sparse_embedding_steps_change_only_used_rows(kind: Any) -> None:
     table = torch.nn.Embedding(5, 3, sparse=True)
     before = table.weight.detach().clone()
     optimizer = kind(table.parameters(), lr=0.1)

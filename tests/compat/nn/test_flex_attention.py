@@ -76,7 +76,7 @@ def test_attention_with_changed_scores_refuses(sizes: Any, options: Any, error: 
         flex.flex_attention(*[torch.zeros(size) for size in sizes], **options)
 
 
-def test_a_mask_by_blocks_is_as_long_as_what_it_masks() -> None:
+def test_block_masks_must_match_the_sequence_length() -> None:
     x = torch.zeros(1, 1, 4, 2)
     for length, text in ((8, "for a larger length"), (2, "for a smaller length")):
         mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, length, length)

@@ -47,7 +47,7 @@ def test_empty_sequences_cannot_be_packed() -> None:
         nn.utils.rnn.pack_padded_sequence(torch.zeros(0, 0), [])
 
 
-def test_a_handle_knows_the_dictionaries_it_is_in() -> None:
+def test_handles_reference_their_dictionaries() -> None:
     module = nn.Linear(1, 1)
     handle = module.register_forward_hook(lambda *_: None, always_call=True)
     assert list(handle.hooks_dict_ref()) == [handle.id] and len(handle.extra_dict_ref) == 2
@@ -114,7 +114,7 @@ def test_halves_are_compared_with_a_threshold_that_is_not_rounded(dtype: Any) ->
     assert (F.threshold(x, 0.1, 20.0) != 20).tolist() == above
 
 
-def test_threshold_writes_what_shares_memory() -> None:
+def test_threshold_in_place_on_an_expanded_tensor() -> None:
     x = torch.arange(4.0).expand(3, 4)
     F.threshold(x, 1.5, 7.0, inplace=True)
     assert x.tolist() == [[7.0, 7.0, 2.0, 3.0]] * 3

@@ -18,7 +18,7 @@ import compat as torch
         lambda **more: torch.rand(2, **more),
     ],
 )
-def test_out_is_what_else_was_said(make):
+def test_out_that_conflicts_with_dtype_or_device_raises(make):
     out = torch.full((5,), 7.0)
     with pytest.raises(RuntimeError, match=r"^dtype Double does not match dtype of out parameter \(Float\)$"):
         make(out=out, dtype=torch.float64)

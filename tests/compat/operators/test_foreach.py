@@ -71,7 +71,7 @@ def test_tensors_without_grad_have_empty_edges() -> None:
     assert a.grad.tolist() == [2.0, 2.0]
 
 
-def test_gradients_add_up_for_what_is_one_for_all() -> None:
+def test_foreach_gradients_of_a_shared_factor_are_summed() -> None:
     a, factor = [torch.full((2,), 0.5), torch.full((3,), 0.5)], torch.ones((), requires_grad=True)
     first, second = torch._foreach_mul(a, factor)
     (first.sum() + 2 * second.sum()).backward()

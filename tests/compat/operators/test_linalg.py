@@ -88,7 +88,7 @@ def test_the_error_comes_at_the_call_and_info_without_one() -> None:
         (torch.linalg.matrix_exp, "LinalgMatrixExpBackward0", {"self"}),
     ],
 )  # fmt: skip
-def test_nodes_and_what_they_save(call: Any, name: str, saved: set[str]) -> None:
+def test_nodes_and_their_saved_tensors(call: Any, name: str, saved: set[str]) -> None:
     node = call(positive()).grad_fn
     assert node.name() == name
     found = {a.removeprefix("_saved_") for a in dir(node) if a.startswith("_saved_")}

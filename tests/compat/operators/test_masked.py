@@ -31,7 +31,7 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("dim", [1, (0, 2), None])
-def test_reductions_leave_out_what_the_mask_leaves_out(name: str, dim: Any) -> None:
+def test_masked_reductions_ignore_masked_elements(name: str, dim: Any) -> None:
     found = getattr(torch.masked, name)(torch.tensor(VALUES), dim=dim, mask=torch.tensor(MASK))
     want = REDUCTIONS[name](MASKED, axis=dim)
     counts = MASK.sum(axis=dim)
@@ -40,7 +40,7 @@ def test_reductions_leave_out_what_the_mask_leaves_out(name: str, dim: Any) -> N
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_the_size_is_kept_if_asked_for_and_no_mask_keeps_everything(name: str) -> None:
+def test_keepdim_and_missing_masks(name: str) -> None:
     function = getattr(torch.masked, name)
     x = torch.tensor(VALUES)
     assert function(x, dim=(0, 2), keepdim=True).shape == (1, 4, 1)

@@ -48,7 +48,7 @@ def test_matmul_is_numpys(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> No
     np.testing.assert_allclose(y.grad.numpy(), dy, rtol=1e-12, atol=1e-12)
 
 
-def test_only_what_is_needed_is_saved() -> None:
+def test_only_needed_values_are_saved() -> None:
     x, w = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4)
     node = torch.mm(x, w).grad_fn
     assert node._saved_self is None

@@ -115,7 +115,7 @@ def test_enough_numbers_for_a_variance():
         ),
     ],
 )
-def test_histogram_of_what_has_no_range(options, message):
+def test_histogram_of_infinite_values_raises(options, message):
     with pytest.raises(RuntimeError, match=message):
         torch.histc(torch.tensor([1.0, float("inf")]), 2, **options)
 

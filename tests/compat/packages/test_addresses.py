@@ -93,7 +93,7 @@ def public_classes() -> Iterator[tuple[str, type, str]]:
                 yield name, found, module
 
 
-def test_classes_are_of_pytorchs_modules() -> None:
+def test_classes_have_pytorchs_module_names() -> None:
     wrong, count = [], 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -123,6 +123,6 @@ def test_classes_are_of_pytorchs_modules() -> None:
         lambda: compat.nn.Bilinear(2, 2, 1), lambda: compat.nn.LazyConv2d(3, 1), compat.nn.RReLU,
     ],
 )  # fmt: skip
-def test_modules_are_pickled_by_where_pytorch_has_them(made: Callable[[], Any]) -> None:
+def test_pickles_have_pytorchs_module_names(made: Callable[[], Any]) -> None:
     module = made()
     assert type(pickle.loads(pickle.dumps(module))) is type(module)

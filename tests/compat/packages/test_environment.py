@@ -96,7 +96,7 @@ def test_a_compiled_module_is_the_module() -> None:
     assert torch.equal(net(torch.ones(1, 2)), want)
 
 
-def test_the_cpu_answers_as_an_accelerator_does() -> None:
+def test_the_cpu_implements_the_accelerator_interface() -> None:
     ran = torch.zeros(1)
     with torch.cpu.stream(torch.cpu.Stream()):
         ran += 1

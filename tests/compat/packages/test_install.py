@@ -137,7 +137,7 @@ def test_install_and_uninstall() -> None:
 
 
 @pytest.mark.skipif("torch" in sys.modules, reason="another torch is loaded")
-def test_functorch_has_the_transforms() -> None:
+def test_functorch_exports_the_transforms() -> None:
     compat.install()
     try:
         import functorch  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -152,7 +152,7 @@ def test_functorch_has_the_transforms() -> None:
     assert not [name for name in sys.modules if name.partition(".")[0] == "functorch"]
 
 
-def test_install_refuses_where_another_torch_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_install_raises_if_another_torch_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", sys)
     with pytest.raises(RuntimeError, match=r"before the first `import torch`"):
         compat.install()

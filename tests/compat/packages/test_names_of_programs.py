@@ -36,7 +36,7 @@ def test_backwards_of_softmax_are_functions() -> None:
     assert found.grad_fn.name() == "LogSoftmaxBackwardDataBackward0"
 
 
-def test_row_indices_compressed_and_back() -> None:
+def test_crow_indices_round_trip() -> None:
     rows, cols = torch.tensor([0, 0, 2, 4]), torch.tensor([1, 4, 0, 2])
     starts = torch._convert_indices_from_coo_to_csr(rows, 5)
     assert starts.tolist() == [0, 2, 2, 3, 3, 4] and starts.dtype == torch.int64
@@ -59,7 +59,7 @@ def test_attention_is_restricted_by_the_deprecated_block() -> None:
     assert cuda.flash_sdp_enabled()
 
 
-def test_module_whose_call_is_named() -> None:
+def test_call_impl_runs_hooks_and_can_be_replaced() -> None:
     """Packages call a module by ``_call_impl``, hooks included, or replace its call by a function around it."""
     seen = []
     net = torch.nn.Linear(2, 2)
@@ -84,7 +84,7 @@ def test_module_written_for_torchscript_runs_as_python() -> None:
     assert _Scripted()(torch.ones(2)).tolist() == [3.0, 3.0]
 
 
-def test_fusion_settings_are_kept() -> None:
+def test_fusion_settings_are_stored() -> None:
     before = torch.jit.onednn_fusion_enabled()
     torch.jit.enable_onednn_fusion(True)
     assert torch.jit.onednn_fusion_enabled()
@@ -131,7 +131,7 @@ def test_settings_of_the_compiler_are_patched_for_a_block() -> None:
         pass
 
 
-def test_comparison_of_old_programs_ignores_dtypes() -> None:
+def test_assert_allclose_is_deprecated_and_ignores_dtypes() -> None:
     with pytest.warns(FutureWarning, match="assert_close"):
         torch.testing.assert_allclose(torch.ones(2, dtype=torch.float64), [1.0, 1.0])
     with pytest.warns(FutureWarning), pytest.raises(AssertionError, match="not close"):
@@ -195,7 +195,7 @@ def test_arguments_for_making_tensors() -> None:
         torch.nn.factory_kwargs({"dtype": torch.float64, "factory_kwargs": {"dtype": torch.float32}})
 
 
-def test_parameters_for_the_time_of_a_block() -> None:
+def test_reparametrize_module_in_a_block() -> None:
     net = torch.nn.Linear(2, 1, bias=False)
     with torch.nn.utils.stateless._reparametrize_module(net, {"weight": torch.tensor([[2.0, 3.0]])}):
         assert net(torch.ones(2)).tolist() == [5.0]
@@ -206,7 +206,7 @@ def test_size_as_a_tensor() -> None:
     assert found.tolist() == [2, 3] and found.dtype == torch.int64
 
 
-def test_hooks_that_are_not_saved_are_warned_of() -> None:
+def test_warn_if_has_hooks_ignores_unserializable_hooks() -> None:
     x = torch.ones(2, requires_grad=True)
     x.register_hook(hooks.unserializable_hook(lambda grad: None))
     hooks.warn_if_has_hooks(x)
@@ -215,7 +215,7 @@ def test_hooks_that_are_not_saved_are_warned_of() -> None:
         hooks.warn_if_has_hooks(x)
 
 
-def test_other_addresses_of_public_things() -> None:
+def test_public_objects_at_alternative_addresses() -> None:
     assert _ContextMethodMixin is FunctionCtx
     assert torch.nn.init._no_grad_uniform_ is torch.nn.init.uniform_
     assert issubclass(GradScaler, torch.amp.GradScaler) and OptState.READY.value == 0

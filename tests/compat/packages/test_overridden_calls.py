@@ -10,7 +10,7 @@ import compat as torch
 from compat import fx
 
 
-def test_einsum_is_told_its_operands_one_by_one() -> None:
+def test_torch_function_of_einsum_gets_separate_operands() -> None:
     graph = fx.symbolic_trace(lambda x, y: torch.einsum("ij,jk->ik", [x, y])).graph
     call = next(n for n in graph.nodes if n.op == "call_function")
     assert call.args[0] == "ij,jk->ik" and [n.name for n in call.args[1:]] == ["x", "y"]
@@ -46,7 +46,7 @@ def test_profiler_marks_are_traced() -> None:
     assert [n.target for n in graph.nodes][-1] is torch.ops.profiler._record_function_exit
 
 
-def test_the_method_split_has_a_name_of_its_own_for_sizes() -> None:
+def test_method_split_with_sizes_is_split_with_sizes() -> None:
     x = torch.arange(5)
     assert [p.tolist() for p in x.split(split_size=[1, 4])] == [[0], [1, 2, 3, 4]]
     assert [len(p) for p in torch.split(x, split_size_or_sections=2, dim=0)] == [2, 2, 1]
@@ -61,7 +61,7 @@ def test_modules_of_layers_are_attributes() -> None:
     assert modules.instancenorm.InstanceNorm1d is torch.nn.InstanceNorm1d
 
 
-def test_an_assertion_about_a_traced_value_is_a_node() -> None:
+def test_assert_of_a_traced_value_is_a_node() -> None:
     def checked(x: torch.Tensor) -> torch.Tensor:
         torch._assert(x.shape[0] == 2, "two rows")
         return x

@@ -30,7 +30,7 @@ from tests.compat.packages.test_install import run
 Point = namedtuple("Point", ["x", "y"])
 
 
-def test_objects_can_be_patched_by_the_name_of_their_module(tmp_path: Path) -> None:
+def test_mock_patch_finds_objects_by_module_name(tmp_path: Path) -> None:
     """It finds objects by the name of the module, and patches them."""
     source = """
 import torch
@@ -64,7 +64,7 @@ def test_trees_with_paths() -> None:
     "tree",
     [(1, 2), [1, 2], {"a": 1}, OrderedDict(a=1), defaultdict(int, a=1), deque([1, 2], maxlen=4), Point(1, 2)],
 )
-def test_every_container_says_what_leads_to_its_parts(tree: Any) -> None:
+def test_flatten_with_keys_matches_flatten(tree: Any) -> None:
     node = pytree.SUPPORTED_NODES[pytree._get_node_type(tree)]
     assert node.flatten_with_keys_fn is not None
     keyed, context = node.flatten_with_keys_fn(tree)
@@ -129,7 +129,7 @@ def test_without_process_groups_distributed_raises() -> None:
     assert record(len)([1]) == 1
 
 
-def test_which_module_a_device_has() -> None:
+def test_get_device_module_by_device() -> None:
     assert torch.get_device_module() is torch.cpu and torch.get_device_module(torch.device("cuda", 1)) is torch.cuda
     with pytest.raises(RuntimeError, match="Device 'meta' does not have a corresponding module"):
         torch.get_device_module("meta")
@@ -137,7 +137,7 @@ def test_which_module_a_device_has() -> None:
         torch.get_device_module("foo")
 
 
-def test_which_way_a_loader_goes() -> None:
+def test_dataloader_iterator_classes() -> None:
     loader = torch.utils.data.DataLoader([1, 2])
     assert type(iter(loader)) is dataloader._SingleProcessDataLoaderIter
     assert issubclass(dataloader._MultiProcessingDataLoaderIter, dataloader._BaseDataLoaderIter)
@@ -253,7 +253,7 @@ class TestHub:
             hub.load(str(tmp_path), "net", source="local")
 
 
-def test_addresses_that_packages_name() -> None:
+def test_addresses_named_by_packages() -> None:
     from compat.fx.experimental import proxy_tensor, symbolic_shapes
 
     assert torch.functional.einsum is torch.einsum and not torch.onnx.is_in_onnx_export()
@@ -263,7 +263,7 @@ def test_addresses_that_packages_name() -> None:
     assert hub.get_dir().endswith("hub") and hub._get_torch_home() in hub.get_dir()
 
 
-def test_names_that_trainers_take() -> None:
+def test_names_used_by_trainers() -> None:
     from compat.autograd.profiler import emit_nvtx
 
     assert torch.ScriptModule is torch.jit.ScriptModule

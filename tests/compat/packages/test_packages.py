@@ -75,7 +75,7 @@ def test_scripts_run_as_python() -> None:
         ("a", (int, str), True),
     ],
 )
-def test_types_with_contents(value: object, kind: object, expected: bool) -> None:
+def test_subscripted_types(value: object, kind: object, expected: bool) -> None:
     assert torch.jit.isinstance(value, kind) is expected
 
 
@@ -92,7 +92,7 @@ SHUFFLED = {
 
 
 @pytest.mark.parametrize(("replicas", "drop_last"), SHUFFLED)
-def test_shares_of_an_order(replicas: int, drop_last: bool) -> None:
+def test_distributed_sampler_indices_per_rank(replicas: int, drop_last: bool) -> None:
     shares = []
     for rank in range(replicas):
         sampler = DistributedSampler(range(10), replicas, rank, seed=3, drop_last=drop_last)
@@ -102,7 +102,7 @@ def test_shares_of_an_order(replicas: int, drop_last: bool) -> None:
     assert shares == SHUFFLED[replicas, drop_last]
 
 
-def test_a_share_of_a_data_set() -> None:
+def test_distributed_sampler_in_a_data_loader() -> None:
     sampler = DistributedSampler(range(5), 2, 1, shuffle=False)
     assert [batch.tolist() for batch in DataLoader(list(range(5)), batch_size=2, sampler=sampler)] == [[1, 3], [0]]
 

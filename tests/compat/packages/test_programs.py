@@ -41,7 +41,7 @@ def stale() -> Any:
         repr,
     ],
 )
-def test_unrecorded_operations_on_a_stale_view_are_allowed(use: Any) -> None:
+def test_unrecorded_operations_on_stale_views_do_not_raise(use: Any) -> None:
     use(stale())
 
 
@@ -57,12 +57,12 @@ def test_unrecorded_operations_on_a_stale_view_are_allowed(use: Any) -> None:
         lambda t: t.round(),
     ],
 )
-def test_recorded_operations_on_a_stale_view_raise(use: Any) -> None:
+def test_recorded_operations_on_stale_views_raise(use: Any) -> None:
     with pytest.raises(RuntimeError, match="is a view and its base or another view of its base has been modified"):
         use(stale())
 
 
-def test_stale_views_that_require_grad_have_no_numpy_array() -> None:
+def test_numpy_of_a_stale_view_that_requires_grad_raises() -> None:
     with pytest.raises(RuntimeError, match="Can't call numpy"):
         stale().numpy()
 
@@ -70,7 +70,7 @@ def test_stale_views_that_require_grad_have_no_numpy_array() -> None:
 # ---------------------------------------------------------------- tensors that become their own views
 
 
-def test_retained_gradients_belong_to_the_tensor_before_it_became_its_own_view() -> None:
+def test_retain_grad_before_an_in_place_view_keeps_the_old_tensors_gradient() -> None:
     y = leaf(1.0, 2.0, 3.0) * 2
     y.retain_grad()
     y.unsqueeze_(0)
@@ -78,7 +78,7 @@ def test_retained_gradients_belong_to_the_tensor_before_it_became_its_own_view()
     assert y.grad.shape == (3,)
 
 
-def test_hooks_stay_where_the_first_was_registered_until_the_tensor_is_written() -> None:
+def test_in_place_views_keep_tensor_hooks_until_the_tensor_is_written() -> None:
     y = leaf(1.0, 2.0, 3.0) * 2
     seen: list[Any] = []
     y.register_hook(lambda g: seen.append(("first", tuple(g.shape))))
@@ -93,7 +93,7 @@ def test_hooks_stay_where_the_first_was_registered_until_the_tensor_is_written()
 # ---------------------------------------------------------------- versions, gradients
 
 
-def test_a_parameter_counts_versions_with_the_tensor_that_it_was_made_of() -> None:
+def test_parameters_share_the_version_counter_of_their_data() -> None:
     t = torch.zeros(2)
     t.add_(1)
     t.data = torch.ones(2)
@@ -147,7 +147,7 @@ def test_in_place_custom_functions_clear_the_retained_gradient() -> None:
         (lambda x: x[...].view(3, 1)[...].squeeze(0), True),
     ],
 )
-def test_a_gradient_through_views_shares_memory_with_the_argument_of_backward(seen: Any, shared: bool) -> None:
+def test_a_gradient_through_views_aliases_the_argument_of_backward(seen: Any, shared: bool) -> None:
     x = leaf(1.0, 2.0, 3.0)
     for _ in range(3):  # also once the graph is known
         x.grad = None
@@ -159,7 +159,7 @@ def test_a_gradient_through_views_shares_memory_with_the_argument_of_backward(se
         assert given._version == int(shared)
 
 
-def test_of_two_leaves_that_wait_for_one_gradient_the_last_gets_its_memory() -> None:
+def test_the_last_of_two_leaves_with_one_gradient_takes_its_storage() -> None:
     x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
     given = torch.ones(2)
     (x + z).view(2).backward(given)
@@ -226,7 +226,7 @@ def test_view_dtype_of_lazily_conjugated_or_negated_tensors_raises() -> None:
             view.view(view.dtype)
 
 
-def test_a_value_with_an_imaginary_part_of_zero_fills_real_numbers() -> None:
+def test_masked_fill_with_a_complex_number_without_imaginary_part() -> None:
     x, mask = torch.ones(2), torch.tensor([True, False])
     value = torch.tensor(2 + 0j, requires_grad=True)
     y = x.requires_grad_().masked_fill(mask, value)
@@ -257,7 +257,7 @@ def test_transforms_read_stale_views_under_no_grad() -> None:
         torch.func.grad(lambda v: (v * part).sum())(x)
 
 
-def test_saved_tensors_with_resized_memory_raise_as_operands_do() -> None:
+def test_saved_tensors_of_resized_storages_raise() -> None:
     factor, x = torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)
     y = x * factor
     factor.data = torch.ones(4, 3)
@@ -273,7 +273,7 @@ def test_saved_tensors_with_resized_memory_raise_as_operands_do() -> None:
         (lambda x: x[0].expand(3), [1 / 3] * 3),
     ],
 )
-def test_elements_that_share_a_place_share_its_gradient(view: Any, gradient: list[Any]) -> None:
+def test_as_strided_of_an_overlapping_tensor_has_averaged_gradients(view: Any, gradient: list[Any]) -> None:
     whole = view(leaf(1.0, 2.0, 3.0) * 2)
     part = whole.as_strided((1,) if whole.dim() == 1 else (2,), (1,))
     (g,) = torch.autograd.grad(part, whole, torch.arange(1.0, 1 + len(part)))
@@ -300,14 +300,14 @@ def test_imag_of_a_conjugate_is_a_slice_of_its_negation() -> None:
     assert names == ["SelectBackward0", "NegViewBackward0", "ViewAsRealBackward0", *["ConjBackward0"] * 2]
 
 
-def test_a_node_shows_an_order_as_it_was_given() -> None:
+def test_saved_ord_has_the_type_of_the_argument() -> None:
     x = leaf(3.0, 4.0)
     for given in (2, 2.0, 1.0, 1):
         shown = torch.linalg.vector_norm(x, given).grad_fn._saved_ord
         assert (shown, type(shown)) == (given, type(given))
 
 
-def test_the_gradient_of_a_maximum_that_equals_no_element_is_zero() -> None:
+def test_amax_without_an_equal_element_has_a_zero_gradient() -> None:
     x = leaf(1.0, 2.0)
     y = x.max()
     y.data.add_(1)
@@ -315,7 +315,7 @@ def test_the_gradient_of_a_maximum_that_equals_no_element_is_zero() -> None:
     assert x.grad.tolist() == [0.0, 0.0]
 
 
-def test_nodes_show_dimensions_as_they_were_given_and_weights_as_they_broadcast() -> None:
+def test_saved_dims_are_unwrapped_and_saved_weights_broadcast() -> None:
     def all_of(node: Any, name: str) -> list[Any]:
         below = [found for following, _ in node.next_functions if following for found in all_of(following, name)]
         return [node, *below] if node.name() == name else below
@@ -345,13 +345,13 @@ def test_nodes_show_dimensions_as_they_were_given_and_weights_as_they_broadcast(
         (lambda x: x.exp(), True),
     ],
 )
-def test_gradients_require_grad_where_pytorchs_do(function: Any, depends: bool) -> None:
+def test_create_graph_marks_the_same_gradients_as_pytorch(function: Any, depends: bool) -> None:
     x = leaf(0.25, 1.0, 2.0)
     (g,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
     assert g.requires_grad == depends
 
 
-def test_part_of_an_odd_number_of_floats_is_seen_as_complex_numbers() -> None:
+def test_view_as_complex_of_a_slice_of_an_odd_buffer() -> None:
     x = torch.arange(5.0)
     z = torch.view_as_complex(x[2:4])
     assert z.item() == 2 + 3j
@@ -359,7 +359,7 @@ def test_part_of_an_odd_number_of_floats_is_seen_as_complex_numbers() -> None:
     assert x.tolist() == [0.0, 1.0, 4.0, 6.0, 4.0]
 
 
-def test_post_accumulate_hooks_are_called_without_a_gradient() -> None:
+def test_post_accumulate_hooks_run_without_a_gradient() -> None:
     class Nothing(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
@@ -408,7 +408,7 @@ def test_gradients_of_fully_overwritten_tensors_are_differentiable(put: Any) -> 
     assert torch.autograd.grad(g.square().sum(), x)[0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_products_with_nan_have_nan_gradients() -> None:
+def test_prod_of_nan_has_nan_gradients() -> None:
     for product in (lambda x: x.prod(), lambda x: x.prod(0)):
         x = leaf(1.0, 2.0, float("nan"))
         product(x).backward()
@@ -427,7 +427,7 @@ def test_all_gradients_of_one_operation_require_grad() -> None:
     assert [g.requires_grad for g in gradients] == [True, True, True]
 
 
-def test_a_storage_grows_where_a_tensor_is_set_to_more_of_it_than_there_is() -> None:
+def test_set_beyond_the_storage_resizes_it() -> None:
     storage = torch.ones(3).untyped_storage()
     x = torch.zeros(2).set_(storage, 0, (5,), (1,))
     assert storage.nbytes() == 20
@@ -448,7 +448,7 @@ def outgrown() -> tuple[Any, Any]:
     return x, y
 
 
-def test_a_leaf_expects_gradients_of_the_size_that_it_had() -> None:
+def test_resized_leaves_expect_gradients_of_the_old_size() -> None:
     x, y = outgrown()
     with pytest.raises(RuntimeError, match=r"^invalid gradient at index 0 - got \[2, 3, 1\] but expected shape compat"):
         x.backward(torch.ones_like(x))
@@ -460,7 +460,7 @@ def test_a_leaf_expects_gradients_of_the_size_that_it_had() -> None:
     assert x.shape == (2, 3, 1) and x.grad.shape == (2, 3)
 
 
-def test_a_leaf_of_another_dtype_has_another_place_for_its_gradient() -> None:
+def test_a_dtype_change_by_data_makes_a_new_accumulator() -> None:
     x = torch.tensor([2.0, -1.5, 1.0], dtype=torch.float64, requires_grad=True)
     y = x.sin()
     x.data = x.data[:2].float()
@@ -468,7 +468,7 @@ def test_a_leaf_of_another_dtype_has_another_place_for_its_gradient() -> None:
     assert x.grad.tolist() == [4.0, -3.0] and y.shape == (3,)
 
 
-def test_a_leaf_of_another_size_than_its_gradient_is_not_copied() -> None:
+def test_deepcopy_of_a_leaf_with_a_gradient_of_another_size_raises() -> None:
     x = torch.ones(1, 3, requires_grad=True)
     x.sum().backward()
     with torch.no_grad():
@@ -503,7 +503,7 @@ def test_set_of_a_saved_result_raises_in_backward() -> None:
         values.sum().backward()
 
 
-def test_hooks_get_gradients_without_a_next_node() -> None:
+def test_hooks_get_gradients_of_edges_without_a_node() -> None:
     class Swap(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, x: Any, y: Any) -> Any:
@@ -534,7 +534,7 @@ def test_multi_grad_hooks_are_not_called_for_unreachable_inputs() -> None:
 # ---------------------------------------------------------------- errors, their order, and valid cases
 
 
-def test_a_0d_tensor_can_be_written_into_itself() -> None:
+def test_setitem_of_a_0d_tensor_from_itself() -> None:
     x = torch.tensor(-0.75, requires_grad=True)
     with torch.no_grad():
         x[None] = x
@@ -559,7 +559,7 @@ def test_errors(use: Any, error: type[Exception], text: str) -> None:
         use()
 
 
-def test_shared_memory_raises_before_sizes_and_dtypes() -> None:
+def test_overlap_errors_precede_size_and_dtype_errors() -> None:
     for x in (torch.tensor([1.0, 2.0]), torch.tensor([True, False])):
         with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
             x[:1].addcmul_(x, x)
@@ -567,17 +567,17 @@ def test_shared_memory_raises_before_sizes_and_dtypes() -> None:
     assert torch.zeros(0, dtype=torch.bool).cumprod_(0).tolist() == []
 
 
-def test_angles_of_complex_numbers_are_copied_row_by_row() -> None:
+def test_angle_of_complex_tensors_is_row_major() -> None:
     x = torch.ones(2, 3, dtype=torch.complex64).t()
     assert x.angle().stride() == (2, 1) and x.sin().stride() == x.real.angle().stride() == (1, 3)
 
 
-def test_roots_of_complex_zeros_are_infinite_one_over() -> None:
+def test_rsqrt_of_complex_zero_is_infinite() -> None:
     found = torch.zeros(1, dtype=torch.complex128).rsqrt()
     assert found.real.item() == float("inf") and np.isnan(found.imag.item())
 
 
-def test_memory_that_a_tensor_is_given_grows_only_with_its_size() -> None:
+def test_set_with_a_storage_resizes_it_only_from_a_tensor() -> None:
     small, x = torch.zeros(0), torch.ones(2, 3)
     with pytest.raises(
         RuntimeError, match=r"setStorage: sizes \[2, 3\], strides \[\], storage offset 0.*size of 24 are"

@@ -28,7 +28,7 @@ for use in (QuantStub, lambda: torch.quantize_per_tensor, lambda: __import__("to
 """
 
 
-def test_packages_import_what_is_not_there_and_using_it_raises_by_name() -> None:
+def test_absent_names_can_be_imported_and_raise_when_used() -> None:
     run = subprocess.run([sys.executable, "-m", "compat", "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert run.stdout.splitlines() == [
         "False False",
@@ -40,7 +40,7 @@ def test_packages_import_what_is_not_there_and_using_it_raises_by_name() -> None
     ]
 
 
-def test_a_stand_in_is_one_object() -> None:
+def test_stubs_are_singletons() -> None:
     assert stand_in_module("ao.quantization") is missing("ao", "quantization")
     assert missing("", "nonsense") is None and why_absent("nonsense") is None
     assert not hasattr(torch, "quantize_per_tensor")

@@ -23,7 +23,7 @@ def iou(a: np.ndarray, b: np.ndarray) -> float:
     return float(shared / (area(a) + area(b) - shared))
 
 
-def test_suppression_keeps_the_best_of_boxes_that_overlap() -> None:
+def test_nms_keeps_the_highest_scores() -> None:
     rng = np.random.default_rng(0)
     corner, size, scores = rng.uniform(0, 20, (60, 2)), rng.uniform(3, 12, (60, 2)), rng.uniform(0, 1, 60)
     boxes = np.concatenate([corner, corner + size], 1)
@@ -72,13 +72,13 @@ ROIS = np.array([[0, 1.2, 0.7, 9.5, 8.1], [1, -3.0, 2.0, 4.4, 12.0], [1, 6.3, 6.
 
 @pytest.mark.parametrize("ratio", [2, 0])
 @pytest.mark.parametrize("aligned", [False, True])
-def test_averages_of_aligned_regions(ratio: int, aligned: bool) -> None:
+def test_roi_align_averages(ratio: int, aligned: bool) -> None:
     found = vision.roi_align(torch.tensor(IMAGE), torch.tensor(ROIS), 0.5, 2, 2, ratio, aligned)
     expected = np.stack([aligned_average(IMAGE, roi, 0.5, 2, ratio, aligned) for roi in ROIS])
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
 
 
-def test_averages_by_position() -> None:
+def test_ps_roi_align_averages() -> None:
     found, mapping = vision.ps_roi_align(torch.tensor(IMAGE), torch.tensor(ROIS), 0.5, 2, 2, 2)
     whole = np.stack([aligned_average(IMAGE, roi, 0.5, 2, 2, True) for roi in ROIS]).reshape(4, 2, 2, 2, 2, 2)
     expected = np.einsum("kcpqpq->kcpq", whole)
@@ -98,7 +98,7 @@ def bins_of(
     return found
 
 
-def test_maxima_and_where_they_are() -> None:
+def test_roi_pool_maxima_and_argmax() -> None:
     image = torch.tensor(IMAGE, requires_grad=True)
     found, where = vision.roi_pool(image, torch.tensor(ROIS), 0.5, 2, 2)
     for k, roi in enumerate(ROIS):
@@ -112,7 +112,7 @@ def test_maxima_and_where_they_are() -> None:
                 assert (flat[np.arange(8), where[k, :, p, q].numpy()] == expected).all()
 
 
-def test_averages_of_whole_pixels_by_position() -> None:
+def test_ps_roi_pool_averages() -> None:
     found, _ = vision.ps_roi_pool(torch.tensor(IMAGE), torch.tensor(ROIS), 0.5, 2, 2)
     for k, roi in enumerate(ROIS):
         rows, columns = bins_of(roi, 0.5, 2, 0, (IMAGE.shape[2] - 1, IMAGE.shape[3] - 1))
@@ -132,7 +132,7 @@ def zero_padded(image: np.ndarray, y: float, x: float) -> np.ndarray:
     return total
 
 
-def test_convolution_at_displaced_places() -> None:
+def test_deformable_convolution() -> None:
     rng = np.random.default_rng(2)
     image, weight, bias = rng.standard_normal((1, 4, 6, 7)), rng.standard_normal((4, 2, 3, 2)), rng.standard_normal(4)
     offset, mask = rng.standard_normal((1, 24, 3, 6)), rng.uniform(0, 1, (1, 12, 3, 6))
@@ -169,7 +169,7 @@ def test_backward_operators_are_the_gradients(name: str) -> None:
     torch.testing.assert_close((found * step).sum(), change.sum(), rtol=1e-3, atol=1e-9)
 
 
-def test_of_other_libraries_the_loader_says_that_they_cannot_load(tmp_path: Path) -> None:
+def test_load_library_of_an_unknown_library_raises(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
     file.write_bytes(b"")
     with pytest.raises(OSError, match="compiled for PyTorch's C\\+\\+"):
@@ -187,7 +187,7 @@ def test_torchvision_s_library_has_one_of_two_names(tmp_path: Path, name: str) -
     assert str(folder / name) in loaded
 
 
-def test_kernels_for_autocast_run_within_it_unless_they_are_left_out() -> None:
+def test_autocast_kernels_run_unless_excluded() -> None:
     library = torch.library.Library("docs_autocast", "DEF")
     library.define("kind(Tensor x) -> Tensor")
     library.impl("kind", lambda x: x, "CompositeImplicitAutograd")

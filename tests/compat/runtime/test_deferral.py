@@ -195,7 +195,7 @@ def test_a_changing_learning_rate_compiles_nothing() -> None:
     assert runtime.stats()["compiles"] == compiles
 
 
-def test_how_many_rows_of_a_table_are_looked_up_compiles_nothing() -> None:
+def test_the_number_of_embedding_rows_does_not_recompile() -> None:
     table = torch.nn.Embedding(6, 2, max_norm=0.5)
     sgd = torch.optim.SGD(table.parameters(), lr=0.5)
 
@@ -272,7 +272,7 @@ def test_unreferenced_results_are_not_materialized() -> None:
     assert repeat(lambda: step(False)).shape == (8,)
 
 
-def test_a_graph_holds_what_it_needs() -> None:
+def test_graphs_keep_saved_results() -> None:
     x = torch.linspace(0, 1, 8).requires_grad_()
 
     def step() -> Any:

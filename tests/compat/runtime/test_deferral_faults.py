@@ -201,7 +201,7 @@ def test_an_interrupt_at_any_line_loses_nothing(steps: int, hold: bool) -> None:
     assert line > 30
 
 
-def test_a_finalizer_may_ask_for_values() -> None:
+def test_finalizers_may_read_values() -> None:
     """A value read in the middle of a flush, in the thread that flushes."""
     with runtime.eager():
         trained(1)
@@ -334,7 +334,7 @@ def test_many_short_threads() -> None:
     assert len(deferred.queues) < 15
 
 
-def test_an_operation_that_always_fails_takes_only_what_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_operations_poison_only_their_dependents(monkeypatch: pytest.MonkeyPatch) -> None:
     now = Executable.now
 
     def broken(self: Executable, buffers: Any, numbers: Any) -> Any:

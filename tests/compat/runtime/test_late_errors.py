@@ -53,7 +53,7 @@ def test_an_error_at_its_own_line_has_the_usual_text() -> None:
     assert str(caught.value) == "index out of range in self"
 
 
-def test_run_at_once_it_is_raised_there() -> None:
+def test_eager_mode_raises_at_the_operation() -> None:
     code = """
 import compat as torch
 x = (torch.ones(3, 30_000).sum(1) * 0 + 7).long()

@@ -343,7 +343,7 @@ def test_damage_raises_one_type_of_error(what: str, tmp_path: Path) -> None:
         assert "net.pt" in said and (options or re.search(text, said))
 
 
-def test_files_that_are_as_they_say_are_read() -> None:
+def test_consistent_files_are_read() -> None:
     assert load(GOOD).tolist() == [0, 1, 2, 3]
     empty = load(file_of(pickled(tensor(2**40, (0,)))))
     assert empty.shape == (0,)
@@ -381,7 +381,7 @@ def test_torchscript_is_refused_by_name() -> None:
         load(script, weights_only=False)
 
 
-def test_calls_of_what_files_call_are_checked_too() -> None:
+def test_rebuild_functions_check_their_arguments() -> None:
     rebuild = torch._utils._rebuild_tensor_v2
     with pytest.raises(RuntimeError, match="out of bounds"):
         rebuild(torch.ones(2).untyped_storage(), 0, (64,), (1,), False, {})

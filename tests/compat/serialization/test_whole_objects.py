@@ -21,7 +21,7 @@ def _strings(file: io.BytesIO) -> set[str]:
     return {arg for _, arg, _ in pickletools.genops(data) if isinstance(arg, str)}
 
 
-def test_a_layer_of_a_transformer_has_what_pytorch_reads_in_it() -> None:
+def test_transformer_layers_have_the_attributes_of_the_fast_path() -> None:
     file = io.BytesIO()
     torch.save(nn.TransformerEncoderLayer(4, 2, 8, activation="gelu"), file)
     assert "activation_relu_or_gelu" in _strings(file)

@@ -152,7 +152,7 @@ def test_selectively_saved_operations_are_not_recomputed() -> None:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-def test_debug_says_what_ran(everywhere: bool) -> None:
+def test_checkpoint_debug_lists_the_operations(everywhere: bool) -> None:
     from compat.utils.checkpoint import set_checkpoint_debug_enabled
 
     functions = iter([lambda x: x.sin().exp(), lambda x: x.sin() * torch.ones(2)])

@@ -76,7 +76,7 @@ def test_the_same_seed_gives_pytorchs_samples() -> None:
     assert get_worker_info() is None
 
 
-def test_spawned_workers_draw_what_forked_ones_draw() -> None:
+def test_spawned_and_forked_workers_draw_equal_numbers() -> None:
     generator = torch.Generator().manual_seed(9)
     loader = DataLoader(Drawing(), 3, shuffle=True, num_workers=2, generator=generator, multiprocessing_context="spawn")
     assert rows(loader) == PYTORCH_KEPT[0]
@@ -115,7 +115,7 @@ def refuse(number: int) -> None:
     raise OSError("not today")
 
 
-def test_a_worker_that_cannot_begin_says_so() -> None:
+def test_worker_start_errors_are_raised() -> None:
     with pytest.raises(OSError, match="Caught OSError in DataLoader worker process 0"):
         list(DataLoader([1, 2], num_workers=1, worker_init_fn=refuse))
 

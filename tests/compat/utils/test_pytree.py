@@ -74,7 +74,7 @@ def test_named_tuples_have_names_if_they_are_registered(registered: Any) -> None
     assert treespec_loads(written) == spec
 
 
-def test_own_containers_say_how_their_context_is_written(registered: Any) -> None:
+def test_registered_containers_serialize_their_context(registered: Any) -> None:
     parts = lambda b: ([b.value], {1})
     with pytest.raises(ValueError, match="must be None or registered"):
         register_pytree_node(Box, parts, lambda v, c: Box(*v), to_dumpable_context=list)
@@ -87,7 +87,7 @@ def test_own_containers_say_how_their_context_is_written(registered: Any) -> Non
     assert treespec_loads(written) == TreeSpec(Box, {1}, tree_structure([0]).children())
 
 
-def test_what_cannot_be_written_or_read_is_told(registered: Any) -> None:
+def test_treespec_serialization_errors(registered: Any) -> None:
     register_pytree_node(Box, lambda b: ([b.value], None), lambda v, c: Box(*v))
     with pytest.raises(NotImplementedError, match="No registered serialization name"):
         treespec_dumps(tree_structure(Box(1)))

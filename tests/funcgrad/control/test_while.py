@@ -64,7 +64,7 @@ def test_linearize() -> None:
     np.testing.assert_allclose([value, push(np.float64(2.0))], [want, tangent], rtol=MANY)
 
 
-def test_reverse_says_what_to_use() -> None:
+def test_reverse_mode_errors_suggest_a_replacement() -> None:
     with pytest.raises(fg.NonDifferentiableError, match="Use scan"):
         fg.grad(lambda x: OURS(POINT[0], x, POINT[2])[1])(POINT[1])
     assert fg.grad(lambda x: x * fg.stop_gradient(OURS(POINT[0], x, POINT[2])[2]))(POINT[1]) == 5.0

@@ -97,7 +97,7 @@ def test_entries_are_taken_out(group: Group) -> None:
     assert group.counts().entries == 0 and cache.again(2) is None
 
 
-def test_copies_of_what_has_a_cache_begin_with_an_empty_one(group: Group) -> None:
+def test_copies_start_with_an_empty_cache(group: Group) -> None:
     cache: Cache[int, int] = Cache(group)
     cache[1] = 2
     for other in (copy.deepcopy(cache), copy.copy(cache), pickle.loads(pickle.dumps(cache))):

@@ -105,7 +105,7 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
-def test_numbers_of_what_is_differentiated_are_refused(transform: str) -> None:
+def test_python_numbers_of_differentiated_values_raise(transform: str) -> None:
     for name, (f, write) in WAYS.items():
         with pytest.raises(DerivativeLostError) as info:
             TRANSFORMS[transform](f)
@@ -215,7 +215,7 @@ def test_undifferentiated_arguments_convert_to_numbers() -> None:
     assert float(kept[0]) == 2.0  # no longer differentiated
 
 
-def test_a_rule_may_use_numbers_of_what_it_is_given() -> None:
+def test_custom_rules_may_convert_operands_to_numbers() -> None:
     square = fg.custom_vjp(lambda x: x * x)
     square.defvjp(lambda x: (x * x, float(x)), lambda x, ct: (ct * 2 * math.sqrt(x * x),))
     assert fg.grad(square)(3.0) == 6.0

@@ -245,7 +245,7 @@ def test_wrong_shapes_name_the_operands_and_the_line(f: Any, said: str) -> None:
         assert said in text and "; at test_errors.py:" in text and "lambda x:" in text
 
 
-def test_a_leaked_tracer_says_where_it_was_made() -> None:
+def test_leaked_tracer_errors_name_the_line() -> None:
     kept = []
 
     def f(x: Any) -> Any:

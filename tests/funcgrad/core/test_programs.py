@@ -278,7 +278,7 @@ def test_programs_of_no_equations() -> None:
     assert evaluate(fg.trace(lambda: ()), []) == []
 
 
-def test_the_fixture_checks_what_is_made() -> None:
+def test_the_fixture_checks_programs() -> None:
     """Every program in these tests is checked when it is made, so an invalid one raises."""
     a = Var(F64)
     with pytest.raises(fg.ProgramError):

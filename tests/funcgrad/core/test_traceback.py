@@ -56,11 +56,11 @@ def test_causes_contexts_and_groups_are_filtered_too() -> None:
     assert "direct cause" in text and "in loss" in text and f"{os.sep}compat{os.sep}_" not in text
 
 
-def test_a_function_called_back_is_shown_below_what_calls_it() -> None:
+def test_callbacks_appear_below_their_caller_in_tracebacks() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         fg.jit(fg.vmap(lambda x: x / fnp.ones(2)[1 // 0]))(fnp.ones(2))
     with of_users.filtered(caught.value):
-        assert frames(caught.value) == ["test_a_function_called_back_is_shown_below_what_calls_it", "<lambda>"]
+        assert frames(caught.value) == ["test_callbacks_appear_below_their_caller_in_tracebacks", "<lambda>"]
 
 
 def test_tracebacks_without_library_frames_are_unchanged() -> None:

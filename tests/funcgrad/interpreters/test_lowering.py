@@ -102,7 +102,7 @@ def check_copies(primitive: Primitive, all_types: Sequence[Sequence[ArrayType]],
 
 
 @pytest.mark.parametrize("primitive", ELEMENTWISE, ids=lambda p: p.name)
-def test_elementwise_copies_are_what_the_rule_gives(primitive):
+def test_copies_of_elementwise_primitives_follow_the_rule(primitive):
     takes = [d for d in DTYPES if all(operand_types(primitive, d, s) for s in SHAPES)]
     assert takes, "no dtype tried is taken: say what this primitive takes"
     for dtype in takes:
@@ -133,7 +133,7 @@ SIZE_FREE = {
 
 
 @pytest.mark.parametrize("name", lower._SIZE_FREE)
-def test_size_free_copies_are_what_the_rule_gives(name):
+def test_copies_of_size_free_primitives_follow_the_rule(name):
     primitive, types, params = SIZE_FREE[name]
     check_copies(primitive, types, params)
 
@@ -215,7 +215,7 @@ def test_a_call_of_a_function_is_not_copied_to_other_sizes():
         np.testing.assert_array_equal(result, np.full(size, 3.0))
 
 
-def test_a_rule_that_drops_what_it_computes_is_not_taken_for_that():
+def test_lowering_rules_may_contain_unused_equations():
     kept = Primitive("kept", infer=lambda x: x, lower=lambda x: (-x, x)[1], elementwise=True)
     sizes = [(2,), (3,), (2,), (2,)]
     program = stage(lambda *xs: [kept(x) for x in xs], [ArrayType(s, dtypes.float32) for s in sizes])
@@ -335,7 +335,7 @@ def test_copies_of_other_sizes_bear_their_own_lines():
     assert lines_by_operation(text)["jit(f)/sin"] == {first + 1, first + 2, first + 3}
 
 
-def test_xla_is_told_the_names():
+def test_lowered_programs_have_source_names():
     compiled = fg.jit(lambda x: fnp.sum(fnp.tanh(x))).lower(jnp.ones(3)).compile().as_text()
     assert 'op_name="jit(<lambda>)/tanh"' in compiled
     assert Path(__file__).name in compiled
@@ -475,7 +475,7 @@ def test_devices_can_be_chosen_after_the_import():
 # ---------------------------------------------------------------- requirements on JAX
 
 
-def test_a_jax_without_what_is_needed_is_named():
+def test_an_incompatible_jax_version_is_reported():
     done = run_python("""
         import jax.interpreters.mlir as mlir
         del mlir.lower_fun

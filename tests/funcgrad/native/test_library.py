@@ -27,9 +27,7 @@ def run(cache: Path | str, **environment: str) -> subprocess.CompletedProcess[st
     return subprocess.run([sys.executable, "-c", CODE], check=False, capture_output=True, text=True, env=env)
 
 
-def test_a_process_uses_what_was_there_when_it_began(
-    kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_ignores_kernels_built_later(kernels: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = build.kernels.place()
     assert compiled is not None
     monkeypatch.setattr(build.Kernels, "place", lambda self: tmp_path / "kernels.so")
@@ -57,7 +55,7 @@ def test_requiring_missing_kernels_raises_with_the_reason(tmp_path: Path) -> Non
     assert "RuntimeError: native kernels need a C++ compiler" in done.stderr
 
 
-def test_a_compiler_that_fails_says_so(tmp_path: Path) -> None:
+def test_compiler_failures_are_reported(tmp_path: Path) -> None:
     done = run(tmp_path, CXX="false", FUNCGRAD_NATIVE="1")
     assert "RuntimeError: native kernels did not compile" in done.stderr
 

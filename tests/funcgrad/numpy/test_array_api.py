@@ -583,7 +583,7 @@ def test_kinds_of_dtypes_and_the_class_of_arrays() -> None:
         fnp.ndarray()
 
 
-def test_a_dtype_is_what_numpy_takes_it_for() -> None:
+def test_dtypes_equal_numpys() -> None:
     assert all(fnp.float32 == same for same in (np.dtype("float32"), np.float32, "float32"))
     assert np.dtype("float32") == fnp.float32
     assert {np.dtype("int8"): 1}[fnp.int8] == {fnp.int8: 1}[np.dtype("int8")]

@@ -198,7 +198,7 @@ def test_made_dtypes() -> None:
         assert got.dtype == np.dtype(wanted)
 
 
-def test_asarray_copies_when_told_to() -> None:
+def test_array_copies_and_asarray_copies_on_request() -> None:
     mine = np.ones(3)
     ours = fnp.array(mine)
     mine[0] = 9.0
@@ -246,7 +246,7 @@ def test_extremes_share_ties() -> None:
     assert_close(fg.grad(lambda x: fnp.sum(fnp.abs(x - 3.0)))(x), np.array([-1.0, 0, 0]), "abs at 0")
 
 
-def test_where_stops_what_it_does_not_choose() -> None:
+def test_where_has_zero_gradient_for_unselected_elements() -> None:
     x = np.array([0.0, 4.0])
 
     def root(x: Any) -> Any:

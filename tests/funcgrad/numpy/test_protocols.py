@@ -122,7 +122,7 @@ def test_array_namespace() -> None:
     assert_close(fg.grad(f)(A), 2 * np.broadcast_to(A.sum(0), A.shape), "gradient")
 
 
-def test_the_array_api_s_names_are_there() -> None:
+def test_the_array_api_names_exist() -> None:
     names = """
     abs acos acosh add all any arange argmax argmin argsort asarray asin asinh astype atan atan2 atanh bitwise_and
     bitwise_invert bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor broadcast_arrays broadcast_to

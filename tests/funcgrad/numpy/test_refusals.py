@@ -122,12 +122,12 @@ def test_the_condition_of_zeros_is_infinite() -> None:
         assert fnp.linalg.cond(np.zeros((2, 2)), order) == np.inf
 
 
-def test_more_decimals_than_there_are_change_nothing() -> None:
+def test_round_with_many_decimals_changes_nothing() -> None:
     assert fnp.round(1.25, 400) == 1.25 and fnp.round(1.25, -400) == 0.0
     assert fnp.round(np.array([1.5, np.inf], np.float32), 39).tolist() == [1.5, np.inf]
 
 
-def test_einsum_of_bools_asks_whether_there_is_any() -> None:
+def test_einsum_of_bools_is_a_logical_or() -> None:
     a, b = np.array([[True, False], [False, False]]), np.array([True, True])
     for subscripts, operands in (("ij,j->i", (a, b)), ("ij->", (a,)), ("ij->ji", (a,))):
         wanted, found = np.einsum(subscripts, *operands), fnp.einsum(subscripts, *operands)

@@ -340,7 +340,7 @@ def two(x: Any, y: Any) -> Any:
         (refused(lambda x: fg.scan(lambda c, _: (c, c[0]), x, length=2)[1], X, out_specs=P()), ValueError, "varies"),
     ],
 )
-def test_errors_name_what_is_wrong(call: Callable[[], Any], error: type[Exception], text: str) -> None:
+def test_error_messages_name_the_argument(call: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
 

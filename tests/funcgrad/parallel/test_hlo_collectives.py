@@ -42,7 +42,7 @@ def test_exchanges_of_a_text() -> None:
     assert [c.sent for c in found] == sorted([320, 36, 32, 24], reverse=True)
 
 
-def test_a_loop_of_unknown_length_says_so() -> None:
+def test_loops_of_unknown_length_are_not_bounded() -> None:
     (loop,) = (c for c in collectives(TEXT.replace("KNOWN", "x=1")) if c.kind == "all-reduce")
     assert loop.count == 1 and not loop.bounded
 

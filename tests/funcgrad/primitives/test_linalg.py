@@ -377,7 +377,7 @@ def test_singular_matrices_have_determinants_with_derivatives() -> None:
 
 
 @pytest.mark.parametrize(("x", "wanted"), [(np.eye(2), 0), (np.diag([1.0, -1.0]), 2), (np.zeros((2, 2)), 1)])
-def test_cholesky_says_which_minor_is_not_positive(x: np.ndarray, wanted: int) -> None:
+def test_cholesky_info_is_the_leading_minor(x: np.ndarray, wanted: int) -> None:
     factor, info = factors.cholesky(x)
     assert int(info) == wanted
     assert np.isfinite(np.asarray(factor)).all() == (wanted == 0)

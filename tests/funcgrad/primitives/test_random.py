@@ -175,7 +175,7 @@ def test_uniform_is_differentiable_in_its_bounds() -> None:
     assert [round(float(g), 5) for g in pullback([jnp.float32(1)])] == [round(1 - u, 5), round(u, 5)]
 
 
-def test_a_batch_of_keys_gives_what_each_gives() -> None:
+def test_a_batch_of_keys_equals_separate_keys() -> None:
     keys = random.split(random.key(0), 3)
 
     def f(key: Any) -> list[Any]:

@@ -145,7 +145,7 @@ def test_a_kind_of_call_is_traced_once(traces: Any) -> None:
     assert len(met) == 5
 
 
-def test_kinds_tell_what_is_equal_but_not_the_same() -> None:
+def test_call_cache_keys_distinguish_equal_values() -> None:
     divided = composite(lambda x, by: fnp.add(fnp.divide(x, by), 0))
     one = fnp.ones(1)
     assert divided(one, 0.0)[0] == np.inf and divided(one, -0.0)[0] == -np.inf

@@ -257,7 +257,7 @@ def test_rules_are_for_primitives_that_exist() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32])
-def test_products_of_vectors_side_by_side(dtype: Any) -> None:
+def test_batched_products_of_vectors(dtype: Any) -> None:
     x = np.arange(6).reshape(2, 3).astype(dtype)
     (found,) = numpy_backend.evaluate(fg.trace(fg.vmap(fnp.dot), x, x), [x, x])
     np.testing.assert_array_equal(found, (x * x).sum(1))

@@ -37,7 +37,7 @@ def chain(length: int, held: bool) -> Program:
     return stage(run, [VECTOR, ArrayType((length,), FLOAT)])
 
 
-def test_the_estimate_grows_with_the_square_of_what_is_held_of_a_chain() -> None:
+def test_the_compile_estimate_of_a_held_chain_is_quadratic() -> None:
     short, long = compile_cost(chain(100, True)), compile_cost(chain(400, True))
     assert long > 6 * short > 60 * compile_cost(chain(100, False))
 
@@ -51,7 +51,7 @@ def test_slow_primitives_count_as_many_equations() -> None:
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_chain_in_pieces_gives_what_it_gives_whole(monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
+def test_a_chain_split_into_pieces_has_the_same_result(monkeypatch: pytest.MonkeyPatch, held: bool) -> None:
     length = 40
     program = pieces.sunk(chain(length, held), 1)
     assert cuts(program)[0] == [len(program)]

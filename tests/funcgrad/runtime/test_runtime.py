@@ -55,7 +55,7 @@ START = runtime.from_numpy(np.arange(4, dtype=np.float32))
 
 
 @pytest.mark.parametrize("size", [1 << 10, 1 << 18])
-def test_a_buffer_has_what_an_array_held_when_it_was_made(size: int) -> None:
+def test_buffers_keep_the_contents_of_the_array_at_creation(size: int) -> None:
     busy = jax.jit(lambda x: x @ x)
     work = jax.numpy.ones((600, 600))
     for _ in range(20):
@@ -120,7 +120,7 @@ def test_results_of_the_numpy_backend_are_moved_to_the_device_once_when_needed()
 @pytest.mark.parametrize(
     "dtype", ["float32", "float64", "bool", "int8", "uint64", "complex128", "bfloat16", "float8_e4m3fn"]
 )
-def test_a_buffer_of_an_array_is_what_jax_makes_of_it(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buffers_of_numpy_arrays_equal_jaxs(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = np.arange(24).reshape(4, 6).astype(jax.numpy.dtype(dtype))
     for array in (
         whole,
@@ -456,7 +456,7 @@ def test_the_folder(environment: dict[str, str], wanted: Path | None, monkeypatc
     assert runtime.cache.folder() == wanted
 
 
-def test_a_folder_that_jax_was_told_of_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_jax_cache_folder_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FUNCGRAD_CACHE_DIR", "/somewhere/else")
     before = jax.config.jax_compilation_cache_dir
     jax.config.update("jax_compilation_cache_dir", "/the/users")

@@ -95,7 +95,7 @@ def test_a_meeting_waits_for_a_program_that_is_late(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.usefixtures("worth")
-def test_what_waits_in_the_queue_at_its_meeting_is_compiled_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queued_programs_are_compiled_at_their_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(windows, "compile_soon", lambda window, job: background._waiting.append((window, job)))
     assert how(8) == AT_THE_SIXTH
     assert not background._waiting
@@ -171,7 +171,7 @@ def test_no_clock_decides(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("worth")
 @pytest.mark.parametrize("behind", [True, False])
-def test_what_cannot_be_compiled_goes_on_one_by_one(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_that_fail_to_compile_run_eagerly(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = step()
     windows.clear()
     monkeypatch.setattr(runtime.settings, "background", behind)
@@ -218,7 +218,7 @@ def test_insist_compiles_light_windows_after_three_runs() -> None:
     assert runtime.stats.hits == len(windows._windows) > 0
 
 
-def test_when_follows_from_what_is_saved_and_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_starts_when_the_saving_exceeds_the_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked(saves: float, cost: float) -> int:
         return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
 

@@ -236,7 +236,7 @@ def test_samples_stay_where_they_belong() -> None:
 # ---------------------------------------------------------------- transforms
 
 
-def test_a_batch_of_keys_gives_what_each_gives() -> None:
+def test_a_batch_of_keys_equals_separate_keys() -> None:
     keys = random.split(KEY, 3)
 
     def f(key: Any, a: Any) -> Any:

@@ -57,7 +57,7 @@ def test_densities_outside_of_the_support_have_derivatives(distribution: str) ->
     assert np.isnan(density(np.nan, *places[1:]))
 
 
-def test_functions_of_a_distribution_say_what_they_take() -> None:
+def test_distribution_functions_have_full_signatures() -> None:
     assert str(inspect.signature(stats.beta.logpdf)) == "(x, a, b, loc=0, scale=1)"
     assert str(inspect.signature(stats.poisson.cdf)) == "(k, mu, loc=0)"
     assert stats.t.logpdf.__module__ == "funcgrad.scipy.stats.t"
@@ -181,7 +181,7 @@ def test_convolutions_that_do_not_fit() -> None:
 # ---------------------------------------------------------------- functions of matrices
 
 
-def test_roots_of_real_matrices_are_real_where_there_are_real_ones() -> None:
+def test_sqrtm_of_real_matrices_is_real_if_possible() -> None:
     x = _covariance(4)
     assert_close(linalg.sqrtm(x), scipy.linalg.sqrtm(x), "positive")
     turn = np.array([[0.0, -1.0], [1.0, 0.0]])

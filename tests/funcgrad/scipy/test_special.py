@@ -416,7 +416,7 @@ def test_logsumexp(axis: Any, keepdims: bool, weighted: str) -> None:
     np.testing.assert_allclose(np.sum(np.asarray(fg.grad(total)(a)) * direction), difference, rtol=10 * DIFFERENCED)
 
 
-def test_logsumexp_keeps_what_is_small_beside_the_largest() -> None:
+def test_logsumexp_is_accurate_for_small_terms() -> None:
     for a in ([0.0, -40.0], [-1e-3, -1e-3 - 45.0, -60.0], [0.0, 0.0, -50.0]):
         x = np.array(a)
         np.testing.assert_allclose(special.logsumexp(x), sp.logsumexp(x), rtol=FEW)

@@ -89,7 +89,7 @@ def test_sizes_that_are_known_work_under_jit(name: str) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_sizes_that_say_nothing_are_refused() -> None:
+def test_size_raises_where_it_has_no_effect() -> None:
     with pytest.raises(ValueError, match="a condition without x and y"):
         fnp.where(X > 1, X, 0.0, size=2)
     with pytest.raises(ValueError, match="return_indices cannot be had with size"):
@@ -112,7 +112,7 @@ PRODUCTS: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_are_summed_in_the_dtype_that_is_asked_for(name: str) -> None:
+def test_dot_accumulates_in_the_preferred_dtype(name: str) -> None:
     wide, narrow = (PRODUCTS[name](fnp, precision="highest", preferred_element_type=d) for d in ("int32", None))
     theirs = PRODUCTS[name](jnp, precision="highest", preferred_element_type="int32")
     assert (wide.dtype, narrow.dtype) == (np.int32, np.int8)

@@ -102,7 +102,7 @@ def test_one_of_several_results_is_kept(transform: str) -> None:
     compare(program, transform, CONDITIONED32)
 
 
-def test_a_policy_sees_into_what_is_called() -> None:
+def test_checkpoint_policies_apply_inside_calls() -> None:
     layer = fg.jit(lambda x, w: fnp.tanh(fnp.sin(x) @ w) * x)
     f = fg.checkpoint(layer, policy=policies.dots_saveable)
     assert count(fg.jit(fg.grad(lambda x: fnp.sum(f(x, W)))).trace(X), "dot") == 2

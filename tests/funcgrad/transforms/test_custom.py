@@ -168,7 +168,7 @@ def test_a_rule_by_arguments() -> None:
     assert [float(g) for g in fg.grad(f, (0, 1, 2))(2.0, 3.0, 4.0)] == [36.0, 0.0, 6.0]
 
 
-def test_a_rule_may_be_told_what_nothing_depends_on() -> None:
+def test_cotangents_of_unused_results_may_be_none() -> None:
     seen: list[bool] = []
     for materialize in (True, False):
         f = fg.custom_vjp(lambda x: (x, 2 * x))
@@ -232,7 +232,7 @@ def test_closures_over_values_of_an_outer_derivative(kind: str) -> None:
     assert_close(fg.grad(outer)(X), 2 * 9 * np.cos(X) ** 2 * X, "grad")
 
 
-def test_closures_over_what_vmap_batches() -> None:
+def test_closures_over_batched_values() -> None:
     def f(x: Any) -> Any:
         return fnp.sum(fg.vmap(lambda x, a: closing(OURS, "jvp", a)(x))(x, X))
 
@@ -247,7 +247,7 @@ def test_a_closure_that_is_differentiated_is_refused(kind: str, wrap: Any) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_rule_that_closes_over_what_is_gone_says_so(kind: str) -> None:
+def test_rules_that_close_over_dead_tracers_raise(kind: str) -> None:
     with pytest.raises(
         fg.LeakedTracerError, match=r"the rule of .* closes over a traced value.*Pass the value as an arg"
     ):
@@ -312,7 +312,7 @@ def test_refusals(f: Callable[[Any], Any], error: type[Exception], message: str)
         fg.grad(f)(X)
 
 
-def test_a_rule_returns_what_the_function_returns() -> None:
+def test_custom_rules_must_match_the_functions_structure() -> None:
     with pytest.raises(TypeError, match=r"<lambda>: returns the structure .* but its rule returned"):
         fg.grad(fg.jit(_jvp(lambda p, t: ((p[0],), t))))(X)
 

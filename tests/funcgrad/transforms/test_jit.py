@@ -76,7 +76,7 @@ def test_jit_traces_once_per_kind_under_transforms() -> None:
     assert len(f.runs) == 2
 
 
-def test_side_effects_happen_while_tracing_only() -> None:
+def test_side_effects_run_only_while_tracing() -> None:
     seen: list[Any] = []
 
     @fg.jit
@@ -309,7 +309,7 @@ def test_derivatives_of_calls_are_calls() -> None:
     assert [e.primitive.name for e in program.equations] == ["call"]
 
 
-def test_only_what_is_needed_is_differentiated() -> None:
+def test_only_needed_equations_are_differentiated() -> None:
     """A call in which only one operand has a tangent, with an output that nothing uses."""
     inner = fg.jit(lambda x, n, y: (x * fnp.sum(y), n + 1, fnp.exp(y)))
 

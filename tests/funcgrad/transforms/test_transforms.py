@@ -160,7 +160,7 @@ def test_python_control_flow() -> None:
     assert_close(tangent, fg.grad(loop)(np.float64(0.3)), "jvp")
 
 
-def test_values_are_there_under_grad() -> None:
+def test_values_are_concrete_under_grad() -> None:
     seen = []
 
     def f(x: Any) -> Any:

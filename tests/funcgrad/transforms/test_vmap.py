@@ -74,7 +74,7 @@ def test_numpy_lists_and_scalars_inside() -> None:
     assert_close(got, 4 * V + 1, "vmap")
 
 
-def test_control_flow_on_what_is_not_batched() -> None:
+def test_control_flow_on_unbatched_values() -> None:
     def f(x: Any, flag: Any) -> Any:
         return x * 2 if flag > 0 else x
 

@@ -150,7 +150,7 @@ def test_hooks_of_an_accumulating_node_come_in_order_and_share_the_gradient() ->
     assert torch.allclose(x.grad, torch.full((3,), 3.0))
 
 
-def test_attributes_that_look_behind_a_tensor() -> None:
+def test_attributes_of_tensor_internals() -> None:
     x = torch.ones(2, requires_grad=True)
     y = x * 2
     assert x._backward_hooks is None and y._backward_hooks is None and x._cdata != y._cdata

@@ -53,7 +53,7 @@ def test_an_anomaly_shows_the_line_that_made_the_node() -> None:
     assert explanation.rstrip().splitlines()[-1].strip().startswith("y = x.sqrt()  # the line")
 
 
-def test_an_anomaly_in_a_second_backward_shows_what_induced_it() -> None:
+def test_anomalies_in_double_backward_show_both_stacks() -> None:
     def run() -> None:
         x = torch.zeros(2, requires_grad=True)
         (g,) = torch.autograd.grad((x**1.5).sum(), x, create_graph=True)

@@ -83,7 +83,7 @@ def test_where_saved_views_begin_is_that_of_each_graph(known: list[int]) -> None
     assert len(known) == 5
 
 
-def test_gradients_that_are_there_are_added_to(known: list[int]) -> None:
+def test_backward_accumulates_into_existing_gradients(known: list[int]) -> None:
     def run() -> list[float]:
         x, y = leaf(1.0, 2.0), leaf(0.5, -3.0)
         for i in range(5):

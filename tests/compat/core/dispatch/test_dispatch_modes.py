@@ -66,7 +66,7 @@ def test_backward_is_intercepted_too() -> None:
     assert x.grad.tolist() == [3.0] * 3
 
 
-def test_derivatives_are_what_a_mode_gives_and_have_a_history() -> None:
+def test_dispatch_modes_intercept_derivatives_that_are_recorded() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     with Twice(torch.ops.aten.sin.default), Names() as mode:
         (grad,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)

@@ -40,7 +40,7 @@ def test_a_layer_is_added_once() -> None:
     assert layers == before
 
 
-def test_functions_keep_what_they_look_up() -> None:
+def test_entry_functions_keep_their_globals() -> None:
     function = mul.function
     function(torch.ones(2), 2)
     before = dict(function.__globals__)

@@ -95,7 +95,7 @@ CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_wrapper_has_the_values_the_graph_and_the_gradients_of_what_it_wraps(name: str) -> None:
+def test_wrappers_share_values_graph_and_gradients(name: str) -> None:
     function, sizes = CASES[name]
     values = [torch.rand(size) for size in sizes]
     plain = [v.clone().requires_grad_() for v in values]
@@ -180,7 +180,7 @@ def test_a_module_with_wrapped_weights_is_trained(make: Callable[..., Any]) -> N
     assert type(wrapped.state_dict()["weight"]) is Wrapper
 
 
-def test_random_numbers_and_gradients_side_by_side() -> None:
+def test_random_numbers_and_gradients_together() -> None:
     x = Wrapper(torch.empty(2, 3))
     torch.manual_seed(0)
     assert x.uniform_() is x and x._version == 1 and Wrapper.seen[-1] == "aten.uniform_.default"
@@ -278,7 +278,7 @@ def test_a_mode_may_leave_it_to_types_but_not_to_another_mode() -> None:
     assert not outer.seen
 
 
-def test_within_a_type_operations_are_recorded_again_where_it_says_so() -> None:
+def test_torch_dispatch_can_reenable_recording() -> None:
     class Reentrant(Wrapper):
         @staticmethod
         def __new__(cls, inner: Any) -> Any:
@@ -467,7 +467,7 @@ def test_copies_of_wrappers_that_raise() -> None:
     assert type(copy.deepcopy(Good(3))) is Good
 
 
-def test_a_librarys_operation_asks_types() -> None:
+def test_library_operations_can_be_overridden_by_types() -> None:
     @torch.library.custom_op("test_dispatch::twice", mutates_args=())
     def twice(x: Tensor) -> Tensor:
         return x * 2
@@ -514,7 +514,7 @@ def test_tangents_of_written_tensors_and_of_views() -> None:
             assert found.primal.inner.tolist() == primal and found.tangent.inner.tolist() == tangent
 
 
-def test_derivatives_of_wrappers_are_those_of_what_they_wrap() -> None:
+def test_derivatives_of_wrappers_are_those_of_their_tensors() -> None:
     x = torch.tensor([1.0, 2.0], dtype=torch.float64)
     functional = torch.autograd.functional
     for call in (
@@ -528,7 +528,7 @@ def test_derivatives_of_wrappers_are_those_of_what_they_wrap() -> None:
 
 
 @pytest.mark.parametrize("transform", [torch.func.vmap, torch.func.grad, torch.func.jacfwd, torch.func.jacrev])
-def test_transforms_say_that_they_do_not_look_into_wrappers(transform: Any) -> None:
+def test_transforms_of_wrappers_raise(transform: Any) -> None:
     with pytest.raises(RuntimeError, match="tensor of Wrapper has no elements of its own"):
         transform(lambda x: (x * x).sum())(Wrapper(torch.ones(2)))
 

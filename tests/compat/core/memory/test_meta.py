@@ -56,7 +56,7 @@ _BY_VALUES += ("label_smoothing=0.1", "AdaptiveLogSoftmaxWithLoss")
     ["activation", "attention", "comparison", "contraction", "convolution", "functions", "images", "indexing",
      "joining", "losses", "norms", "padding", "pooling", "products", "ranks", "reductions", "sorting"],
 )  # fmt: skip
-def test_as_where_there_are_values(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_meta_tensors_have_the_metadata_of_tensors_with_values(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Shapes, dtypes, strides, graphs and saved values are those of PyTorch with values; and the backward pass runs."""
     monkeypatch.setattr(facts, "_array", lambda t: np.zeros(0))
     checked = 0
@@ -204,7 +204,7 @@ def test_copies_and_files() -> None:
 
 
 @pytest.mark.parametrize("swapping", [False, True])
-def test_modules_move_there_and_are_filled_from_a_dictionary(swapping: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_move_to_meta_and_load_a_state_dict(swapping: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.__future__, "get_swap_module_params_on_conversion", lambda: swapping)
     full = nn.Linear(3, 2)
     model = copy.deepcopy(full).to("meta")

@@ -19,7 +19,7 @@ import compat as torch
 from compat._core.memory.numpy_storage import Hosted
 
 
-def test_a_write_is_seen_on_either_side() -> None:
+def test_writes_are_visible_to_numpy_and_the_tensor() -> None:
     x = torch.zeros(2, 3)
     array = x.numpy()
     array[0, 1] = 4
@@ -235,7 +235,7 @@ def test_batches_of_a_loader_are_over_the_arrays() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.bool, torch.complex64, torch.bfloat16])
-def test_dlpack_there_and_back(dtype: Any) -> None:
+def test_dlpack_round_trip(dtype: Any) -> None:
     x = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(dtype)
     y = torch.from_dlpack(x.t())
     assert (
@@ -309,7 +309,7 @@ def test_parts_of_large_memory_are_seen_from_both_sides(cut: Any) -> None:
     assert not part.any() and part._version == x._version == 2
 
 
-def test_parts_of_large_memory_know_their_place() -> None:
+def test_parts_of_large_arrays_keep_their_offset() -> None:
     array, x = large()
     part = x[7][10:20]
     assert part.data_ptr() == array.ctypes.data + 710 * 4 and part._base is x
@@ -319,7 +319,7 @@ def test_parts_of_large_memory_know_their_place() -> None:
     assert x[3:5].is_set_to(x[3:5]) and not x[3:5].is_set_to(x[4:6])
 
 
-def test_parts_of_large_memory_may_not_overlap_what_is_written() -> None:
+def test_writes_that_overlap_parts_of_large_arrays_raise() -> None:
     _, x = large()
     with pytest.raises(RuntimeError, match="refer to a single memory location"):
         x[3:6].add_(x[4:7])

@@ -156,7 +156,7 @@ def test_conjugate_and_negative_views() -> None:
     )
 
 
-def test_only_places_that_the_offset_mixes_are_told_apart() -> None:
+def test_offsets_need_quotients_and_remainders_only_along_several_axes() -> None:
     """A column is found by its offset alone; one row of a column by a quotient and a remainder."""
 
     def names(size: tuple, stride: tuple) -> list[str]:

@@ -89,7 +89,7 @@ def test_numbers_beyond_half_precision() -> None:
     assert torch.lerp(x, x + 1, 7e4).item() == float("inf")
 
 
-def test_gradients_have_the_dtype_of_what_they_belong_to() -> None:
+def test_gradients_have_the_operands_dtype() -> None:
     x = values(torch.bfloat16).requires_grad_()
     scale = torch.tensor(NUMBER, requires_grad=True)
     (x * scale).sum().backward()

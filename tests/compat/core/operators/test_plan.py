@@ -76,7 +76,7 @@ def grown(*shape: int) -> Any:
     return torch.tensor(rng.standard_normal(shape)).requires_grad_()
 
 
-def test_only_what_is_needed_is_saved() -> None:
+def test_only_needed_values_are_saved() -> None:
     a, b = grown(3), grown(3)
     both = scaled(a, b).grad_fn
     assert both._saved_self is a
@@ -179,7 +179,7 @@ def test_results_follow_the_operands_memory_order() -> None:
     assert scaled(sliced, 2.0).stride() == (2, 1)
 
 
-def test_programs_are_shared_by_what_differs_only_in_numbers() -> None:
+def test_programs_are_shared_by_calls_that_differ_in_numbers() -> None:
     x = torch.ones(2, 5)
     scaled(x, x, alpha=0.5)
     before = len(scaled.plans)
@@ -241,7 +241,7 @@ def test_a_public_name_is_given_once() -> None:
         aten("another(Tensor self) -> Tensor", node="AnotherBackward0", names="torch.add")(lambda x: x)
 
 
-def test_nodes_do_not_hold_what_they_do_not_need() -> None:
+def test_nodes_save_only_needed_tensors() -> None:
     import weakref
 
     x = torch.ones(3, requires_grad=True)

@@ -47,13 +47,13 @@ def test_piecewise_constant_functions_of_plain_operands_have_no_tangent() -> Non
         assert fwAD.unpack_dual(y).tangent is None
 
 
-def test_zeros_are_there_around_and_inside_of_vmap() -> None:
+def test_zero_tangents_around_and_inside_vmap() -> None:
     assert _pushed(torch.func.vmap(torch.sign)).tolist() == [0.0] * 3
     f = lambda x: torch.func.jvp(torch.sign, (x,), (torch.ones(()),), strict=True)[1]
     assert torch.func.vmap(f)(torch.ones(3)).tolist() == [0.0] * 3
 
 
-def test_gradients_go_through_what_has_a_tangent_of_zeros() -> None:
+def test_gradients_pass_through_zero_tangents() -> None:
     f = lambda x: torch.func.jvp(lambda y: y * torch.floor(y), (x,), (torch.ones_like(x),))[1].sum()
     assert torch.func.grad(f)(torch.tensor([1.5, 2.5])).tolist() == [0.0, 0.0]
 

@@ -67,7 +67,7 @@ def test_neighbouring_parts_share_a_program() -> None:
     assert len(add.plans) == before
 
 
-def test_numbers_are_no_part_of_what_is_compiled() -> None:
+def test_numbers_do_not_recompile() -> None:
     from compat._operators.pointwise.arithmetic import mul
 
     x = torch.ones(5, 7)
@@ -99,7 +99,7 @@ def test_minus_zero_is_distinguished_from_zero() -> None:
     assert not np.signbit(torch.full((1,), 0.0).numpy()).item()
 
 
-def test_a_changed_default_dtype_reaches_what_is_compiled() -> None:
+def test_a_changed_default_dtype_invalidates_plans() -> None:
     x = torch.ones(2, dtype=torch.int64)
     assert (x * 1.5).dtype is torch.float32
     torch.set_default_dtype(torch.float64)

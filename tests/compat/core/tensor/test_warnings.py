@@ -82,7 +82,7 @@ def test_warnings_of_beta_operators_and_slow_layouts() -> None:
     assert not _warned(lambda: torch.searchsorted(columns, columns))
 
 
-def test_grids_want_to_be_told_how_they_are_indexed() -> None:
+def test_meshgrid_without_indexing_warns() -> None:
     x = torch.ones(2)
     assert _warned(lambda: [torch.meshgrid(x, x), torch.meshgrid([x])]) == ["torch.meshgrid:"]
     assert not _warned(lambda: [torch.meshgrid(x, x, indexing="ij"), torch.cartesian_prod(x, x)])

@@ -113,7 +113,7 @@ def test_other_arguments_of_jacobians_may_be_written(jacobian: Any) -> None:
     assert y.tolist() == [1.0] * 3
 
 
-def test_vmap_alone_writes_what_it_captures() -> None:
+def test_vmap_may_write_captured_tensors() -> None:
     y = torch.zeros(3)
     torch.func.vmap(_after(lambda x: y.add_(1)))(torch.ones(2, 3))
     assert y.tolist() == [1.0] * 3
